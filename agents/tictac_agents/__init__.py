@@ -1,0 +1,24 @@
+"""Agents that learn and search on the boards of `tictac_env`, one readable file per algorithm."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "ModelPolicy": "tictac_env.policies",
+    "QLearning": "tictac_agents.q_learning",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports an agent when it is first asked for (PEP 562), so that one without torch needs no torch."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

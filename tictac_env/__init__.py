@@ -1,0 +1,23 @@
+"""Tic-tac-toe and Connect Four as Gymnasium and PettingZoo environments, and the exact truth about them.
+
+Importing this package registers the environments; nothing else is loaded until it is used.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+
+__version__ = "0.1.0"
+
+for _id, _name in (
+    ("TicTacToe-v0", "TicTacToeEnv"),
+    ("ConnectFour-v0", "ConnectFourEnv"),
+    ("KInARow-v0", "KInARowEnv"),
+):
+    # The environments check themselves (order, types), so that Gymnasium's two wrappers would only cost time.
+    gym.register(
+        id=_id,
+        entry_point=f"tictac_env.envs.pages:{_name}",
+        order_enforce=False,
+        disable_env_checker=True,
+    )

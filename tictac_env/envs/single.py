@@ -1,0 +1,248 @@
+"""The Gymnasium environment of every game: one board, a learner, and an opponent that answers inside `step`."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, one_of, unfinished
+from tictac_env.games import LOST, UNFINISHED, Game
+from tictac_env.observation import Observer
+from tictac_env.policies import as_policy
+from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+from tictac_env.rng import advance, mix, new_state
+
+MAX_STARTS = 1000
+"""How often a reset draws anew when the opponent ends the game before the learner's first move."""
+
+
+class BoardEnv(gym.Env[Any, int]):
+    """One board of any game. The environments' pages are the docstrings of the classes in `tictac_env.envs.pages`.
+
+    Args:
+        game: the rule book.
+        opponent: what `as_policy` accepts, or None: then `step` plays for both sides in turn.
+        play_as: the learner's seat: "first", "second", "random" (drawn at each reset) or "alternate".
+        obs_type: "planes", "board" or "code".
+        illegal: what an illegal move of the learner does: "lose" the game or "raise" `IllegalMove`.
+        rewards: for a win, a draw, a loss and, if given, a step that does not end the game.
+        start: None for the empty board, or unfinished positions, one of which is drawn at each reset.
+        render_mode: None or one of `metadata["render_modes"]`.
+
+    Raises:
+        ValueError: an argument is not one of these; the message names it and what is allowed.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}  # noqa: RUF012  # as gym.Env
+
+    def __init__(
+        self,
+        game: Game,
+        opponent: Any = "random",
+        play_as: str = "first",
+        obs_type: str = "planes",
+        illegal: str = "lose",
+        rewards: Sequence[float] = (1, 0, -1),
+        start: Sequence[Position | str] | PositionBatch | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self._game = game
+        self._observer = Observer(game, obs_type)
+        self._opponent = None if opponent is None else as_policy(opponent, game, obs_type)
+        if self._opponent is not None:
+            self._choose = self._opponent.choose
+        self._play_as = self._check_play_as(play_as)
+        self._raises = one_of("illegal", illegal, ILLEGAL) == "raise"
+        self._rewards = check_rewards(rewards)
+        self._start = check_start(start, game)
+        if render_mode is not None:
+            one_of("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.observation_space = self._observer.space
+        self.action_space = spaces.Discrete(game.num_actions)  # type: ignore[assignment]  # a Space[np.int64]
+
+        self._state = -1  # of the board's randomness; not yet seeded
+        self._resets = 0  # since the last seeded one
+        self._own, self._opp = game.start()  # of the side to move
+        self._mover = 0
+        self._learner = 0
+        self._moves: list[int] = []
+        self._over = True
+
+    @property
+    def position(self) -> Position:
+        """The position on the board."""
+        return Position(self._game, self._own, self._opp, tuple(self._moves))
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
+        return self._observer.mask(0 if self._over else self._game.legal(self._own, self._opp))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins a game.
+
+        Args:
+            seed: seeds the board's randomness, and makes `play_as="alternate"` start again at first.
+            options: for this game only: "position" (a `Position` or a move string), "play_as".
+
+        Raises:
+            ValueError: an option is unknown, the position is finished or of another game, or the opponent ends the
+                game before the learner has moved.
+            IllegalMove: the opponent's first move is illegal.
+        """
+        given, play_as = self._check_options(options or {})
+        super().reset(seed=seed)
+        fresh = seed is not None or self._state < 0
+        state = new_state(seed) if fresh else self._state
+        resets = 0 if seed is not None else self._resets
+        for _ in range(MAX_STARTS):
+            position = given
+            if position is None and self._start:
+                state = advance(state)
+                position = self._start[mix(state) % len(self._start)]
+            if position is None:
+                position = Position(self._game, *self._game.start())
+            own, opp, mover, moves = position.own, position.opp, position.seat, list(position.moves)
+            if play_as == "random":
+                state = advance(state)
+                learner = mix(state) & 1
+            else:
+                learner = resets & 1 if play_as == "alternate" else int(play_as == "second")
+            reply = -1
+            if self._opponent is None:
+                learner = mover
+            elif mover != learner:
+                state = advance(state)
+                reply, own, opp = self._reply(own, opp, mix(state))
+                moves.append(reply)
+                mover = learner
+            if self._game.result(own, opp) == UNFINISHED:
+                break
+        else:
+            raise ValueError(f"the opponent ends the game before the learner's first move, from {position!r}")
+        self._own, self._opp, self._mover, self._learner, self._moves = own, opp, mover, learner, moves
+        self._state, self._resets, self._over = state, resets + 1, False
+        return self._view(reply)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Plays the learner's move and the opponent's answer; without an opponent, one move for the side to move.
+
+        Args:
+            action: a Python int, NumPy integer or 0-d integer array in [0, num_actions).
+
+        Returns:
+            observation, reward, terminated, False, info.
+
+        Raises:
+            ValueError: `action` is no integer or out of range.
+            IllegalMove: `action` is illegal and illegal="raise"; or the opponent's choice is illegal.
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        if self._over:
+            raise ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
+        game = self._game
+        if type(action) is not int or not 0 <= action < game.num_actions:
+            action = as_action(action, game.num_actions)
+        before = self._own, self._opp
+        after = game.play(*before, action)
+        if after == before:
+            return self._lose(action)
+        own, opp = after
+        mover, state, reply = 1 - self._mover, self._state, -1
+        result = game.result(own, opp)
+        outcome = -result
+        if result == UNFINISHED and self._opponent is not None:
+            state = advance(state)
+            reply, own, opp = self._reply(own, opp, mix(state))
+            mover = self._mover
+            outcome = result = game.result(own, opp)
+        # Nothing has changed up to here, so an opponent that raises leaves the game as it was.
+        self._own, self._opp, self._mover, self._state = own, opp, mover, state
+        self._moves.append(action)
+        if reply >= 0:
+            self._moves.append(reply)
+        if self._opponent is None:
+            self._learner = mover
+        if result == UNFINISHED:
+            observation, info = self._view(reply)
+            return observation, self._rewards[3], False, False, info
+        self._over = True
+        observation, info = self._view(reply)
+        info["outcome"] = outcome
+        return observation, self._rewards[1 - outcome], True, False, info
+
+    def render(self) -> Any:
+        """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3)."""
+        if self.render_mode == "ansi":
+            return str(self.position)
+        if self.render_mode == "rgb_array":
+            from tictac_env.render import render_rgb
+
+            return render_rgb(self.position)
+        gym.logger.warn("render() without a render mode does nothing; give one to gym.make(..., render_mode=...)")
+        return None
+
+    def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
+        """The learner's observation and the info that goes with it."""
+        own, opp = self._own, self._opp
+        if self._learner != self._mover:
+            own, opp = opp, own
+        info = {"action_mask": self.action_masks(), "seat": self._learner, "opponent_action": reply}
+        return self._observer.observe(own, opp, self._learner), info
+
+    def _reply(self, own: int, opp: int, seed: int) -> tuple[int, int, int]:
+        """The opponent's action and the position after it."""
+        action = self._choose(self._game, own, opp, seed)
+        after = self._game.play(own, opp, action)
+        if after == (own, opp):
+            raise illegal_move(Position(self._game, own, opp), action, f"the opponent {self._opponent}")
+        return action, *after
+
+    def _lose(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """What an illegal action of the learner does: an error, or the loss of the game."""
+        if self._raises:
+            raise illegal_move(self.position, action)
+        self._over = True
+        if self._opponent is None:
+            self._learner = 1 - self._mover
+        observation, info = self._view(-1)
+        info |= {"outcome": LOST, "illegal_action": action}
+        return observation, self._rewards[2], True, False, info
+
+    def _check_options(self, options: Mapping[str, Any]) -> tuple[Position | None, str]:
+        for key in options:
+            one_of("options key", key, ("position", "play_as"))
+        play_as = options.get("play_as", self._play_as)
+        given = options.get("position")
+        return None if given is None else unfinished(given, self._game), self._check_play_as(play_as)
+
+    def _check_play_as(self, play_as: str) -> str:
+        if self._opponent is None and play_as != PLAY_AS[0]:
+            raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
+        return one_of("play_as", play_as, PLAY_AS)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoardEnv:
+        """A copy that goes on with the same game on its own; it shares the opponent (a model may be large)."""
+        twin: BoardEnv = object.__new__(type(self))
+        for shared in (self._opponent, self._observer, self.spec):
+            memo[id(shared)] = shared
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self._opponent)
+        except Exception as error:
+            raise TypeError(
+                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
+            ) from error
+        return self.__dict__

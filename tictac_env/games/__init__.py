@@ -1,0 +1,42 @@
+"""The rule books. A new game of the family is one line in `GAMES`; any other game, one file and one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
+from tictac_env.games.k_in_a_row import KInARow
+
+__all__ = ["DRAWN", "GAMES", "LOST", "UNFINISHED", "Game", "KInARow", "game_name", "get_game"]
+
+GAMES: dict[str, Game] = {
+    "TicTacToe-v0": KInARow.make(rows=3, cols=3, connect=3, gravity=False),
+    "ConnectFour-v0": KInARow.make(rows=6, cols=7, connect=4, gravity=True),
+}
+
+
+def get_game(game: str | Game) -> Game:
+    """The rule book called `game`, which may be the rule book itself.
+
+    Raises:
+        ValueError: there is no game of that name.
+    """
+    if not isinstance(game, str):
+        return game
+    try:
+        return GAMES[game]
+    except KeyError:
+        raise ValueError(f"no game is called {game!r}; {did_you_mean(game, GAMES)}") from None
+
+
+def game_name(game: Game) -> str | None:
+    """The name under which `game` is registered, None where it is not."""
+    return next((name for name, known in GAMES.items() if known == game), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: the near ones, or all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"

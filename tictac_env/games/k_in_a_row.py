@@ -1,0 +1,230 @@
+"""The rule book of the k-in-a-row family: tic-tac-toe, Connect Four and every other size of either kind."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED
+
+MAX_BITS = 63
+
+
+class KInARow(NamedTuple):
+    """Players in turn place a stone; the first to have `connect` in a straight line wins.
+
+    With gravity an action is a column, and the stone falls onto those already there; without, it is a cell, counted
+    row by row from the top left. Build one with `KInARow.make`, which fills in the fields that follow from the first
+    four.
+
+    Bits are column-major. A column takes `stride` bits, from the bottom up, at least one of them always empty above
+    the top cell, so that no line can run from one column into the next. The board of 6 rows and 7 columns:
+
+            .  .  .  .  .  .  .         always empty (and one more row of these: the stride is 8)
+            5 13 21 29 37 45 53
+            4 12 20 28 36 44 52
+            3 11 19 27 35 43 51
+            2 10 18 26 34 42 50
+            1  9 17 25 33 41 49
+            0  8 16 24 32 40 48         one step up is +1, right +8, up-right +9, down-right +7
+    """
+
+    rows: int
+    cols: int
+    connect: int
+    gravity: bool
+    cells: int
+    num_actions: int
+    num_symmetries: int
+    stride: int
+    column: int
+    """The cells of the leftmost column."""
+    full: int
+    """All cells."""
+    choices: int
+    """The cells that stand for the actions: with gravity the top row, else all."""
+    shifts: tuple[int, int, int, int, int, int, int, int]
+    """For each of the four directions the two shifts of `has_line`."""
+
+    @classmethod
+    def make(cls, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True) -> KInARow:
+        """The game on a board of `rows` x `cols`.
+
+        Raises:
+            ValueError: a size is not a positive integer, no line of `connect` fits on the board, or the board needs
+                more than 63 bits.
+        """
+        for name, value in (("rows", rows), ("cols", cols), ("connect", connect)):
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name} must be a positive int, not {value!r}")
+        if type(gravity) is not bool:
+            raise ValueError(f"gravity must be True or False, not {gravity!r}")
+        if connect > max(rows, cols):
+            raise ValueError(f"connect={connect} does not fit on a board of {rows} rows and {cols} columns")
+        stride = 8 if max(rows, cols) <= 7 else rows + 1
+        if stride * cols > MAX_BITS:
+            raise ValueError(
+                f"a board of {rows} rows and {cols} columns needs {stride * cols} bits ({stride} a column); "
+                f"at most {MAX_BITS} are possible"
+            )
+        column = (1 << rows) - 1
+        bottom_row = sum(1 << col * stride for col in range(cols))
+        steps = (1, stride, stride + 1, stride - 1)
+        first, second = min(1, connect - 1), max(0, min(2, connect - 2))
+        shifts = tuple(step * times for step in steps for times in (first, second))
+        num_symmetries = 2 if gravity else 8 if rows == cols else 4
+        return cls(
+            rows,
+            cols,
+            connect,
+            gravity,
+            rows * cols,
+            cols if gravity else rows * cols,
+            num_symmetries,
+            stride,
+            column,
+            bottom_row * column,
+            bottom_row << rows - 1 if gravity else bottom_row * column,
+            shifts,  # type: ignore[arg-type]  # 4 directions x 2
+        )
+
+    def __repr__(self) -> str:
+        return f"KInARow.make(rows={self.rows}, cols={self.cols}, connect={self.connect}, gravity={self.gravity})"
+
+    def start(self) -> tuple[int, int]:
+        """The empty board."""
+        return 0, 0
+
+    def cell(self, row: int, col: int) -> int:
+        """The bit of the cell in `row` (from the top) and `col` (from the left)."""
+        return 1 << col * self.stride + self.rows - 1 - row
+
+    def choice(self, action: int) -> int:
+        """The bit that stands for `action` in `legal`: the cell of that number, row by row from the top left."""
+        return self.cell(action // self.cols, action % self.cols)
+
+    def legal(self, own: int, opp: int) -> int:
+        """The choices that are still empty: a column is open while its top cell is."""
+        return (own | opp) & self.choices ^ self.choices
+
+    def nth(self, legal: int, index: int) -> int:
+        """The legal action that has `index` smaller ones."""
+        action = 0
+        for row in range(self.rows):
+            choice = 1 << self.rows - 1 - row
+            for _ in range(self.cols):
+                if legal & choice:
+                    if index == 0:
+                        return action
+                    index -= 1
+                action += 1
+                choice <<= self.stride
+        return -1
+
+    def stone(self, own: int, opp: int, action: int) -> int:
+        """The bit that `action` fills, 0 if it is illegal."""
+        if self.gravity:
+            # Adding the column's bottom bit carries past the stones below; out of a full column it leaves the mask.
+            shift = action * self.stride
+            return (own | opp) + (1 << shift) & self.column << shift
+        return self.choice(action) & self.legal(own, opp)
+
+    def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        """The position after `action`, as the next player sees it; the same position if it is illegal."""
+        stone = self.stone(own, opp, action)
+        return (opp, own | stone) if stone else (own, opp)
+
+    def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        """The position before `action`, if that can have been the last move; else the same position."""
+        if self.gravity:
+            column = self.column << action * self.stride
+            stones = (own | opp) & column
+            stone = stones ^ stones >> 1 & column
+        else:
+            stone = self.choice(action)
+        return (opp ^ stone, own) if opp & stone else (own, opp)
+
+    def has_line(self, stones: int) -> bool:
+        """Whether `stones` hold `connect` in a line.
+
+        Unrolled for the usual lengths. In one direction, with step s, a line of four is two pairs, two cells apart:
+
+            stones                         . x x x x . x x
+            pairs = stones & stones >> s   . x x x . . x .     where a pair begins
+            pairs & pairs >> 2s            . x . . . . . .     where a line of four begins
+
+        For three in a line the second shift is s, for two it is 0, and for one both are.
+        """
+        if self.connect > 4:
+            return (
+                self.runs(stones, 1)
+                | self.runs(stones, self.stride)
+                | self.runs(stones, self.stride + 1)
+                | self.runs(stones, self.stride - 1)
+            ) != 0
+        up, up2, right, right2, rise, rise2, fall, fall2 = self.shifts
+        pairs = stones & stones >> up
+        if pairs & pairs >> up2:
+            return True
+        pairs = stones & stones >> right
+        if pairs & pairs >> right2:
+            return True
+        pairs = stones & stones >> rise
+        if pairs & pairs >> rise2:
+            return True
+        pairs = stones & stones >> fall
+        return pairs & pairs >> fall2 != 0
+
+    def runs(self, stones: int, step: int) -> int:
+        """The cells from which a line of `connect` begins in the direction of `step`."""
+        for _ in range(1, self.connect):
+            stones &= stones >> step
+        return stones
+
+    def winning_cells(self, stones: int) -> int:
+        """The union of all lines of `connect` within `stones`."""
+        union = 0
+        for step in (1, self.stride, self.stride + 1, self.stride - 1):
+            begins = self.runs(stones, step)
+            for distance in range(self.connect):
+                union |= begins << distance * step
+        return union
+
+    def result(self, own: int, opp: int) -> int:
+        """`LOST` if the player who has just moved made a line, `DRAWN` if the board is full, else `UNFINISHED`."""
+        if self.has_line(opp):
+            return LOST
+        return DRAWN if own | opp == self.full else UNFINISHED
+
+    def seat(self, own: int, opp: int) -> int:
+        """The parity of the number of stones."""
+        return (own | opp).bit_count() & 1
+
+    def fault(self, own: int, opp: int) -> str:
+        """Why no game can reach this position, "" if nothing speaks against it. Interpreted only."""
+        seat = self.seat(own, opp)
+        first, second = (opp, own) if seat else (own, opp)
+        if first.bit_count() - second.bit_count() != seat:
+            return (
+                f"the first player has {first.bit_count()} stones and the second {second.bit_count()}; "
+                "the first has as many or one more"
+            )
+        bottom_row = self.full & ~(self.full << 1)
+        if self.gravity and (own | opp) & (own | opp) + bottom_row:
+            return "a stone floats above an empty cell"
+        if self.has_line(own):
+            if self.has_line(opp):
+                return "both players have a line"
+            return "the player to move already has a line: the game went on after its end"
+        if self.has_line(opp):
+            before = [self.undo(own, opp, action) for action in range(self.num_actions)]
+            if all(earlier == (own, opp) or self.has_line(earlier[0]) for earlier in before):
+                return "no single last stone completes these lines: the game went on after its end"
+        return ""
+
+    def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
+        """Bit 0 of `symmetry` mirrors left and right, bit 1 top and bottom; then bit 2 swaps rows and columns."""
+        if symmetry & 1:
+            col = self.cols - 1 - col
+        if symmetry & 2:
+            row = self.rows - 1 - row
+        return (col, row) if symmetry & 4 else (row, col)

@@ -1,0 +1,375 @@
+"""What a person handles: a position with its notation, its base-3 code, its outcome and its symmetries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import DRAWN, UNFINISHED, Game, game_name, get_game
+from tictac_env.symmetry import symmetries
+
+__all__ = ["IllegalMove", "Outcome", "Position", "PositionBatch"]
+
+MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class IllegalMove(ValueError):
+    """A move that the rules do not allow; the message names it, the legal ones and the position."""
+
+
+class Outcome(NamedTuple):
+    """How a game ended."""
+
+    winner: int | None
+    """The winning seat: 0 the first player, 1 the second, None a draw."""
+    how: Literal["line", "full board"]
+    cells: tuple[tuple[int, int], ...]
+    """The (row, column) of the cells in winning lines, row by row from the top left; none in a draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An immutable position of a game.
+
+    Two positions are equal if the same stones lie on the same board. How they came there does not matter, but the last
+    moves are remembered where they are known.
+
+    Attributes:
+        game: the rule book.
+        own: the stones of the player to move, as the game's bits (see `tictac_env.games`).
+        opp: the other player's stones.
+        moves: the most recent actions, oldest first: all of them for a position made from moves, none for one made
+            from a code or an array.
+
+    Example:
+        >>> position = Position.from_moves("ConnectFour-v0", "4453")
+        >>> position.seat, position.legal_actions
+        (0, (0, 1, 2, 3, 4, 5, 6))
+        >>> position.play(2)
+        Position.from_moves('ConnectFour-v0', '44533')
+    """
+
+    game: Game
+    own: int
+    opp: int
+    moves: tuple[int, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def start(cls, game: str | Game) -> Position:
+        """The position the game begins with."""
+        rules = get_game(game)
+        return cls(rules, *rules.start())
+
+    @classmethod
+    def from_moves(cls, game: str | Game, moves: str | Iterable[int]) -> Position:
+        """The position after `moves`: a move string, or actions.
+
+        A move string has one character a move, `1` to `9`, then `a` to `z`: the action counted from 1. On boards with
+        more than 35 actions it is numbers joined by "-".
+
+        Raises:
+            ValueError: a character is not a move of this game.
+            IllegalMove: a move is illegal where it is played, or played after the end.
+        """
+        position = cls.start(game)
+        actions = parse_moves(position.game, moves) if isinstance(moves, str) else moves
+        for action in actions:
+            position = position.play(action)
+        return position
+
+    @classmethod
+    def from_code(cls, game: str | Game, code: int) -> Position:
+        """The position of a base-3 code: cell i (row by row from the top left) weighs 3**i, its digit is 0 if it is
+        empty, 1 for the first player's stone, 2 for the second's.
+
+        Raises:
+            ValueError: `code` is not an int in range, or no game can reach the position (as for `from_array`).
+        """
+        rules = get_game(game)
+        if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
+            raise ValueError(f"a code must be an int, not {code!r}")
+        rest, digits = int(code), []
+        for _ in range(rules.cells):
+            rest, digit = divmod(rest, 3)
+            digits.append(digit)
+        if rest:
+            raise ValueError(f"code {code} is not in [0, 3**{rules.cells})")
+        return cls.from_array(rules, np.reshape(digits, (rules.rows, rules.cols)))
+
+    @classmethod
+    def from_array(cls, game: str | Game, array: npt.ArrayLike) -> Position:
+        """The position of an array (rows, cols), row 0 at the top: 0 empty, 1 the first player's, 2 (or -1) the
+        second's.
+
+        Raises:
+            ValueError: wrong shape or values; or no game can reach the position: wrong numbers of stones, a floating
+                stone, lines of both players, or stones played after the end. The message says which.
+        """
+        rules = get_game(game)
+        marks = np.asarray(array)
+        if marks.shape != (rules.rows, rules.cols):
+            raise ValueError(f"the array has shape {marks.shape}, not {(rules.rows, rules.cols)}")
+        if not np.isin(marks, (0, 1, 2, -1)).all():
+            raise ValueError(f"an array may hold 0, 1, 2 and -1 only, not\n{marks}")
+        stones = [0, 0]
+        for row, col in np.argwhere(marks):
+            stones[int(marks[row, col] != 1)] |= rules.cell(int(row), int(col))
+        first, second = stones
+        own, opp = (second, first) if rules.seat(first, second) else (first, second)
+        if fault := rules.fault(own, opp):
+            raise ValueError(f"not a position of {game_name(rules) or rules}: {fault}\n{marks}")
+        return cls(rules, own, opp)
+
+    @property
+    def seat(self) -> int:
+        """Who is to move: 0 the first player, 1 the second. Once the game is over: who would be."""
+        return self.game.seat(self.own, self.opp)
+
+    @property
+    def ply(self) -> int:
+        """How many stones are on the board."""
+        return (self.own | self.opp).bit_count()
+
+    @property
+    def stones(self) -> tuple[int, int]:
+        """The bits of the first and of the second player's stones."""
+        return (self.opp, self.own) if self.seat else (self.own, self.opp)
+
+    @property
+    def result(self) -> int:
+        """-1 lost, 0 drawn or 1 won for the player to move if the game is over, else `games.UNFINISHED`."""
+        return self.game.result(self.own, self.opp)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return self.result != UNFINISHED
+
+    @property
+    def legal_actions(self) -> tuple[int, ...]:
+        """The legal actions in ascending order; none once the game is over."""
+        if self.is_over:
+            return ()
+        legal = self.game.legal(self.own, self.opp)
+        return tuple(action for action in range(self.game.num_actions) if legal & self.game.choice(action))
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Who won, how and with which cells; None while the game goes on."""
+        result = self.result
+        if result == UNFINISHED:
+            return None
+        if result == DRAWN:
+            return Outcome(None, "full board", ())
+        winner = self.seat if result == 1 else 1 - self.seat
+        line = self.game.winning_cells(self.stones[winner])
+        return Outcome(
+            winner, "line", tuple((row, col) for row, col in self._cells() if line & self.game.cell(row, col))
+        )
+
+    @property
+    def last_action(self) -> int | None:
+        """The action that led here, None where it is not known."""
+        return self.moves[-1] if self.moves else None
+
+    @property
+    def last_cell(self) -> tuple[int, int] | None:
+        """The (row, column) of the stone played last, None where it is not known."""
+        if not self.moves:
+            return None
+        stone = self.opp ^ self.game.undo(self.own, self.opp, self.moves[-1])[0]
+        return next((row, col) for row, col in self._cells() if stone == self.game.cell(row, col))
+
+    @property
+    def code(self) -> int:
+        """The base-3 code, as in `from_code`: absolute, that is the same whoever is asking."""
+        first, second = self.stones
+        return sum(
+            3**index * (1 if first & bit else 2)
+            for index, (row, col) in enumerate(self._cells())
+            if (bit := self.game.cell(row, col)) & (first | second)
+        )
+
+    def to_array(self) -> npt.NDArray[np.int8]:
+        """The board as int8 (rows, cols), row 0 at the top: 0 empty, 1 the first player's, 2 the second's."""
+        array = np.zeros((self.game.rows, self.game.cols), np.int8)
+        first, second = self.stones
+        for row, col in self._cells():
+            bit = self.game.cell(row, col)
+            array[row, col] = 1 if first & bit else 2 if second & bit else 0
+        return array
+
+    def to_moves(self) -> str:
+        """The move string of the game that led here, or of some game that leads here if that is not known.
+
+        Raises:
+            ValueError: no order of moves leads here (a position made from an array or a code can be such).
+        """
+        moves = self.moves if len(self.moves) == self.ply else _some_moves(self.game, self.own, self.opp)
+        return format_moves(self.game, moves)
+
+    def check(self, action: Any) -> int:
+        """`action` as an int, if it may be played here.
+
+        Raises:
+            ValueError: it is not an integer (bool does not count as one) in [0, num_actions).
+            IllegalMove: it is, but the move is illegal here.
+        """
+        number = as_action(action, self.game.num_actions)
+        if number not in self.legal_actions:
+            raise illegal_move(self, number)
+        return number
+
+    def play(self, action: int) -> Position:
+        """The position after `action`.
+
+        Raises:
+            ValueError, IllegalMove: as `check` does.
+        """
+        number = self.check(action)
+        return Position(self.game, *self.game.play(self.own, self.opp, number), (*self.moves, number))
+
+    def symmetric(self) -> tuple[Position, ...]:
+        """The images of the position under every symmetry of the board, itself first; equal ones are repeated."""
+        return tuple(
+            Position(
+                self.game,
+                symmetry.apply(self.own),
+                symmetry.apply(self.opp),
+                tuple(symmetry.actions[action] for action in self.moves),
+            )
+            for symmetry in symmetries(self.game)
+        )
+
+    def _cells(self) -> Iterator[tuple[int, int]]:
+        return ((row, col) for row in range(self.game.rows) for col in range(self.game.cols))
+
+    def __repr__(self) -> str:
+        game = repr(game_name(self.game) or self.game)
+        if len(self.moves) == self.ply:
+            return f"Position.from_moves({game}, {format_moves(self.game, self.moves)!r})"
+        return f"Position.from_code({game}, {self.code})"
+
+    def __str__(self) -> str:
+        from tictac_env.render import render_text
+
+        return render_text(self)
+
+    def _repr_svg_(self) -> str:
+        from tictac_env.render import render_svg
+
+        return render_svg(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionBatch:
+    """Many positions of one game.
+
+    Attributes:
+        game: the rule book.
+        own: int64 (B,), the stones of the player to move, for each of the B positions.
+        opp: int64 (B,), the other player's.
+    """
+
+    game: Game
+    own: npt.NDArray[np.int64]
+    opp: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, positions: Sequence[Position]) -> PositionBatch:
+        """The batch of these positions.
+
+        Raises:
+            ValueError: there are none, or they are not all of one game.
+        """
+        games = {position.game for position in positions}
+        if len(games) != 1:
+            raise ValueError(f"a batch needs positions of one game, not of {len(games)}")
+        own = np.array([position.own for position in positions], np.int64)
+        opp = np.array([position.opp for position in positions], np.int64)
+        return cls(games.pop(), own, opp)
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, index: int) -> Position:
+        return Position(self.game, int(self.own[index]), int(self.opp[index]))
+
+
+def as_action(action: Any, num_actions: int) -> int:
+    """`action` as an int: Python ints, NumPy integers and 0-d integer arrays are accepted.
+
+    Raises:
+        ValueError: it is anything else (bool and float included), or not in [0, num_actions).
+    """
+    if type(action) is int:
+        number = action
+    elif isinstance(action, np.integer) or (
+        isinstance(action, np.ndarray) and action.shape == () and np.issubdtype(action.dtype, np.integer)
+    ):
+        number = int(action)
+    else:
+        raise ValueError(
+            f"an action must be an integer in [0, {num_actions}), not {action!r} ({type(action).__name__})"
+        )
+    if not 0 <= number < num_actions:
+        raise ValueError(f"an action must be in [0, {num_actions}), not {number}")
+    return number
+
+
+def illegal_move(position: Position, action: int, who: str = "") -> IllegalMove:
+    """The error for an `action` that is in range but illegal; `who` names the policy that chose it."""
+    legal = position.legal_actions
+    allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
+    return IllegalMove(f"{who and who + ' chose '}action {action}, illegal here ({allowed}): {position!r}")
+
+
+def parse_moves(game: Game, moves: str) -> list[int]:
+    """The actions of a move string (see `Position.from_moves`).
+
+    Raises:
+        ValueError: a character is not a move of this game.
+    """
+    numbered = game.num_actions > len(MOVE_CHARACTERS)
+    actions = []
+    for ply, token in enumerate(moves.split("-") if numbered and moves else moves):
+        if numbered:
+            action = int(token) - 1 if token.isascii() and token.isdigit() else -1
+        else:
+            action = MOVE_CHARACTERS.find(token)
+        if not 0 <= action < game.num_actions:
+            allowed = f"1 to {game.num_actions}" if numbered else MOVE_CHARACTERS[: game.num_actions]
+            raise ValueError(f"move {ply + 1} of {moves!r} is {token!r}; moves of this game are {allowed}")
+        actions.append(action)
+    return actions
+
+
+def format_moves(game: Game, actions: Iterable[int]) -> str:
+    """The move string of `actions` (see `Position.from_moves`)."""
+    if game.num_actions > len(MOVE_CHARACTERS):
+        return "-".join(str(action + 1) for action in actions)
+    return "".join(MOVE_CHARACTERS[action] for action in actions)
+
+
+def _some_moves(game: Game, own: int, opp: int) -> list[int]:
+    """Actions that lead from the start to a position: depth first backwards, never twice into the same position."""
+    dead: set[tuple[int, int]] = set()
+    path: list[tuple[int, tuple[int, int], Iterator[int]]] = []
+    position, actions = (own, opp), iter(range(game.num_actions))
+    while position != game.start():
+        for action in actions:
+            earlier = game.undo(*position, action)
+            if earlier != position and earlier not in dead and game.result(*earlier) == UNFINISHED:
+                path.append((action, position, actions))
+                position, actions = earlier, iter(range(game.num_actions))
+                break
+        else:
+            dead.add(position)
+            if not path:
+                raise ValueError(f"no order of moves leads to {Position(game, own, opp)!r}")
+            _, position, actions = path.pop()
+    return [action for action, _, _ in reversed(path)]

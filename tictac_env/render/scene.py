@@ -1,0 +1,171 @@
+"""The picture of a position, once: a list of plain shapes that SVG, pixels and the window all draw.
+
+Lengths are in cells, x to the right and y downwards from the top left corner of the picture. The squares of
+the board are unit squares, with `MARGIN` of frame around them:
+
+    +---------------------+   height = rows + 2 * MARGIN
+    |  frame              |
+    |   +---+---+---+     |   the square in row r and column c has its top left corner
+    |   |0,0|0,1|0,2|     |   at (MARGIN + c, MARGIN + r)
+    |   +---+---+---+     |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tictac_env.position import Position
+
+#: The frame, in cells. At 64 pixels a cell every board then measures multiples of 16 pixels, as videos want.
+MARGIN = 0.375
+
+
+class Rect(NamedTuple):
+    """A filled rectangle with rounded corners; (x, y) is its top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float
+    color: str
+    role: str = ""
+
+
+class Circle(NamedTuple):
+    """A filled circle around (x, y)."""
+
+    x: float
+    y: float
+    radius: float
+    color: str
+    role: str = ""
+
+
+class Ring(NamedTuple):
+    """A circle around (x, y) drawn with a pen of `width`, half of it to either side of `radius`."""
+
+    x: float
+    y: float
+    radius: float
+    width: float
+    color: str
+    role: str = ""
+
+
+class Line(NamedTuple):
+    """A straight line from (x1, y1) to (x2, y2) with round ends."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    width: float
+    color: str
+    role: str = ""
+
+
+Shape = Rect | Circle | Ring | Line
+
+
+class Scene(NamedTuple):
+    """A picture: shapes painted in order, each over those before it.
+
+    Colours are `#rrggbb`. The `role` of a shape says what it stands for, one shape for each thing: `first`
+    and `second` a stone of that player, `last` the mark of the last move, `win` that of a cell in a winning
+    line, and the empty string anything else. No shape reaches beyond the picture.
+    """
+
+    width: float
+    height: float
+    background: str
+    shapes: tuple[Shape, ...]
+
+
+class Player(NamedTuple):
+    """The colours of a player: the face of a stone, and the darker one of its rim and of the sign on it."""
+
+    role: str
+    face: str
+    shade: str
+
+
+# Vermilion and yellow differ in lightness too, so they stay apart for every kind of colour vision and in
+# grey. The signs, a cross and a ring, say the same once more.
+PLAYERS = (Player("first", "#e8503a", "#b8301f"), Player("second", "#ffcf3f", "#d99a10"))
+PAGE, FRAME, EDGE, WELL, MARK = "#f6f4ee", "#2f6bd0", "#2354a8", "#1b4488", "#ffffff"
+
+
+def scene(position: Position) -> Scene:
+    """The picture of `position`.
+
+    With gravity it is an upright rack of discs, without a board of tiles with crosses and rings.
+    A white dot with a dark rim marks the last move, a white outline each cell of a winning line.
+    """
+    rows, cols = position.game.rows, position.game.cols
+    draw_cell = _disc_cell if has_gravity(position) else _tile_cell
+    board, last, outcome = position.to_array(), position.last_cell, position.outcome
+    winning = set(outcome.cells) if outcome else set()
+    shapes: list[Shape] = [
+        Rect(0.125, 0.1875, cols + 0.5, rows + 0.5, 0.28, EDGE),
+        Rect(0.125, 0.0625, cols + 0.5, rows + 0.5625, 0.28, FRAME),
+    ]
+    for row in range(rows):
+        for col in range(cols):
+            x, y = MARGIN + col + 0.5, MARGIN + row + 0.5
+            stone = int(board[row, col])
+            player = PLAYERS[stone - 1] if stone else None
+            shapes += draw_cell(x, y, player, (row, col) in winning)
+            if (row, col) == last:
+                shapes += Circle(x, y, 0.13, WELL), Circle(x, y, 0.085, MARK, "last")
+    return Scene(cols + 2 * MARGIN, rows + 2 * MARGIN, PAGE, tuple(shapes))
+
+
+def has_gravity(position: Position) -> bool:
+    """Whether an action is a column, down which the stone falls. Not every game has such a field."""
+    return bool(getattr(position.game, "gravity", False))
+
+
+def cell_at(position: Position, x: float, y: float) -> tuple[int, int] | None:
+    """The (row, col) of the square at the point (x, y) of the picture, None on the frame."""
+    row, col = math.floor(y - MARGIN), math.floor(x - MARGIN)
+    inside = 0 <= row < position.game.rows and 0 <= col < position.game.cols
+    return (row, col) if inside else None
+
+
+def _disc_cell(x: float, y: float, player: Player | None, winning: bool) -> Iterator[Shape]:
+    """A hole of the rack around (x, y), and the disc in it."""
+    if player is None:
+        yield Circle(x, y, 0.42, EDGE)
+        yield Circle(x, y + 0.02, 0.4, WELL)
+        return
+    yield Circle(x, y, 0.42, player.shade)
+    yield Circle(x, y, 0.37, player.face, player.role)
+    yield from _sign(x, y, player, player.shade, reach=0.15, width=0.07)
+    if winning:
+        yield Ring(x, y, 0.41, 0.08, MARK, "win")
+
+
+def _tile_cell(x: float, y: float, player: Player | None, winning: bool) -> Iterator[Shape]:
+    """A tile around (x, y), and the sign on it."""
+    if winning:
+        yield Rect(x - 0.47, y - 0.47, 0.94, 0.94, 0.14, MARK, "win")
+        yield Rect(x - 0.41, y - 0.41, 0.82, 0.82, 0.09, WELL)
+    else:
+        yield Rect(x - 0.46, y - 0.46, 0.92, 0.92, 0.13, WELL)
+    if player is not None:
+        yield from _sign(x, y, player, player.face, reach=0.25, width=0.15, role=player.role)
+
+
+def _sign(
+    x: float, y: float, player: Player, color: str, reach: float, width: float, role: str = ""
+) -> Iterator[Shape]:
+    """The sign of `player`: a cross for the first, a ring for the second."""
+    if player is PLAYERS[1]:
+        yield Ring(x, y, reach * 1.12, width, color, role)
+        return
+    yield Line(x - reach, y - reach, x + reach, y + reach, width, color)
+    yield Line(x - reach, y + reach, x + reach, y - reach, width, color, role)

@@ -1,0 +1,84 @@
+"""A position as plain text, for terminals, logs and the render mode "ansi".
+
+.  .  .  .  .  .  .          O  2  X
+.  .  .  .  .  .  .          4  X  6
+.  .  .  .  .  .  .         [O] 8  9
+.  .  .  .  .  .  .         X to move
+.  .  .  O  .  .  .
+.  . [O] X  X  .  .
+1  2  3  4  5  6  7
+X to move
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tictac_env.position import format_moves
+from tictac_env.render.scene import has_gravity
+
+if TYPE_CHECKING:
+    from tictac_env.position import Position
+
+NAMES = ("X", "O")
+
+
+def render_text(position: Position) -> str:
+    """The board of `position` in plain ASCII, a line for each row, and below it how the game stands.
+
+    The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
+    line between stars, `*X*`. With gravity an empty cell is a dot and the columns are numbered below the
+    board; without, an empty cell shows the character that plays there in a move string.
+
+    Returns:
+        Lines without spaces at their ends, joined by newlines, with none after the last.
+    """
+    rows, cols = position.game.rows, position.game.cols
+    board, last, outcome = position.to_array(), position.last_cell, position.outcome
+    winning = set(outcome.cells) if outcome else set()
+    columns = [str(col + 1) for col in range(cols)] if has_gravity(position) else []
+    # As wide as the widest number, which is the last.
+    width = len(columns[-1] if columns else format_moves(position.game, [rows * cols - 1]))
+
+    def cell(row: int, col: int) -> str:
+        stone = int(board[row, col])
+        text = NAMES[stone - 1] if stone else _empty(position, row, col)
+        if (row, col) == last:
+            before, after = "[]"
+        elif (row, col) in winning:
+            before, after = "**"
+        else:
+            before, after = "  "
+        return (before + text).rjust(width + 1) + after
+
+    lines = ["".join(cell(row, col) for col in range(cols)) for row in range(rows)]
+    lines += ["".join(f" {column:>{width}} " for column in columns)] if columns else []
+    return "\n".join(line.rstrip() for line in [*lines, status(position)])
+
+
+def status(position: Position) -> str:
+    """How the game stands: "X to move", "X wins in column 4", "X wins with 1 5 9" or "draw".
+
+    A win is told by the column of the last move (left out where it is not known), or without gravity by the
+    cells of the winning line as they are written in move strings.
+    """
+    outcome = position.outcome
+    if outcome is None:
+        return f"{NAMES[position.seat]} to move"
+    if outcome.winner is None:
+        return "draw"
+    winner = NAMES[outcome.winner]
+    if not has_gravity(position):
+        return f"{winner} wins with " + " ".join(_number(position, row, col) for row, col in outcome.cells)
+    return f"{winner} wins" if position.last_cell is None else f"{winner} wins in column {position.last_cell[1] + 1}"
+
+
+def _number(position: Position, row: int, col: int) -> str:
+    """The cell as it is written in a move string."""
+    return format_moves(position.game, [row * position.game.cols + col])
+
+
+def _empty(position: Position, row: int, col: int) -> str:
+    """What an empty cell shows. The moves called o and x would be taken for stones."""
+    number = "." if has_gravity(position) else _number(position, row, col)
+    return "." if number in ("o", "x") else number

@@ -1,0 +1,170 @@
+"""A window that shows positions and takes clicks. It imports pygame-ce (or pygame) when it opens."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tictac_env.render.pixels import scene_to_rgb
+from tictac_env.render.scene import cell_at, has_gravity, scene
+
+if TYPE_CHECKING:
+    from tictac_env.position import Position
+
+#: How often a window that waits for a click looks for one, in times a second.
+WAITING_FPS = 30
+
+
+class WindowClosed(KeyboardInterrupt):
+    """The person closed the window.
+
+    A `KeyboardInterrupt`, since it means what Ctrl-C means: whatever handles that (a training run that keeps
+    what it has learned, say) handles this, and `except Exception` does not swallow it.
+    """
+
+
+class Window:
+    """A window that shows one position at a time and tells which action was clicked.
+
+    It opens at the first call that needs it, takes the size of the board shown, and opens again if it is used
+    after `close`. pygame has one window in a process, so several of these share it, the last one shown being
+    seen.
+
+    Without a screen, set the environment variable SDL_VIDEODRIVER to dummy.
+
+    Args:
+        title: what the title bar says.
+        cell_size: pixels a cell; less where the board would not fit on the screen.
+
+    Example:
+        >>> window = Window()  # doctest: +SKIP
+        >>> position = position.play(window.wait_for_action(position))  # doctest: +SKIP
+    """
+
+    def __init__(self, title: str = "tictac", cell_size: int = 64) -> None:
+        """Nothing opens yet."""
+        self.title = title
+        self.cell_size = cell_size
+        self._pygame: ModuleType | None = None
+        self._clock: Any = None
+        self._shown: Position | None = None
+        self._scale = float(cell_size)
+        self._click: tuple[int, int] | None = None
+
+    def show(self, position: Position, fps: float = 0) -> None:
+        """Draw `position` and answer the window system.
+
+        Args:
+            position: what to draw. A click that was made on another position is forgotten.
+            fps: at most so many calls a second return, the rest of the time is slept; 0 for no limit.
+
+        Raises:
+            WindowClosed: the person closed the window; it is gone when this is raised.
+            gymnasium.error.DependencyNotInstalled: pygame is missing.
+        """
+        pygame = self._open()
+        self._handle_events(pygame)
+        if position != self._shown:
+            self._shown, self._click = position, None
+        self._draw(pygame, position)
+        if fps > 0:
+            self._clock.tick(fps)
+
+    def clicked_action(self, position: Position) -> int | None:
+        """The legal action of `position` that was clicked since it was first shown, None if there was none.
+
+        With gravity a click anywhere in a column plays it, without, a click on a cell. It does not wait,
+        shows `position` if another one was seen, and gives each click once, the latest if there were several.
+
+        Raises:
+            WindowClosed, gymnasium.error.DependencyNotInstalled: as `show` does.
+        """
+        if position != self._shown:
+            self.show(position)
+        self._handle_events(self._open())
+        click, self._click = self._click, None
+        if click is None:
+            return None
+        cell = cell_at(position, click[0] / self._scale, click[1] / self._scale)
+        if cell is None:
+            return None
+        row, col = cell
+        action = col if has_gravity(position) else row * position.game.cols + col
+        return action if action in position.legal_actions else None
+
+    def wait_for_action(self, position: Position) -> int:
+        """Show `position` until a legal action is clicked, and return it.
+
+        Raises:
+            ValueError: `position` has no legal action.
+            WindowClosed, gymnasium.error.DependencyNotInstalled: as `show` does.
+        """
+        if not position.legal_actions:
+            raise ValueError(f"there is nothing to click, the game is over: {position!r}")
+        while True:
+            self.show(position, WAITING_FPS)
+            action = self.clicked_action(position)
+            if action is not None:
+                return action
+
+    def close(self) -> None:
+        """Close the window. Doing so again, or before it opened, does nothing."""
+        if self._pygame is not None:
+            self._pygame.display.quit()
+        self._pygame = self._shown = self._click = None
+
+    def _open(self) -> ModuleType:
+        """pygame, with its display running."""
+        if self._pygame is None:
+            self._pygame = import_pygame()
+            self._clock = self._pygame.time.Clock()
+        # Another user of pygame in this process may have closed the display.
+        if not self._pygame.display.get_init():
+            self._pygame.display.init()
+        return self._pygame
+
+    def _draw(self, pygame: ModuleType, position: Position) -> None:
+        """Draw `position`, after fitting the window to it."""
+        picture = scene(position)
+        # The sizes of the screens, of which 90 % leaves room for bars and borders.
+        screen_width, screen_height = pygame.display.get_desktop_sizes()[0]
+        room = min(0.9 * screen_width / picture.width, 0.9 * screen_height / picture.height)
+        self._scale = max(1.0, min(float(self.cell_size), room))
+        pixels = scene_to_rgb(picture, self._scale)
+        height, width = pixels.shape[:2]
+        surface = pygame.display.get_surface()
+        if surface is None or surface.get_size() != (width, height):
+            surface = pygame.display.set_mode((width, height))
+        pygame.display.set_caption(self.title)
+        surface.blit(pygame.image.frombuffer(pixels.tobytes(), (width, height), "RGB"), (0, 0))
+        pygame.display.flip()
+
+    def _handle_events(self, pygame: ModuleType) -> None:
+        """Empty the event queue, remembering the latest click of the left button.
+
+        Raises:
+            WindowClosed: the person closed the window.
+        """
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                self.close()
+                raise WindowClosed("the window was closed")
+            if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+                self._click = event.pos
+
+
+def import_pygame() -> ModuleType:
+    """The module pygame, whether it comes from pygame-ce or from pygame.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
+    """
+    try:
+        import pygame
+    except ImportError as error:
+        from gymnasium.error import DependencyNotInstalled
+
+        raise DependencyNotInstalled(
+            'a window needs pygame-ce, which is not installed; run: pip install "tictac-env[human]"'
+        ) from error
+    return pygame

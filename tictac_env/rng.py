@@ -1,0 +1,53 @@
+"""The randomness of a board: one integer, advanced by one function, the same interpreted and compiled.
+
+The state walks through all 62-bit integers in steps of an odd constant (a Weyl sequence); a draw is the state, mixed by
+four rounds of a Feistel network (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom
+functions", 1988). As in the rule books no intermediate result leaves [0, 2**63): compiled code may assume that an int64
+never overflows, so the usual generators, which multiply modulo 2**64, would not run alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+STATES = (1 << 62) - 1
+STEP = 0x278DDE6E5FD29F05
+"""2**62 divided by the golden ratio, which spreads any run of states evenly (Knuth, TAOCP 3, 6.4)."""
+LOW = (1 << 31) - 1
+
+
+def advance(state: int) -> int:
+    """The state that follows `state`; both in [0, 2**62)."""
+    return state + STEP & STATES
+
+
+def mix(value: int) -> int:
+    """A draw in [0, 2**63): a permutation of [0, 2**63) in which every bit depends on every other.
+
+    The halves in turn (hi has 32 bits, lo 31) are changed by the two halves of a multiple of the other, added without
+    carry, so that its high and low bits count alike.
+    """
+    hi = value >> 31
+    lo = value & LOW
+    product = lo * 0xD35A2D97
+    hi ^= product >> 31 ^ product & LOW
+    product = hi * 0x5851F42D
+    lo ^= product >> 32 ^ product & LOW
+    product = lo * 0xC2B2AE35
+    hi ^= product >> 31 ^ product & LOW
+    product = hi * 0x6C8E9CF5
+    lo ^= product >> 32 ^ product & LOW
+    return hi << 31 | lo
+
+
+def position_seed(own: int, opp: int, salt: int) -> int:
+    """A seed in [0, 2**63) that depends on nothing but a position and `salt` (in [0, 2**63)).
+
+    Played with it, a policy that draws becomes a fixed map from positions to actions, which can be judged exactly.
+    """
+    return mix(mix(mix(own ^ STEP) ^ opp) ^ salt)
+
+
+def new_state(seed: int | None) -> int:
+    """A board's first state: drawn from `numpy.random.SeedSequence(seed)`, from fresh entropy if that is None."""
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) & STATES
