@@ -6,7 +6,7 @@ import functools
 import importlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,6 @@ class Policy(ABC):
             seed: an integer in [0, 2**63), the only source of randomness.
         """
 
-    def choose(self, game: Game, own: int, opp: int, seed: int) -> int:
-        """`act` on the bits of a position."""
-        return self.act(Position(game, own, opp), seed)
-
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
 
@@ -85,10 +81,7 @@ class ReflexPolicy(Policy):
         self.reflex = reflex
 
     def act(self, position: Position, seed: int) -> int:
-        return self.choose(position.game, position.own, position.opp, seed)
-
-    def choose(self, game: Game, own: int, opp: int, seed: int) -> int:
-        return self.reflex(game, own, opp, seed)
+        return self.reflex(position.game, position.own, position.opp, seed)
 
 
 class RandomPolicy(ReflexPolicy):
@@ -243,17 +236,33 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     )
 
 
-def legal_choice(policy: Policy, position: Position, seed: int) -> int:
-    """The action `policy` chooses, if it is legal.
+def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
+    """What `policy` plays, and the position after it.
+
+    Args:
+        policy: the side to move.
+        game: the rule book.
+        own: the stones of the side to move.
+        opp: the other side's.
+        moves: the last actions, for the `Position` the policy sees.
+        seed: in [0, 2**63).
+
+    Returns:
+        The action, and `own` and `opp` after it as the next player sees them.
 
     Raises:
-        IllegalMove: it is not; the message names the policy, its choice and the position.
+        IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
     """
-    action = policy.act(position, seed)
-    try:
-        number = as_action(action, position.game.num_actions)
-    except ValueError:
-        raise illegal_move(position, action, str(policy)) from None
-    if not position.game.choice(number) & position.game.legal(position.own, position.opp):
-        raise illegal_move(position, number, str(policy))
-    return number
+    if isinstance(policy, ReflexPolicy):
+        action = policy.reflex(game, own, opp, seed)
+    else:
+        position = Position(game, own, opp, tuple(moves))
+        choice = policy.act(position, seed)
+        try:
+            action = as_action(choice, game.num_actions)
+        except ValueError:
+            raise illegal_move(position, choice, str(policy)) from None
+    after = game.play(own, opp, action)
+    if after == (own, opp):
+        raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
+    return action, *after

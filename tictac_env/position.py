@@ -321,11 +321,11 @@ def as_action(action: Any, num_actions: int) -> int:
     return number
 
 
-def illegal_move(position: Position, action: int, who: str = "") -> IllegalMove:
+def illegal_move(position: Position, action: Any, who: str = "") -> IllegalMove:
     """The error for an `action` that is in range but illegal; `who` names the policy that chose it."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
-    return IllegalMove(f"{who and who + ' chose '}action {action}, illegal here ({allowed}): {position!r}")
+    return IllegalMove(f"{who and who + ' chose '}action {action!r}, illegal here ({allowed}): {position!r}")
 
 
 def parse_moves(game: Game, moves: str) -> list[int]:

@@ -16,7 +16,7 @@ from gymnasium.error import ResetNeeded
 from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, one_of, unfinished
 from tictac_env.games import LOST, UNFINISHED, Game
 from tictac_env.observation import Observer
-from tictac_env.policies import as_policy
+from tictac_env.policies import answer, as_policy
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.rng import advance, mix, new_state
 
@@ -57,8 +57,6 @@ class BoardEnv(gym.Env[Any, int]):
         self._game = game
         self._observer = Observer(game, obs_type)
         self._opponent = None if opponent is None else as_policy(opponent, game, obs_type)
-        if self._opponent is not None:
-            self._choose = self._opponent.choose
         self._play_as = self._check_play_as(play_as)
         self._raises = one_of("illegal", illegal, ILLEGAL) == "raise"
         self._rewards = check_rewards(rewards)
@@ -121,7 +119,7 @@ class BoardEnv(gym.Env[Any, int]):
                 learner = mover
             elif mover != learner:
                 state = advance(state)
-                reply, own, opp = self._reply(own, opp, mix(state))
+                reply, own, opp = answer(self._opponent, self._game, own, opp, moves, mix(state))
                 moves.append(reply)
                 mover = learner
             if self._game.result(own, opp) == UNFINISHED:
@@ -161,7 +159,8 @@ class BoardEnv(gym.Env[Any, int]):
         outcome = -result
         if result == UNFINISHED and self._opponent is not None:
             state = advance(state)
-            reply, own, opp = self._reply(own, opp, mix(state))
+            moves = (*self._moves, action)
+            reply, own, opp = answer(self._opponent, game, own, opp, moves, mix(state))
             mover = self._mover
             outcome = result = game.result(own, opp)
         # Nothing has changed up to here, so an opponent that raises leaves the game as it was.
@@ -197,14 +196,6 @@ class BoardEnv(gym.Env[Any, int]):
             own, opp = opp, own
         info = {"action_mask": self.action_masks(), "seat": self._learner, "opponent_action": reply}
         return self._observer.observe(own, opp, self._learner), info
-
-    def _reply(self, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """The opponent's action and the position after it."""
-        action = self._choose(self._game, own, opp, seed)
-        after = self._game.play(own, opp, action)
-        if after == (own, opp):
-            raise illegal_move(Position(self._game, own, opp), action, f"the opponent {self._opponent}")
-        return action, *after
 
     def _lose(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """What an illegal action of the learner does: an error, or the loss of the game."""

@@ -1,0 +1,304 @@
+"""Exact judgement on games small enough to tabulate: every reply to a policy is walked, nothing is sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import UNFINISHED, Game, get_game
+from tictac_env.policies import Policy, as_policy
+from tictac_env.position import PositionBatch, format_moves, illegal_move
+from tictac_env.rng import position_seed
+from tictac_env.solver.enumerate import GameTable, tabulate
+
+Floats = npt.NDArray[np.float64]
+
+
+class Share(NamedTuple):
+    """Exact shares of the games, each in [0, 1]."""
+
+    win: float
+    draw: float
+    loss: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.win:.3f} / {100 * self.draw:.3f} / {100 * self.loss:.3f} %"
+
+
+class Lines(NamedTuple):
+    """How many complete games are possible, the policy's moves being its own and the replies any at all."""
+
+    wins: int
+    draws: int
+    losses: int
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What a policy plays from one seat, wherever its own moves and any replies can lead.
+
+    Attributes:
+        table: all positions of the game.
+        seat: 0 if the policy plays first, 1 if second.
+        moves: float64 (N, num_actions), the probability of each action; zero in positions that are never reached or
+            where the other side moves.
+        reached: bool (N,), the positions that some replies lead to.
+    """
+
+    table: GameTable
+    seat: int
+    moves: Floats
+    reached: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SeatVerdict:
+    """The truth about a policy in one seat.
+
+    Attributes:
+        infallible: whether no replies at all make it lose.
+        losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
+            it is infallible.
+        lines: the numbers of complete games it can win, draw and lose.
+        against_random: against uniformly random play.
+        against_best: against uniform play over the moves that keep the game's value ("minimax").
+        against_first_best: against the lowest of these moves ("minimax-first").
+        gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
+    """
+
+    infallible: bool
+    losing_line: str | None
+    lines: Lines
+    against_random: Share
+    against_best: Share
+    against_first_best: Share
+    gain: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The truth about a policy.
+
+    Attributes:
+        policy: its name.
+        as_first: in the first player's seat.
+        as_second: in the second's.
+        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+    """
+
+    policy: str
+    as_first: SeatVerdict
+    as_second: SeatVerdict
+    basis: str
+
+    @property
+    def infallible(self) -> bool:
+        """Whether it cannot be beaten from either seat."""
+        return self.as_first.infallible and self.as_second.infallible
+
+    @property
+    def nash_conv(self) -> float:
+        """The sum of the gains against the two seats."""
+        return self.as_first.gain + self.as_second.gain
+
+    @property
+    def exploitability(self) -> float:
+        """The mean of the gains, `nash_conv / 2`: 0 for perfect play."""
+        return self.nash_conv / 2
+
+    def __str__(self) -> str:
+        rows = []
+        for name, seat in (("first", self.as_first), ("second", self.as_second)):
+            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}"
+            rows.append(f"  as {name}: {beaten}; v random {seat.against_random}; v best {seat.against_best} (W/D/L)")
+        return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows])
+
+
+class Exploitability(NamedTuple):
+    """What the best possible replies earn against a policy, beyond the value of the game."""
+
+    first: float
+    """Against the policy playing first."""
+    second: float
+    """Against the policy playing second."""
+
+    @property
+    def nash_conv(self) -> float:
+        """Their sum."""
+        return self.first + self.second
+
+    def __float__(self) -> float:
+        return self.nash_conv / 2
+
+
+def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Verdict:
+    """The exact truth about a policy, by walking every reply to it from both seats.
+
+    Args:
+        policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
+            is derived from the position and `seed`, so that the policy is a fixed map.
+        game: a game's name or rule book, of at most a million positions.
+        seed: see above.
+
+    Raises:
+        ValueError: the game is too large to tabulate.
+        IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
+    """
+    rules = get_game(game)
+    player = as_policy(policy, rules)
+    first, second = (_judge(strategy_of(player, rules, seat, seed)) for seat in (0, 1))
+    return Verdict(str(player), first, second, "probabilities" if hasattr(player, "probabilities") else "fixed map")
+
+
+def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Exploitability:
+    """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
+    calculation in large extensive games", 2011); `float()` of it is half their sum.
+
+    Arguments and errors are those of `verdict`.
+    """
+    rules = get_game(game)
+    player = as_policy(policy, rules)
+    return Exploitability(*(_gain(strategy_of(player, rules, seat, seed)) for seat in (0, 1)))
+
+
+def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
+    """What `policy` plays from `seat`; arguments and errors are those of `verdict`."""
+    table = tabulate(game)
+    moves = np.zeros(table.children.shape)
+    reached = np.zeros(len(table), np.bool_)
+    reached[0] = True
+    for level in table.levels:
+        rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
+        if len(rows) and table.seat[rows[0]] == seat:
+            moves[rows] = _choices(policy, table, rows, seed)
+            followed = moves[rows] > 0
+        else:
+            followed = table.children[rows] >= 0
+        reached[table.children[rows][followed]] = True
+    return Strategy(table, seat, moves, reached)
+
+
+def random_moves(table: GameTable) -> Floats:
+    """Uniformly random play as float64 (N, num_actions)."""
+    return _normalised(table.children >= 0)
+
+
+def best_moves(table: GameTable, first_only: bool = False) -> Floats:
+    """Uniform play over the moves that keep the value, or the lowest one, as float64 (N, num_actions)."""
+    values = np.sign(table.action_scores(slice(None)))
+    values[table.children < 0] = -2
+    best = (values == values.max(axis=1, keepdims=True)) & (table.children >= 0)
+    if first_only:
+        best &= np.cumsum(best, axis=1) == 1
+    return _normalised(best)
+
+
+def outcome_shares(strategy: Strategy, replies: Floats) -> Share:
+    """How the policy's games end if the other side plays `replies`, float64 (N, num_actions)."""
+    return Share(*(float(share) for share in _backed_up(strategy, replies)))
+
+
+def _judge(strategy: Strategy) -> SeatVerdict:
+    table = strategy.table
+    line = _losing_line(strategy)
+    every_line = _backed_up(strategy, (table.children >= 0).astype(np.float64), strategy.moves > 0)
+    return SeatVerdict(
+        infallible=line is None,
+        losing_line=None if line is None else format_moves(table.game, line),
+        lines=Lines(*(int(count) for count in every_line)),
+        against_random=outcome_shares(strategy, random_moves(table)),
+        against_best=outcome_shares(strategy, best_moves(table)),
+        against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),
+        gain=_gain(strategy),
+    )
+
+
+def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int) -> Floats:
+    """float64 (len(rows), num_actions): the chance of each action of the policy's."""
+    batch = PositionBatch(table.game, table.own[rows], table.opp[rows])
+    if hasattr(policy, "probabilities"):
+        chances = np.array([policy.probabilities(batch[i]) for i in range(len(batch))], np.float64)
+    else:
+        seeds = [position_seed(int(own), int(opp), seed) for own, opp in zip(batch.own, batch.opp, strict=True)]
+        actions = np.asarray(policy.act_many(batch, np.array(seeds, np.int64)))
+        in_range = (actions >= 0) & (actions < table.game.num_actions)
+        if not in_range.all():
+            wrong = int(np.flatnonzero(~in_range)[0])
+            raise illegal_move(batch[wrong], actions[wrong], str(policy))
+        chances = np.eye(table.game.num_actions)[actions]
+    illegal = (chances > 0) & (table.children[rows] < 0)
+    if illegal.any():
+        row, action = np.argwhere(illegal)[0]
+        raise illegal_move(batch[int(row)], int(action), str(policy))
+    if not np.allclose(chances.sum(axis=1), 1):
+        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
+        raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
+    return chances
+
+
+def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:
+    shares: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def _ends(strategy: Strategy) -> Floats:
+    """float64 (N, 3): 1 for a win, a draw or a loss of the policy in the positions where the game is over."""
+    table = strategy.table
+    value = np.where(table.seat == strategy.seat, table.result, -table.result)
+    over = table.result != UNFINISHED
+    return np.stack([over & (value == end) for end in (1, 0, -1)], axis=1).astype(np.float64)
+
+
+def _backed_up(strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None) -> Floats:
+    """The ends of all games, weighted by the product of the weights of their moves and replies: float64 (3,)."""
+    table = strategy.table
+    mine = (table.seat == strategy.seat)[:, None]
+    weights = np.where(mine, strategy.moves if moves is None else moves, replies)
+    values = _ends(strategy)
+    for level in reversed(table.levels[:-1]):
+        following = values[table.children[level]]  # -1, an illegal action, has weight 0
+        values[level] += np.einsum("na,nae->ne", weights[level], following)
+    first: Floats = values[0]
+    return first
+
+
+def _gain(strategy: Strategy) -> float:
+    """What the best reply earns beyond the value of the game."""
+    table = strategy.table
+    ends = _ends(strategy)
+    values = ends[:, 2] - ends[:, 0]  # for the side that replies
+    for level in reversed(table.levels[:-1]):
+        children = table.children[level]
+        following = values[children]
+        replied = np.where(children >= 0, following, -np.inf).max(axis=1)
+        played = (strategy.moves[level] * following).sum(axis=1)
+        on = table.result[level] == UNFINISHED
+        mine = table.seat[level] == strategy.seat
+        values[level] = np.where(on, np.where(mine, played, replied), values[level])
+    value_of_game = float(np.sign(table.score[0])) * (1 if strategy.seat == 1 else -1)
+    return max(0.0, float(values[0]) - value_of_game)
+
+
+def _losing_line(strategy: Strategy) -> list[int] | None:
+    """The actions of the shortest game the policy loses, the first one in their order; None if there is none."""
+    table = strategy.table
+    lost = strategy.reached & (_ends(strategy)[:, 2] == 1)
+    if not lost.any():
+        return None
+    goal = int(np.flatnonzero(lost)[0])
+    ply = next(ply for ply, level in enumerate(table.levels) if goal < level.stop)
+    allowed = np.where((table.seat == strategy.seat)[:, None], strategy.moves > 0, table.children >= 0)
+    leads = lost.copy()
+    leads[: table.levels[ply].start] = False
+    leads[table.levels[ply].stop :] = False
+    for level in reversed(table.levels[:ply]):
+        leads[level] = (allowed[level] & leads[table.children[level]]).any(axis=1)
+    line, row = [], 0
+    for _ in range(ply):
+        action = int(np.flatnonzero(allowed[row] & leads[table.children[row]])[0])
+        line.append(action)
+        row = int(table.children[row, action])
+    return line

@@ -1,0 +1,67 @@
+"""A person at the terminal, as a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tictac_env.games import Game
+from tictac_env.policies import Policy
+from tictac_env.position import MOVE_CHARACTERS, Position
+
+KEYPAD = "qweasdzxc"
+"""The keys that lie like the squares of a 3 x 3 board."""
+
+
+class HumanPolicy(Policy):
+    """Shows the board and asks for a move until it gets a legal one.
+
+    Moves are typed as in move strings: `1` to `9`, then `a` to `z` (or the number, from 10 on); on a 3 x 3 board also
+    with the keys q w e, a s d, z x c, which lie like the squares.
+
+    Args:
+        ask: prints a question and returns the answer; `input` unless given.
+        tell: shows a text; `print` unless given.
+
+    Raises:
+        EOFError, KeyboardInterrupt: at a move, if the person ends the input or presses Ctrl-C. The game is as it was.
+    """
+
+    name = "human"
+
+    def __init__(self, ask: Callable[[str], str] = input, tell: Callable[[str], object] = print) -> None:
+        self._ask = ask
+        self._tell = tell
+
+    def act(self, position: Position, seed: int) -> int:
+        self._tell(str(position))
+        while True:
+            answer = self._ask(f"{'XO'[position.seat]}, your move ({_allowed(position.game)}): ").strip().lower()
+            action = _parse(answer, position.game)
+            if action in position.legal_actions:
+                return action
+            if action >= 0:
+                self._tell(
+                    f"{answer} is taken." if position.game.num_actions > position.game.cols else f"{answer} is full."
+                )
+            else:
+                self._tell(f"{answer!r} is not a move.")
+
+
+def _parse(answer: str, game: Game) -> int:
+    """The action `answer` names, -1 if it names none."""
+    keypad = KEYPAD if _has_keypad(game) else ""
+    if answer.isascii() and answer.isdigit():
+        action = int(answer) - 1
+    elif len(answer) == 1:
+        action = keypad.find(answer) if keypad else MOVE_CHARACTERS.find(answer)
+    else:
+        action = -1
+    return action if action < game.num_actions else -1
+
+
+def _has_keypad(game: Game) -> bool:
+    return (game.rows, game.cols, game.num_actions) == (3, 3, 9)
+
+
+def _allowed(game: Game) -> str:
+    return f"1-{game.num_actions}" + (" or qwe/asd/zxc" if _has_keypad(game) else "")

@@ -1,0 +1,83 @@
+"""The minimax players: exact where the game is small enough to tabulate, else alpha-beta to a depth."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policies import Policy, uniform
+from tictac_env.position import Position
+from tictac_env.solver.alpha_beta import action_scores
+from tictac_env.solver.enumerate import tabulate
+
+SMALL_CELLS = 12
+"""Up to this many cells a game is tabulated rather than searched."""
+DEFAULT_DEPTH = 4
+
+
+class Minimax(Policy):
+    """Plays a move that keeps the value of the position, one among equals drawn by the seed.
+
+    Without a depth the game is tabulated, and every move that keeps a win a win, or a draw a draw, is as good as the
+    next. With a depth the position is searched that many plies ahead; then nearer wins and farther losses are
+    preferred, and what lies beyond counts as a draw.
+
+    Args:
+        depth: how many plies to look ahead, at least 1, or None for the exact value.
+
+    Raises:
+        ValueError: `depth` is not such a number.
+    """
+
+    name = "minimax"
+
+    def __init__(self, depth: int | None = None) -> None:
+        if depth is not None and (type(depth) is not int or depth < 1):
+            raise ValueError(f"a depth must be a positive int or None, not {depth!r}")
+        self.depth = depth
+        if depth is not None:
+            self.name = f"{type(self).name}:{depth}"
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Minimax:
+        """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, else 4 plies deep."""
+        if argument and not (argument.isascii() and argument.isdigit() and int(argument)):
+            raise ValueError(f"the depth of {cls.name!r} must be a positive whole number, not {argument!r}")
+        if argument:
+            return cls(int(argument))
+        return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
+
+    def best_actions(self, position: Position) -> tuple[int, ...]:
+        """All actions the player holds equally good, in ascending order."""
+        game, own, opp = position.game, position.own, position.opp
+        if self.depth is None:
+            table = tabulate(game)
+            values = np.sign(table.action_scores([table.index[own, opp]])[0])
+            legal = position.legal_actions
+            best = max(values[list(legal)])
+            return tuple(action for action in legal if values[action] == best)
+        scores = action_scores(game, own, opp, self.depth)
+        top = max(score for score in scores if score is not None)
+        return tuple(action for action, score in enumerate(scores) if score == top)
+
+    def act(self, position: Position, seed: int) -> int:
+        best = self.best_actions(position)
+        return best[seed % len(best)]
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+        """float64 (num_actions,): the same for each of the best actions."""
+        return uniform(position.game, self.best_actions(position))
+
+
+class MinimaxFirst(Minimax):
+    """The minimax player that takes the lowest of the best actions, whatever the seed."""
+
+    name = "minimax-first"
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.best_actions(position)[0]
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+        """float64 (num_actions,): 1 for the lowest of the best actions."""
+        return uniform(position.game, self.best_actions(position)[:1])

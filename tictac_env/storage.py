@@ -1,0 +1,94 @@
+"""Files that are whole or not there: arrays and JSON, never a pickle, moved into place when they are complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+META = "meta.json"
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes its place at `path` at the end of the block; an error in between leaves `path` as it was."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def save_text(path: str | os.PathLike[str], text: str) -> None:
+    """Writes `text` in UTF-8, whole or not at all."""
+    with writing(path) as file:
+        file.write(text.encode())
+
+
+def save_arrays(
+    path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Writes arrays and what belongs to them into an .npz archive (`numpy.load` reads the arrays).
+
+    Args:
+        path: the file, which is replaced if it is there.
+        kind: what the file holds; `load_arrays` asks for it.
+        meta: anything JSON can hold.
+        arrays: none of dtype object.
+
+    Raises:
+        ValueError: an array has dtype object.
+    """
+    for name, array in arrays.items():
+        if np.asarray(array).dtype.hasobject:
+            raise ValueError(f"the array {name!r} holds Python objects and cannot be saved")
+    with writing(path) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its keyword allow_pickle is not among them
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr(META, json.dumps({"kind": kind, "meta": dict(meta)}, indent=1))
+
+
+def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """What `save_arrays` wrote: the meta data and the arrays.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no such archive, is damaged, or holds something other than `kind`.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = json.loads(archive.read(META))
+            if damaged := archive.testzip():
+                raise ValueError(f"{damaged} is damaged")
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != META}
+        found, meta = header["kind"], header["meta"]
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or numpy
+        raise ValueError(f"{os.fspath(path)} cannot be read as {kind}: {error}") from error
+    if found != kind:
+        raise ValueError(f"{os.fspath(path)} holds {found!r}, not {kind!r}")
+    return meta, arrays
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
