@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tictac_env.games import Game
+from tictac_env.notation import MOVE_CHARACTERS
 from tictac_env.policies import Policy
-from tictac_env.position import MOVE_CHARACTERS, Position
+from tictac_env.position import Position
 
 KEYPAD = "qweasdzxc"
 """The keys that lie like the squares of a 3 x 3 board."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from tictac_env.games import Game, did_you_mean
+from tictac_env.position import Position
 
 OBS_TYPES = ("planes", "board", "code")
 
@@ -115,3 +116,26 @@ class Observer:
     def _code(self, own: int, opp: int, seat: int) -> int:
         mine, theirs = self._cells.planes(own, opp).reshape(2, -1) @ self._weights
         return int(mine * (1 + seat) + theirs * (2 - seat))
+
+
+def read_observation(game: Game, observation: Any) -> tuple[int, int]:
+    """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
+
+    Raises:
+        ValueError: it has neither the size of planes nor of a board, nor is it the code of a position.
+    """
+    cells = np.asarray(observation)
+    if cells.ndim == 0:
+        position = Position.from_code(game, int(observation))
+        return position.own, position.opp
+    if cells.size == 2 * game.cells:
+        own, opp = cells.reshape(2, -1)
+    elif cells.size == game.cells:
+        own, opp = cells.reshape(-1) == 1, cells.reshape(-1) == -1
+    else:
+        raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
+    return _bits(game, own), _bits(game, opp)
+
+
+def _bits(game: Game, cells: npt.NDArray[Any]) -> int:
+    return sum(game.cell(*divmod(int(cell), game.cols)) for cell in np.flatnonzero(cells))

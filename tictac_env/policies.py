@@ -1,22 +1,34 @@
-"""Everything that plays: what a policy is, and the policies known by name."""
+"""The policies known by name, anything that plays made a policy, and a check for policies of your own."""
 
 from __future__ import annotations
 
-import functools
 import importlib
-import inspect
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
+from tictac_env.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.games import Game, did_you_mean, get_game
-from tictac_env.observation import OBS_TYPES, Observer
-from tictac_env.position import Position, PositionBatch, as_action, illegal_move
-from tictac_env.reflexes import random_action, rule_action
+from tictac_env.policy import Policy, ReflexPolicy, answer, uniform
+from tictac_env.position import Position, PositionBatch
+from tictac_env.reflexes import pick, random_choices, rule_choices
+from tictac_env.rng import STATES, advance, mix
+
+__all__ = [
+    "POLICIES",
+    "FunctionPolicy",
+    "ModelPolicy",
+    "Policy",
+    "RandomPolicy",
+    "ReflexPolicy",
+    "RulePolicy",
+    "answer",
+    "as_policy",
+    "check_policy",
+    "make_policy",
+    "uniform",
+]
 
 POLICIES: dict[str, str] = {
     "random": "tictac_env.policies:RandomPolicy",
@@ -28,166 +40,25 @@ POLICIES: dict[str, str] = {
 """Where each named policy lives; it is imported when it is first used."""
 
 
-class Policy(ABC):
-    """Anything that plays: a pure function of a position and a seed.
-
-    To write your own, subclass this and give `act`; override the other methods where you can do better. Then
-    `check_policy` says whether it keeps its promises.
-
-    A policy that draws may also define `probabilities(position) -> float64 (num_actions,)`, the chance of each action;
-    exact measures then use it.
-    """
-
-    name: str = ""
-    """How tables and error messages call the policy; the class's name if empty."""
-
-    @classmethod
-    def from_name(cls, game: Game, argument: str) -> Policy:
-        """The policy `make_policy` returns for "<name>:<argument>"; `argument` is "" if there is none.
-
-        Raises:
-            ValueError: `argument` is not one this policy knows.
-        """
-        if argument:
-            raise ValueError(f"the policy {cls.name!r} takes no argument, and not {argument!r}")
-        return cls()
-
-    @abstractmethod
-    def act(self, position: Position, seed: int) -> int:
-        """The action in an unfinished `position`.
-
-        Args:
-            position: the position, the policy being the side to move.
-            seed: an integer in [0, 2**63), the only source of randomness.
-        """
-
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
-
-        Args:
-            batch: B unfinished positions.
-            seeds: int64 (B,), each in [0, 2**63).
-        """
-        return np.array([self.act(batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
-
-    def __str__(self) -> str:
-        return self.name or type(self).__name__
-
-
-class ReflexPolicy(Policy):
-    """A policy that is one function of `tictac_env.reflexes`: plain arithmetic, which compiled code can play too."""
-
-    def __init__(self, reflex: Callable[[Game, int, int, int], int]) -> None:
-        self.reflex = reflex
-
-    def act(self, position: Position, seed: int) -> int:
-        return self.reflex(position.game, position.own, position.opp, seed)
-
-
 class RandomPolicy(ReflexPolicy):
     """Every legal action with the same probability: the k-th in ascending order, k = seed mod n."""
 
     name = "random"
 
     def __init__(self) -> None:
-        super().__init__(random_action)
-
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
-        """float64 (num_actions,): 1/n for each of the n legal actions."""
-        return uniform(position.game, position.legal_actions)
+        super().__init__(random_choices)
 
 
 class RulePolicy(ReflexPolicy):
-    """Wins if it can, else blocks a win of the opponent's, else plays as near to the centre as possible."""
+    """Wins if it can, else blocks a win of the opponent's, else plays as near to the centre as possible.
+
+    Of several wins or threats it takes the lowest; among equally near actions the seed decides.
+    """
 
     name = "rule"
 
     def __init__(self) -> None:
-        super().__init__(rule_action)
-
-
-class FunctionPolicy(Policy):
-    """A function `(observation, action_mask) -> action` as a policy. Copies share the function.
-
-    Args:
-        function: gets the observation of the side to move, and the mask int8 (num_actions,).
-        obs_type: which observation it gets; see `tictac_env.observation`.
-    """
-
-    def __init__(self, function: Callable[[Any, npt.NDArray[np.int8]], Any], obs_type: str = "planes") -> None:
-        self.function = function
-        self.obs_type = obs_type
-        self.name = getattr(function, "__name__", type(function).__name__)
-
-    def act(self, position: Position, seed: int) -> int:
-        observer = observer_of(position.game, self.obs_type)
-        mask = observer.mask(position.game.legal(position.own, position.opp))
-        action: int = self.function(observer.observe(position.own, position.opp, position.seat), mask)
-        return action
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
-        return self
-
-
-class ModelPolicy(FunctionPolicy):
-    """A model with `predict`, Stable-Baselines3's or one of `tictac_agents`, as a policy that copies share.
-
-    Args:
-        model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
-            `action_masks`, it gets the mask.
-        obs_type: which observation it gets; None chooses the one its `observation_space` fits, flattened or not.
-
-    Raises:
-        ValueError: at the first move, if no type of observation of the game fits the model's observation space.
-    """
-
-    def __init__(self, model: Any, obs_type: str | None = None) -> None:
-        super().__init__(self._predict, obs_type or "")
-        self.model = model
-        self.name = type(model).__name__
-        self._masked = "action_masks" in inspect.signature(model.predict).parameters
-        self._shape: tuple[int, ...] | None = None
-
-    def act(self, position: Position, seed: int) -> int:
-        if not self.obs_type:
-            self.obs_type = self._fitting_type(position.game)
-        return super().act(position, seed)
-
-    def _fitting_type(self, game: Game) -> str:
-        wanted = getattr(self.model, "observation_space", None)
-        if wanted is None:
-            return OBS_TYPES[0]
-        for obs_type in OBS_TYPES:
-            try:
-                space = observer_of(game, obs_type).space
-            except ValueError:
-                continue
-            if wanted == space:
-                return obs_type
-            if isinstance(space, spaces.Box) and wanted.shape == (int(np.prod(space.shape)),):
-                self._shape = wanted.shape
-                return obs_type
-        raise ValueError(f"no observation of {game!r} fits the model's observation space {wanted}")
-
-    def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
-        if self._shape is not None:
-            observation = np.reshape(observation, self._shape)
-        masks = {"action_masks": mask} if self._masked else {}
-        action, _ = self.model.predict(observation, deterministic=True, **masks)
-        return int(action)
-
-
-@functools.lru_cache(maxsize=64)
-def observer_of(game: Game, obs_type: str) -> Observer:
-    """The `Observer` of a game, made once."""
-    return Observer(game, obs_type)
-
-
-def uniform(game: Game, actions: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """The uniform distribution over `actions`: float64 (num_actions,)."""
-    probabilities = np.zeros(game.num_actions)
-    probabilities[list(actions)] = 1 / len(actions)
-    return probabilities
+        super().__init__(rule_choices)
 
 
 def make_policy(name: str, game: str | Game = "TicTacToe-v0") -> Policy:
@@ -236,33 +107,76 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     )
 
 
-def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
-    """What `policy` plays, and the position after it.
+def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int = 100, seed: int = 0) -> None:
+    """Tells what is wrong with a policy of your own, by trying it in positions of random games.
+
+    Errors are raised, doubts are warned of. Nothing is returned: a policy that passes keeps what `Policy` promises.
 
     Args:
-        policy: the side to move.
-        game: the rule book.
-        own: the stones of the side to move.
-        opp: the other side's.
-        moves: the last actions, for the `Position` the policy sees.
-        seed: in [0, 2**63).
-
-    Returns:
-        The action, and `own` and `opp` after it as the next player sees them.
+        policy: whatever `as_policy` accepts.
+        game: a game's name or rule book.
+        positions: in how many positions to try it.
+        seed: which positions.
 
     Raises:
-        IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
+        ValueError: `act` returns no integer in range, answers differently to the same position and seed, `act_many`
+            disagrees with `act`, or `probabilities` are none or contradict `act`. The message names the position.
+        IllegalMove: it plays an illegal move.
     """
-    if isinstance(policy, ReflexPolicy):
-        action = policy.reflex(game, own, opp, seed)
-    else:
-        position = Position(game, own, opp, tuple(moves))
-        choice = policy.act(position, seed)
-        try:
-            action = as_action(choice, game.num_actions)
-        except ValueError:
-            raise illegal_move(position, choice, str(policy)) from None
-    after = game.play(own, opp, action)
-    if after == (own, opp):
-        raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
-    return action, *after
+    rules = get_game(game)
+    player = as_policy(policy, rules)
+    tried = _random_positions(rules, positions, seed)
+    seeds = np.array([mix(seed + i) for i in range(positions)], np.int64)
+    chosen = []
+    draws = False
+    for position, number in zip(tried, seeds.tolist(), strict=True):
+        action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
+        if player.act(position, number) != action:
+            raise ValueError(f"{player} answers differently to the same position and seed ({number}): {position!r}")
+        chosen.append(action)
+        other = player.act(position, mix(number))
+        draws |= other != action
+        if hasattr(player, "probabilities"):
+            _check_probabilities(player, position, {action, other})
+    together = np.asarray(player.act_many(PositionBatch.of(tried), seeds))
+    if together.shape != (positions,) or not np.issubdtype(together.dtype, np.integer):
+        raise ValueError(f"act_many of {player} gave {together.dtype} {together.shape}, not int64 ({positions},)")
+    if (together != chosen).any():
+        i = int(np.flatnonzero(together != chosen)[0])
+        raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
+    if draws and not hasattr(player, "probabilities"):
+        warnings.warn(
+            f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
+            stacklevel=2,
+        )
+
+
+def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
+    """Unfinished positions from random games, the start among them."""
+    positions: list[Position] = []
+    state = mix(seed)
+    position = Position.start(game)
+    while len(positions) < count:
+        positions.append(position)
+        state = advance(state & STATES)
+        legal = game.legal(position.own, position.opp)
+        position = position.play(pick(game, legal, mix(state)))
+        if position.is_over:
+            position = Position.start(game)
+    return positions
+
+
+def _check_probabilities(policy: Any, position: Position, chosen: set[int]) -> None:
+    chances = np.asarray(policy.probabilities(position))
+    where = f"of {policy} in {position!r}"
+    if chances.shape != (position.game.num_actions,):
+        raise ValueError(
+            f"the probabilities {where} have the shape {chances.shape}, not {(position.game.num_actions,)}"
+        )
+    if (chances < 0).any() or not np.isclose(chances.sum(), 1):
+        raise ValueError(f"the probabilities {where} are not non-negative with the sum 1: {chances}")
+    illegal = set(np.flatnonzero(chances).tolist()) - set(position.legal_actions)
+    if illegal:
+        raise ValueError(f"the probabilities {where} allow the illegal actions {sorted(illegal)}")
+    if any(chances[action] == 0 for action in chosen):
+        raise ValueError(f"the probabilities {where} exclude an action that `act` chose, one of {sorted(chosen)}")

@@ -1,6 +1,7 @@
-"""The opponents that need no search, written like the rules: pure functions of a position's bits and a seed.
+"""The opponents that need no search, written like the rules: pure functions of a position's bits.
 
-The single environment calls them without building a `Position`, and compiled code plays them inside its loops.
+Each gives the set of actions it holds equally good, as the union of their `Game.choice` bits; `pick` draws one of them.
+The single environment calls these without building a `Position`, and compiled code plays them inside its loops.
 """
 
 from __future__ import annotations
@@ -8,35 +9,39 @@ from __future__ import annotations
 from tictac_env.games.contract import LOST, Game
 
 
-def random_action(game: Game, own: int, opp: int, seed: int) -> int:
-    """The k-th legal action in ascending order, k = seed mod n for n legal ones."""
-    legal = game.legal(own, opp)
-    return game.nth(legal, seed % legal.bit_count())
+def pick(game: Game, choices: int, seed: int) -> int:
+    """The k-th action of a set in ascending order, k = seed mod n for n actions."""
+    return game.nth(choices, seed % choices.bit_count())
 
 
-def winning_action(game: Game, own: int, opp: int) -> int:
-    """The lowest action that wins at once for the owner of `own`, -1 if none does."""
+def random_choices(game: Game, own: int, opp: int) -> int:
+    """All legal actions."""
+    return game.legal(own, opp)
+
+
+def winning_choice(game: Game, own: int, opp: int) -> int:
+    """The lowest action that wins at once for the owner of `own`, 0 if there is none."""
     legal = game.legal(own, opp)
     for action in range(game.num_actions):
-        if legal & game.choice(action):
+        choice = legal & game.choice(action)
+        if choice:
             next_own, next_opp = game.play(own, opp, action)
             if game.result(next_own, next_opp) == LOST:
-                return action
-    return -1
+                return choice
+    return 0
 
 
-def rule_action(game: Game, own: int, opp: int, seed: int) -> int:
-    """Win at once if that is possible, else take the action that would win for the opponent, else stay near the centre.
+def rule_choices(game: Game, own: int, opp: int) -> int:
+    """The lowest win if there is one, else the lowest block of a win of the opponent's, else all nearest the centre.
 
-    Of several wins or threats the lowest action is taken; of several actions equally near to the centre the k-th,
-    k = seed mod n. How near an action is, is measured from the cell (or, with gravity, the column) it names.
+    How near an action is, is measured from the cell (or, with gravity, the column) it names.
     """
-    action = winning_action(game, own, opp)
-    if action >= 0:
-        return action
-    action = winning_action(game, opp, own)
-    if action >= 0:
-        return action
+    choice = winning_choice(game, own, opp)
+    if choice:
+        return choice
+    choice = winning_choice(game, opp, own)
+    if choice:
+        return choice
     legal = game.legal(own, opp)
     nearest = 0
     least = -1
@@ -51,4 +56,4 @@ def rule_action(game: Game, own: int, opp: int, seed: int) -> int:
                 nearest = choice
             elif distance == least:
                 nearest |= choice
-    return game.nth(nearest, seed % nearest.bit_count())
+    return nearest

@@ -19,12 +19,12 @@ META = "meta.json"
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes its place at `path` at the end of the block; an error in between leaves `path` as it was."""
+    """A binary file that takes its place at `path` at the end of the block; after an error `path` is as it was."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "ModelPolicy": "tictac_env.policies",
+    "ModelPolicy": "tictac_env.adapters",
     "QLearning": "tictac_agents.q_learning",
 }
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies import Policy, as_policy
-from tictac_env.position import PositionBatch, format_moves, illegal_move
+from tictac_env.notation import format_moves
+from tictac_env.position import PositionBatch, illegal_move
 from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import GameTable, tabulate
 

@@ -6,24 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tictac_env.games import Game, did_you_mean
+from tictac_env.games import Game
 from tictac_env.position import Position, PositionBatch
 
 PLAY_AS = ("first", "second", "random", "alternate")
 ILLEGAL = ("lose", "raise")
-
-
-def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """`value`, if it is one of `allowed`.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if value not in allowed:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}; {did_you_mean(str(value), allowed)}"
-        )
-    return str(value)
 
 
 def check_rewards(rewards: Any) -> tuple[float, float, float, float]:

@@ -13,13 +13,15 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, one_of, unfinished
+from tictac_env.checks import one_of
+from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, unfinished
 from tictac_env.games import LOST, UNFINISHED, Game
 from tictac_env.observation import Observer
-from tictac_env.policies import answer, as_policy
+from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.rng import advance, mix, new_state
 
+STATE = ("own", "opp", "mover", "learner", "over", "state", "resets")
 MAX_STARTS = 1000
 """How often a reset draws anew when the opponent ends the game before the learner's first move."""
 
@@ -79,6 +81,32 @@ class BoardEnv(gym.Env[Any, int]):
     def position(self) -> Position:
         """The position on the board."""
         return Position(self._game, self._own, self._opp, tuple(self._moves))
+
+    @property
+    def game(self) -> Game:
+        """The rule book."""
+        return self._game
+
+    @property
+    def opponent(self) -> Policy | None:
+        """Who answers the learner's moves; None if both sides step."""
+        return self._opponent
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""
+        return {name: getattr(self, "_" + name) for name in STATE} | {"moves": list(self._moves)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the environment that `state_dict` was called on stood.
+
+        Raises:
+            ValueError: `state` is not such a dict.
+        """
+        if set(state) != {*STATE, "moves"}:
+            raise ValueError(f"a state has the keys {sorted({*STATE, 'moves'})}, not {sorted(state)}")
+        for name in STATE:
+            setattr(self, "_" + name, state[name])
+        self._moves = list(state["moves"])
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
 from tictac_env.games.k_in_a_row import KInARow
 
-__all__ = ["DRAWN", "GAMES", "LOST", "UNFINISHED", "Game", "KInARow", "game_name", "get_game"]
+__all__ = [
+    "DRAWN",
+    "GAMES",
+    "LOST",
+    "UNFINISHED",
+    "Game",
+    "KInARow",
+    "describe_game",
+    "game_name",
+    "game_of",
+    "get_game",
+]
 
 GAMES: dict[str, Game] = {
     "TicTacToe-v0": KInARow.make(rows=3, cols=3, connect=3, gravity=False),
@@ -33,6 +45,34 @@ def get_game(game: str | Game) -> Game:
 def game_name(game: Game) -> str | None:
     """The name under which `game` is registered, None where it is not."""
     return next((name for name, known in GAMES.items() if known == game), None)
+
+
+def describe_game(game: Game) -> str | dict[str, Any]:
+    """What JSON can hold to build the same game with `game_of`: its name, or the arguments of its size.
+
+    Raises:
+        ValueError: the game is neither registered nor of the k-in-a-row family.
+    """
+    name = game_name(game)
+    if name is not None:
+        return name
+    if isinstance(game, KInARow):
+        return game.arguments
+    raise ValueError(f"{game!r} has no name in GAMES, so it cannot be saved")
+
+
+def game_of(description: str | Mapping[str, Any]) -> Game:
+    """The game `describe_game` described.
+
+    Raises:
+        ValueError: no game fits the description.
+    """
+    if isinstance(description, str):
+        return get_game(description)
+    try:
+        return KInARow.make(**description)
+    except TypeError as error:
+        raise ValueError(f"no game fits {description!r}: {error}") from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -90,6 +90,11 @@ class KInARow(NamedTuple):
     def __repr__(self) -> str:
         return f"KInARow.make(rows={self.rows}, cols={self.cols}, connect={self.connect}, gravity={self.gravity})"
 
+    @property
+    def arguments(self) -> dict[str, int | bool]:
+        """What `make` needs to build the same game, as JSON can hold it."""
+        return {"rows": self.rows, "cols": self.cols, "connect": self.connect, "gravity": self.gravity}
+
     def start(self) -> tuple[int, int]:
         """The empty board."""
         return 0, 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tictac_env.position import format_moves
+from tictac_env.notation import format_moves
 from tictac_env.render.scene import has_gravity
 
 if TYPE_CHECKING:

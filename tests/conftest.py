@@ -1,0 +1,92 @@
+"""What all tests share: the games they run on, random positions of them, and where the public test data lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import tictac_env  # noqa: F401  # registers the environments
+from tictac_env.games import GAMES, Game, KInARow, game_name
+from tictac_env.position import Position
+
+settings.register_profile("tests", derandomize=True, database=None, deadline=None, max_examples=40)
+settings.load_profile("tests")
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+ODD_GAMES = [
+    KInARow.make(rows, cols, connect, gravity)
+    for rows, cols, connect, gravity in (
+        (1, 1, 1, False),
+        (1, 1, 1, True),
+        (2, 2, 2, False),
+        (3, 4, 2, False),  # a line of two
+        (4, 5, 3, False),  # oblong
+        (5, 4, 3, True),
+        (6, 8, 4, True),  # columns closer than a byte
+        (8, 7, 4, True),  # all 63 bits
+        (9, 5, 4, True),  # columns wider than a byte
+        (1, 31, 5, False),
+        (31, 1, 5, True),  # a single action
+        (7, 7, 5, False),  # more actions than move characters
+        (5, 7, 6, True),
+    )
+]
+ALL_GAMES = [*GAMES.values(), *ODD_GAMES]
+
+
+def title(game: Game) -> str:
+    """How a test's name calls a game."""
+    if isinstance(game, KInARow):
+        return game_name(game) or f"{game.rows}x{game.cols}/{game.connect}{'g' if game.gravity else ''}"
+    return game_name(game) or repr(game)
+
+
+def make_env(game: Game, **kwargs: Any) -> gym.Env[Any, Any]:
+    """The environment of any game of `ALL_GAMES`, made as a user makes it."""
+    if name := game_name(game):
+        return gym.make(name, **kwargs)
+    assert isinstance(game, KInARow)
+    sizes = {"rows": game.rows, "cols": game.cols, "connect": game.connect, "gravity": game.gravity}
+    return gym.make("KInARow-v0", **sizes, **kwargs)
+
+
+def numbers(game: Game) -> st.SearchStrategy[list[int]]:
+    """What `playout` needs for a random game, from no move at all to the whole."""
+    return st.lists(st.integers(0, 2**16), min_size=0, max_size=game.cells)
+
+
+def playout(game: Game, choices: list[int]) -> list[Position]:
+    """The positions of a game in which choice k is for the legal action number k modulo n, until it ends."""
+    positions = [Position.start(game)]
+    for choice in choices:
+        legal = positions[-1].legal_actions
+        if not legal:
+            break
+        positions.append(positions[-1].play(legal[choice % len(legal)]))
+    return positions
+
+
+@pytest.fixture(params=ALL_GAMES, ids=title, scope="session")
+def game(request: pytest.FixtureRequest) -> Game:
+    """Every registered game, and odd sizes."""
+    return request.param
+
+
+@pytest.fixture(params=GAMES, scope="session")
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of every registered game."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public test data, which is not part of the project."""
+    if not DATA.is_dir():
+        pytest.skip(f"no test data in {DATA}")
+    return DATA

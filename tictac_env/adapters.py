@@ -1,0 +1,94 @@
+"""Players that see observations, functions and models, as policies."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from tictac_env.games import Game
+from tictac_env.observation import OBS_TYPES, Observer
+from tictac_env.policy import Policy
+from tictac_env.position import Position
+
+
+class FunctionPolicy(Policy):
+    """A function `(observation, action_mask) -> action` as a policy. Copies share the function.
+
+    Args:
+        function: gets the observation of the side to move, and the mask int8 (num_actions,).
+        obs_type: which observation it gets; see `tictac_env.observation`.
+    """
+
+    def __init__(self, function: Callable[[Any, npt.NDArray[np.int8]], Any], obs_type: str = "planes") -> None:
+        self.function = function
+        self.obs_type = obs_type
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def act(self, position: Position, seed: int) -> int:
+        observer = observer_of(position.game, self.obs_type)
+        mask = observer.mask(position.game.legal(position.own, position.opp))
+        action: int = self.function(observer.observe(position.own, position.opp, position.seat), mask)
+        return action
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
+        return self
+
+
+class ModelPolicy(FunctionPolicy):
+    """A model with `predict`, Stable-Baselines3's or one of `tictac_agents`, as a policy that copies share.
+
+    Args:
+        model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
+            `action_masks`, it gets the mask.
+        obs_type: which observation it gets; None chooses the one its `observation_space` fits, flattened or not.
+
+    Raises:
+        ValueError: at the first move, if no type of observation of the game fits the model's observation space.
+    """
+
+    def __init__(self, model: Any, obs_type: str | None = None) -> None:
+        super().__init__(self._predict, obs_type or "")
+        self.model = model
+        self.name = type(model).__name__
+        self._masked = "action_masks" in inspect.signature(model.predict).parameters
+        self._shape: tuple[int, ...] | None = None
+
+    def act(self, position: Position, seed: int) -> int:
+        if not self.obs_type:
+            self.obs_type = self._fitting_type(position.game)
+        return super().act(position, seed)
+
+    def _fitting_type(self, game: Game) -> str:
+        wanted = getattr(self.model, "observation_space", None)
+        if wanted is None:
+            return OBS_TYPES[0]
+        for obs_type in OBS_TYPES:
+            try:
+                space = observer_of(game, obs_type).space
+            except ValueError:
+                continue
+            if wanted == space:
+                return obs_type
+            if isinstance(space, spaces.Box) and wanted.shape == (int(np.prod(space.shape)),):
+                self._shape = wanted.shape
+                return obs_type
+        raise ValueError(f"no observation of {game!r} fits the model's observation space {wanted}")
+
+    def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
+        if self._shape is not None:
+            observation = np.reshape(observation, self._shape)
+        masks = {"action_masks": mask} if self._masked else {}
+        action, _ = self.model.predict(observation, deterministic=True, **masks)
+        return int(action)
+
+
+@functools.lru_cache(maxsize=64)
+def observer_of(game: Game, obs_type: str) -> Observer:
+    """The `Observer` of a game, made once."""
+    return Observer(game, obs_type)

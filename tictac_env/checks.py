@@ -1,0 +1,54 @@
+"""Checks of arguments: a wrong one is named, with what is allowed, before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tictac_env.games import did_you_mean
+
+
+def number(name: str, value: Any, low: float, high: float) -> float:
+    """`value`, if it is a number in [low, high].
+
+    Raises:
+        ValueError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (low <= value <= high):
+        raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], not {value!r}")
+    return value
+
+
+def schedule(name: str, value: Any, low: float, high: float) -> float | list[float]:
+    """`value`, if it is a number in [low, high], or a list of such: one for each of equal parts of a run.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        return [number(f"{name}[{i}]", part, low, high) for i, part in enumerate(value)]
+    return number(name, value, low, high)
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value`, if it is True or False.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """`value`, if it is one of `allowed`.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if value not in allowed:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}; {did_you_mean(str(value), allowed)}"
+        )
+    return str(value)

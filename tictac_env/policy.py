@@ -1,0 +1,118 @@
+"""What a policy is: anything that plays, as a pure function of a position and a seed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+from tictac_env.reflexes import pick
+
+
+class Policy(ABC):
+    """Anything that plays: a pure function of a position and a seed.
+
+    To write your own, subclass this and give `act`; override the other methods where you can do better. Then
+    `check_policy` says whether it keeps its promises.
+
+    A policy that draws may also define `probabilities(position) -> float64 (num_actions,)`, the chance of each action;
+    exact measures then use it.
+    """
+
+    name: str = ""
+    """How tables and error messages call the policy; the class's name if empty."""
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Policy:
+        """The policy `make_policy` returns for "<name>:<argument>"; `argument` is "" if there is none.
+
+        Raises:
+            ValueError: `argument` is not one this policy knows.
+        """
+        if argument:
+            raise ValueError(f"the policy {cls.name!r} takes no argument, and not {argument!r}")
+        return cls()
+
+    @abstractmethod
+    def act(self, position: Position, seed: int) -> int:
+        """The action in an unfinished `position`.
+
+        Args:
+            position: the position, the policy being the side to move.
+            seed: an integer in [0, 2**63), the only source of randomness.
+        """
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
+
+        Args:
+            batch: B unfinished positions.
+            seeds: int64 (B,), each in [0, 2**63).
+        """
+        return np.array([self.act(batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
+
+    def __str__(self) -> str:
+        return self.name or type(self).__name__
+
+
+class ReflexPolicy(Policy):
+    """A policy that draws from a set of `tictac_env.reflexes`: plain arithmetic, which compiled code can play too.
+
+    Args:
+        choices: the set of actions held equally good in a position `(game, own, opp)`, as `Game.choice` bits.
+    """
+
+    def __init__(self, choices: Callable[[Game, int, int], int]) -> None:
+        self.choices = choices
+
+    def act(self, position: Position, seed: int) -> int:
+        return pick(position.game, self.choices(position.game, position.own, position.opp), seed)
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+        """float64 (num_actions,): the same for each action of the set."""
+        chosen = self.choices(position.game, position.own, position.opp)
+        actions = range(position.game.num_actions)
+        return uniform(position.game, [action for action in actions if chosen & position.game.choice(action)])
+
+
+def uniform(game: Game, actions: Sequence[int]) -> npt.NDArray[np.float64]:
+    """The uniform distribution over `actions`: float64 (num_actions,)."""
+    probabilities = np.zeros(game.num_actions)
+    probabilities[list(actions)] = 1 / len(actions)
+    return probabilities
+
+
+def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
+    """What `policy` plays, and the position after it.
+
+    Args:
+        policy: the side to move.
+        game: the rule book.
+        own: the stones of the side to move.
+        opp: the other side's.
+        moves: the last actions, for the `Position` the policy sees.
+        seed: in [0, 2**63).
+
+    Returns:
+        The action, and `own` and `opp` after it as the next player sees them.
+
+    Raises:
+        IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
+    """
+    if isinstance(policy, ReflexPolicy):
+        action = pick(game, policy.choices(game, own, opp), seed)
+    else:
+        position = Position(game, own, opp, tuple(moves))
+        choice = policy.act(position, seed)
+        try:
+            action = as_action(choice, game.num_actions)
+        except ValueError:
+            raise illegal_move(position, choice, str(policy)) from None
+    after = game.play(own, opp, action)
+    if after == (own, opp):
+        raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
+    return action, *after
