@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -56,20 +57,18 @@ def make_env(game: Game, **kwargs: Any) -> gym.Env[Any, Any]:
     return gym.make("KInARow-v0", **sizes, **kwargs)
 
 
-def numbers(game: Game) -> st.SearchStrategy[list[int]]:
-    """What `playout` needs for a random game, from no move at all to the whole."""
-    return st.lists(st.integers(0, 2**16), min_size=0, max_size=game.cells)
-
-
-def playout(game: Game, choices: list[int]) -> list[Position]:
-    """The positions of a game in which choice k is for the legal action number k modulo n, until it ends."""
+def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
+    """The positions of a random game, from the start to its end or to ply `plies`."""
+    rng = random.Random(seed)
     positions = [Position.start(game)]
-    for choice in choices:
-        legal = positions[-1].legal_actions
-        if not legal:
-            break
-        positions.append(positions[-1].play(legal[choice % len(legal)]))
+    while len(positions) <= plies and not positions[-1].is_over:
+        positions.append(positions[-1].play(rng.choice(positions[-1].legal_actions)))
     return positions
+
+
+def playouts(game: Game) -> st.SearchStrategy[list[Position]]:
+    """For Hypothesis: random games that break off at any ply."""
+    return st.builds(playout, st.just(game), st.integers(0, 2**32), st.integers(0, game.cells))
 
 
 @pytest.fixture(params=ALL_GAMES, ids=title, scope="session")

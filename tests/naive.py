@@ -16,6 +16,7 @@ class NaiveBoard:
         self.rows, self.cols, self.connect, self.gravity = rows, cols, connect, gravity
         self.grid = [[0] * cols for _ in range(rows)]
         self.mark = 1
+        self.lines = self.all_lines()
 
     @classmethod
     def of(cls, game: KInARow) -> NaiveBoard:
@@ -56,14 +57,15 @@ class NaiveBoard:
 
     def after(self, action: int, mark: int | None = None) -> NaiveBoard:
         """A new board after `action` of the player to move, or of player `mark`."""
-        board = copy.deepcopy(self)
+        board = copy.copy(self)
+        board.grid = [list(row) for row in self.grid]
         board.mark = mark or board.mark
         board.play(action)
         return board
 
     def winning_cells(self, mark: int) -> list[tuple[int, int]]:
         """The cells of all lines of player `mark`, in order."""
-        won = [line for line in self.all_lines() if all(self.grid[row][col] == mark for row, col in line)]
+        won = [line for line in self.lines if all(self.grid[row][col] == mark for row, col in line)]
         return sorted({cell for line in won for cell in line})
 
     def winner(self) -> int:

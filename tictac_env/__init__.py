@@ -6,6 +6,7 @@ Importing this package registers the environments; nothing else is loaded until 
 from __future__ import annotations
 
 import gymnasium as gym
+import pettingzoo
 
 __version__ = "0.1.0"
 
@@ -21,3 +22,6 @@ for _id, _name in (
         order_enforce=False,
         disable_env_checker=True,
     )
+
+for _id in ("connect_four_v0", "tictactoe_v0"):
+    pettingzoo.register("aec", f"tictac_env/{_id}", entry_point=f"tictac_env.{_id}:env")

@@ -31,7 +31,10 @@ class FunctionPolicy(Policy):
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def act(self, position: Position, seed: int) -> int:
-        observer = observer_of(position.game, self.obs_type)
+        return self._act(position, self.obs_type)
+
+    def _act(self, position: Position, obs_type: str) -> int:
+        observer = observer_of(position.game, obs_type)
         mask = observer.mask(position.game.legal(position.own, position.opp))
         action: int = self.function(observer.observe(position.own, position.opp, position.seat), mask)
         return action
@@ -46,46 +49,48 @@ class ModelPolicy(FunctionPolicy):
     Args:
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
             `action_masks`, it gets the mask.
-        obs_type: which observation it gets; None chooses the one its `observation_space` fits, flattened or not.
+        obs_type: which observation it gets where it does not say so itself by an `observation_space`, which the
+            observations of a game then have to fit, flattened or not.
 
     Raises:
         ValueError: at the first move, if no type of observation of the game fits the model's observation space.
     """
 
-    def __init__(self, model: Any, obs_type: str | None = None) -> None:
-        super().__init__(self._predict, obs_type or "")
+    def __init__(self, model: Any, obs_type: str = "planes") -> None:
+        super().__init__(self._predict, obs_type)
         self.model = model
         self.name = type(model).__name__
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
-        self._shape: tuple[int, ...] | None = None
 
     def act(self, position: Position, seed: int) -> int:
-        if not self.obs_type:
-            self.obs_type = self._fitting_type(position.game)
-        return super().act(position, seed)
-
-    def _fitting_type(self, game: Game) -> str:
-        wanted = getattr(self.model, "observation_space", None)
-        if wanted is None:
-            return OBS_TYPES[0]
-        for obs_type in OBS_TYPES:
-            try:
-                space = observer_of(game, obs_type).space
-            except ValueError:
-                continue
-            if wanted == space:
-                return obs_type
-            if isinstance(space, spaces.Box) and wanted.shape == (int(np.prod(space.shape)),):
-                self._shape = wanted.shape
-                return obs_type
-        raise ValueError(f"no observation of {game!r} fits the model's observation space {wanted}")
+        space = getattr(self.model, "observation_space", None)
+        obs_type = self.obs_type if space is None else fitting_obs_type(position.game, space)
+        return self._act(position, obs_type)
 
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
-        if self._shape is not None:
-            observation = np.reshape(observation, self._shape)
+        space = getattr(self.model, "observation_space", None)
+        if isinstance(space, spaces.Box):
+            observation = np.reshape(observation, space.shape)
         masks = {"action_masks": mask} if self._masked else {}
         action, _ = self.model.predict(observation, deterministic=True, **masks)
         return int(action)
+
+
+def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
+    """The type of the game's observations that belong to `space`, flattened or not.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for obs_type in OBS_TYPES:
+        try:
+            own = observer_of(game, obs_type).space
+        except ValueError:  # no codes of large boards
+            continue
+        flattened = isinstance(own, spaces.Box) and space.shape == (int(np.prod(own.shape)),)
+        if space == own or flattened:
+            return obs_type
+    raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
 
 
 @functools.lru_cache(maxsize=64)

@@ -77,14 +77,17 @@ def _cache_folder() -> str:
         source = path.read_bytes()
         if path in rules or b"@kernel" in source:
             digest.update(source)
-    base = os.environ.get("TICTAC_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    folder = Path(base) if base else Path.home() / ".cache"
-    try:
-        folder = folder / "tictac-env" / digest.hexdigest()[:16]
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="tictac-env-"))
-    return str(folder)
+    name = f"tictac-env/{digest.hexdigest()[:16]}"
+    for variable in ("TICTAC_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
+        if base := os.environ.get(variable):
+            folder = Path(base) / (".cache" if variable in ("HOME", "USERPROFILE") else "") / name
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder):
+                    return str(folder)
+            except OSError:
+                continue
+    return tempfile.mkdtemp(prefix="tictac-env-")
 
 
 def kernel(function: Function) -> Function:

@@ -13,6 +13,8 @@ from tictac_env.games import Game, did_you_mean
 from tictac_env.position import Position
 
 OBS_TYPES = ("planes", "board", "code")
+MAX_MASKS = 1024
+"""How many masks are remembered; a board with gravity has at most 2 ** cols."""
 
 Array = npt.NDArray[np.int8]
 
@@ -32,50 +34,80 @@ class Cells:
 
     def __init__(self, game: Game) -> None:
         rows, cols = game.rows, game.cols
+        self._game = game
+        self._shape = (2, rows, cols)
         self._top = rows - 1
         self._size = rows * cols
-        self._num_actions = game.num_actions
         self._index = np.array(
             [[game.cell(row, col).bit_length() - 1 for col in range(cols)] for row in range(rows)], np.intp
         )
-        by_byte = all(self._index[row, col] == 8 * col + rows - 1 - row for row, col in np.ndindex(rows, cols))
+        by_byte = rows <= 8 and all(
+            self._index[row, col] == 8 * col + rows - 1 - row for row, col in np.ndindex(rows, cols)
+        )
         self._spread = sum(1 << row * (8 * cols + 1) for row in range(rows)) if by_byte else 0
         self._ones = sum(1 << 8 * cell for cell in range(self._size))
-        self._masks: dict[int, Array] = {}
 
-    def planes(self, own: int, opp: int) -> Array:
-        """Two sets as int8 (2, rows, cols) of 0 and 1, fresh and writable."""
-        shape = (2, *self._index.shape)
-        if not self._spread:
-            return self._gather(own, opp)[:, self._index]
-        top, ones = self._top, self._ones
-        both = (own * self._spread >> top & ones) | (opp * self._spread >> top & ones) << 8 * self._size
-        return np.ndarray(shape, np.int8, bytearray(both.to_bytes(2 * self._size, "little")))
+    def to_bytes(self, stones: int) -> bytes:
+        """A set of cells as rows * cols bytes of 0 and 1."""
+        if self._spread:
+            return (stones * self._spread >> self._top & self._ones).to_bytes(self._size, "little")
+        bits = np.unpackbits(np.frombuffer(stones.to_bytes(8, "little"), np.uint8), bitorder="little")
+        return bits[self._index].tobytes()
 
-    def mask(self, legal: int) -> Array:
-        """The set `Game.legal` returns as int8 (num_actions,), fresh and writable."""
-        mask = self._masks.get(legal)
-        if mask is None:
-            mask = self.planes(legal, 0).reshape(-1)[: self._num_actions].copy()
-            if len(self._masks) < 1024:
-                self._masks[legal] = mask
-        return mask.copy()
+    def planes(self, own: int, opp: int, seat: int) -> Array:
+        """int8 (2, rows, cols) of 0 and 1, fresh: the stones `own` of `seat`, then those of the other seat."""
+        return np.ndarray(self._shape, np.int8, bytearray(self.to_bytes(own) + self.to_bytes(opp)))
 
-    @staticmethod
-    def _gather(*sets: int) -> Array:
-        """The bits of each set, as int8 (sets, 64)."""
-        return np.unpackbits(np.array(sets, "<i8").view(np.uint8).reshape(-1, 8), axis=1, bitorder="little").view(
-            np.int8
-        )
+
+class Canvas(Cells):
+    """Writes the planes of one board, kept up to date a stone at a time, for an environment that shows every ply.
+
+    It remembers what it showed last; whatever it is asked for next is right, and cheap if at most one stone of each
+    side has come or gone since. One is not to be shared between threads.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
+        self._number = {bit: number for number, bit in enumerate(cells)}
+        self._stones = [0, 0]
+        self._bytes = bytearray(2 * game.cells)
+        self._planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
+        self._swapped = self._planes[::-1]
+
+    def planes(self, own: int, opp: int, seat: int) -> Array:
+        if own != self._stones[seat]:
+            self._draw(seat, own)
+        if opp != self._stones[1 - seat]:
+            self._draw(1 - seat, opp)
+        return self._swapped.copy() if seat else self._planes.copy()
+
+    def _draw(self, seat: int, stones: int) -> None:
+        change = stones ^ self._stones[seat]
+        self._stones[seat] = stones
+        begin = self._size if seat else 0
+        number = self._number.get(change)
+        if number is None:
+            self._bytes[begin : begin + self._size] = self.to_bytes(stones)
+        else:
+            self._bytes[begin + number] ^= 1
+
+    def __reduce__(self) -> tuple[type[Canvas], tuple[Game]]:
+        return type(self), (self._game,)
 
 
 class Observer:
-    """Makes the observations of one type.
+    """Makes the observations of one type, and the action masks.
 
     Attributes:
         space: the observation space.
         observe: a function of the learner's stones, the other side's stones and the learner's seat, returning the
             observation.
+
+    Args:
+        game: the rule book.
+        obs_type: "planes", "board" or "code".
+        follow: whether it watches one board ply by ply, and so is not shared between threads: it is then faster.
 
     Raises:
         ValueError: there is no such type, or codes of this game do not fit an int64.
@@ -84,11 +116,13 @@ class Observer:
     space: spaces.Space[Any]
     observe: Callable[[int, int, int], Any]
 
-    def __init__(self, game: Game, obs_type: str = "planes") -> None:
-        self._cells = Cells(game)
+    def __init__(self, game: Game, obs_type: str = "planes", follow: bool = False) -> None:
+        self._num_actions = game.num_actions
+        self._cells = Canvas(game) if follow else Cells(game)
+        self._masks: dict[int, Array] = {}
         if obs_type == "planes":
             self.space = spaces.Box(0, 1, (2, game.rows, game.cols), np.int8)
-            self.observe = self._planes
+            self.observe = self._cells.planes
         elif obs_type == "board":
             self.space = spaces.Box(-1, 1, (game.rows, game.cols), np.int8)
             self.observe = self._board
@@ -102,19 +136,21 @@ class Observer:
             raise ValueError(f"obs_type {obs_type!r} is unknown; {did_you_mean(str(obs_type), OBS_TYPES)}")
 
     def mask(self, legal: int) -> Array:
-        """The action mask of a set of legal actions: int8 (num_actions,), 1 where legal."""
-        return self._cells.mask(legal)
-
-    def _planes(self, own: int, opp: int, seat: int) -> Array:
-        return self._cells.planes(own, opp)
+        """The action mask of a set of legal actions: int8 (num_actions,), 1 where legal, fresh."""
+        mask = self._masks.get(legal)
+        if mask is None:
+            mask = np.frombuffer(self._cells.to_bytes(legal)[: self._num_actions], np.int8)
+            if len(self._masks) < MAX_MASKS:
+                self._masks[legal] = mask
+        return mask.copy()
 
     def _board(self, own: int, opp: int, seat: int) -> Array:
-        mine, theirs = self._cells.planes(own, opp)
+        mine, theirs = self._cells.planes(own, opp, seat)
         board: Array = mine - theirs
         return board
 
     def _code(self, own: int, opp: int, seat: int) -> int:
-        mine, theirs = self._cells.planes(own, opp).reshape(2, -1) @ self._weights
+        mine, theirs = self._cells.planes(own, opp, seat).reshape(2, -1) @ self._weights
         return int(mine * (1 + seat) + theirs * (2 - seat))
 
 

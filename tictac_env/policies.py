@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tictac_env.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.games import Game, did_you_mean, get_game
@@ -93,12 +94,14 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     Raises:
         ValueError: `player` is none of these, or a name that is not known.
     """
+    if isinstance(player, type):
+        raise ValueError(f"{player!r} does not play: it is a class; give an instance, such as {player.__name__}(...)")
     if isinstance(player, str):
         return make_policy(player, game)
     if isinstance(player, Policy):
         return player
     if hasattr(player, "predict"):
-        return ModelPolicy(player)
+        return ModelPolicy(player, obs_type)
     if callable(player):
         return FunctionPolicy(player, obs_type)
     raise ValueError(
@@ -136,15 +139,16 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
         chosen.append(action)
         other = player.act(position, mix(number))
         draws |= other != action
-        if hasattr(player, "probabilities"):
-            _check_probabilities(player, position, {action, other})
+        chances = player.probabilities(position)
+        if chances is not None:
+            _check_probabilities(player, position, np.asarray(chances), {action, other})
     together = np.asarray(player.act_many(PositionBatch.of(tried), seeds))
     if together.shape != (positions,) or not np.issubdtype(together.dtype, np.integer):
         raise ValueError(f"act_many of {player} gave {together.dtype} {together.shape}, not int64 ({positions},)")
     if (together != chosen).any():
         i = int(np.flatnonzero(together != chosen)[0])
         raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
-    if draws and not hasattr(player, "probabilities"):
+    if draws and player.probabilities(tried[0]) is None:
         warnings.warn(
             f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
             stacklevel=2,
@@ -166,8 +170,9 @@ def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
     return positions
 
 
-def _check_probabilities(policy: Any, position: Position, chosen: set[int]) -> None:
-    chances = np.asarray(policy.probabilities(position))
+def _check_probabilities(
+    policy: Policy, position: Position, chances: npt.NDArray[np.float64], chosen: set[int]
+) -> None:
     where = f"of {policy} in {position!r}"
     if chances.shape != (position.game.num_actions,):
         raise ValueError(

@@ -19,8 +19,7 @@ class Policy(ABC):
     To write your own, subclass this and give `act`; override the other methods where you can do better. Then
     `check_policy` says whether it keeps its promises.
 
-    A policy that draws may also define `probabilities(position) -> float64 (num_actions,)`, the chance of each action;
-    exact measures then use it.
+    A policy that draws may also give `probabilities`; exact measures then use them.
     """
 
     name: str = ""
@@ -45,6 +44,10 @@ class Policy(ABC):
             position: the position, the policy being the side to move.
             seed: an integer in [0, 2**63), the only source of randomness.
         """
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        """The chance of each action over all seeds, float64 (num_actions,); None if the policy cannot say."""
+        return None
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
@@ -103,7 +106,7 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     Raises:
         IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
     """
-    if isinstance(policy, ReflexPolicy):
+    if isinstance(policy, ReflexPolicy) and type(policy).act is ReflexPolicy.act:
         action = pick(game, policy.choices(game, own, opp), seed)
     else:
         position = Position(game, own, opp, tuple(moves))

@@ -13,7 +13,8 @@ import numpy as np
 STATES = (1 << 62) - 1
 STEP = 0x278DDE6E5FD29F05
 """2**62 divided by the golden ratio, which spreads any run of states evenly (Knuth, TAOCP 3, 6.4)."""
-LOW = (1 << 31) - 1
+LOW_31 = (1 << 31) - 1
+LOW_32 = (1 << 32) - 1
 
 
 def advance(state: int) -> int:
@@ -24,19 +25,19 @@ def advance(state: int) -> int:
 def mix(value: int) -> int:
     """A draw in [0, 2**63): a permutation of [0, 2**63) in which every bit depends on every other.
 
-    The halves in turn (hi has 32 bits, lo 31) are changed by the two halves of a multiple of the other, added without
-    carry, so that its high and low bits count alike.
+    The halves in turn (hi has 32 bits, lo 31) are changed by a multiple of the other, its upper half folded onto its
+    lower one so that all of its bits count.
     """
     hi = value >> 31
-    lo = value & LOW
+    lo = value & LOW_31
     product = lo * 0xD35A2D97
-    hi ^= product >> 31 ^ product & LOW
+    hi ^= (product ^ product >> 31) & LOW_32
     product = hi * 0x5851F42D
-    lo ^= product >> 32 ^ product & LOW
+    lo ^= (product ^ product >> 32) & LOW_31
     product = lo * 0xC2B2AE35
-    hi ^= product >> 31 ^ product & LOW
+    hi ^= (product ^ product >> 31) & LOW_32
     product = hi * 0x6C8E9CF5
-    lo ^= product >> 32 ^ product & LOW
+    lo ^= (product ^ product >> 32) & LOW_31
     return hi << 31 | lo
 
 

@@ -113,7 +113,7 @@ def test_choices_are_the_first_cells_row_by_row(game: Game) -> None:
 
 @every_size
 def test_images_are_permutations_that_keep_all_lines(rules: KInARow) -> None:
-    lines = {frozenset(line) for line in NaiveBoard.of(rules).all_lines()}
+    lines = {frozenset(line) for line in NaiveBoard.of(rules).lines}
     cells = cells_of(rules, rules.full)
     maps = [{cell: rules.image(*cell, number) for cell in cells} for number in range(rules.num_symmetries)]
     assert maps[0] == {cell: cell for cell in cells}

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import UNFINISHED, Game, get_game
-from tictac_env.policies import Policy, as_policy
 from tictac_env.notation import format_moves
-from tictac_env.position import PositionBatch, illegal_move
+from tictac_env.policies import Policy, as_policy
+from tictac_env.position import Position, PositionBatch, illegal_move
 from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import GameTable, tabulate
 
@@ -151,7 +151,12 @@ def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Ve
     rules = get_game(game)
     player = as_policy(policy, rules)
     first, second = (_judge(strategy_of(player, rules, seat, seed)) for seat in (0, 1))
-    return Verdict(str(player), first, second, "probabilities" if hasattr(player, "probabilities") else "fixed map")
+    return Verdict(
+        str(player),
+        first,
+        second,
+        "fixed map" if player.probabilities(Position.start(rules)) is None else "probabilities",
+    )
 
 
 def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Exploitability:
@@ -220,11 +225,19 @@ def _judge(strategy: Strategy) -> SeatVerdict:
 def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int) -> Floats:
     """float64 (len(rows), num_actions): the chance of each action of the policy's."""
     batch = PositionBatch(table.game, table.own[rows], table.opp[rows])
-    if hasattr(policy, "probabilities"):
-        chances = np.array([policy.probabilities(batch[i]) for i in range(len(batch))], np.float64)
+    drawn = [policy.probabilities(batch[i]) for i in range(len(batch))]
+    if drawn[0] is not None:
+        for chance in drawn:
+            if chance is None or np.shape(chance) != (table.game.num_actions,) or np.min(chance) < 0:
+                raise ValueError(
+                    f"the probabilities of {policy} must be {table.game.num_actions}, none negative: {chance}"
+                )
+        chances = np.array(drawn, np.float64)
     else:
         seeds = [position_seed(int(own), int(opp), seed) for own, opp in zip(batch.own, batch.opp, strict=True)]
         actions = np.asarray(policy.act_many(batch, np.array(seeds, np.int64)))
+        if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
         in_range = (actions >= 0) & (actions < table.game.num_actions)
         if not in_range.all():
             wrong = int(np.flatnonzero(~in_range)[0])

@@ -1,9 +1,11 @@
-"""The PettingZoo environment of every game: two players on one board, one after the other."""
+"""The PettingZoo environment of every game: two agents at one board, who move in turn."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
@@ -11,36 +13,107 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
 from tictac_env.checks import one_of
-from tictac_env.envs.arguments import ILLEGAL
+from tictac_env.envs.arguments import ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
-from tictac_env.observation import Cells
-from tictac_env.position import Position, as_action
+from tictac_env.observation import Canvas, Observer
+from tictac_env.position import Position, as_action, illegal_move
 
-Planes = npt.NDArray[np.int8]
+Array = npt.NDArray[np.int8]
 
-AGENTS = ("player_0", "player_1")
-
-
-class NotYetReset(ResetNeeded, AttributeError):
-    """Something was asked of an environment that has not begun its first game."""
+FIRST, SECOND = AGENTS = ("player_0", "player_1")
+SEATS = {FIRST: 0, SECOND: 1}
 
 
 class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
-    """PLACEHOLDER"""
+    """Tic-tac-toe, Connect Four and their relatives for PettingZoo.
+
+    ## Description
+    Two agents play one game against each other, and `player_0` begins. In Connect Four they drop discs into seven
+    columns of six cells, and four in a row, column or diagonal win; in tic-tac-toe they mark the cells of a board of
+    3 x 3, and three win. A full board without a line is a draw.
+
+    | | Connect Four | tic-tac-toe |
+    | --- | --- | --- |
+    | module, with `env()` and `raw_env()` | `tictac_env.connect_four_v0` | `tictac_env.tictactoe_v0` |
+    | id for `pettingzoo.make("aec", ...)` | `"tictac_env/connect_four-v0"` | `"tictac_env/tictactoe-v0"` |
+    | agents | `player_0`, `player_1` | `player_0`, `player_1` |
+    | actions | `Discrete(7)` | `Discrete(9)` |
+    | observations, states | `Box(0, 1, (6, 7, 2), int8)` | `Box(0, 1, (3, 3, 2), int8)` |
+    | action masks | `Box(0, 1, (7,), int8)` | `Box(0, 1, (9,), int8)` |
+
+    ## Action Space
+    In Connect Four the column from the left, in tic-tac-toe the cell, row by row from the top left:
+
+        0 1 2
+        3 4 5
+        6 7 8
+
+    Python ints, NumPy integers and 0-d integer arrays are accepted; an agent whose game is over plays None. Anything
+    else, and anything out of range, raises `ValueError` and leaves the game as it was.
+
+    ## Observation Space
+    A `Dict`, for either agent at any time, of fresh arrays:
+
+    | key | |
+    | --- | --- |
+    | `observation` | int8 (rows, cols, 2), row 0 at the top: 1 for the agent's own stones, then for its opponent's |
+    | `action_mask` | int8 (num_actions,), 1 where legal; all 0 for who is not to move, and once the game is over |
+
+    `state()` is the board as int8 (rows, cols, 2), the stones of `player_0`, then those of `player_1`, whoever asks;
+    its space is `state_space`. `position` is the `Position`.
+
+    ## Rewards
+    1 for a win, 0 for a draw, -1 for a loss, 0 for every other step. An illegal move that loses the game is -1 for the
+    agent that chose it and 0 for the other.
+
+    ## Starting State
+    The empty board, or the unfinished position (a `Position` or a move string) of `reset(options={"position": ...})`;
+    other options are ignored. Nothing is random, and the seed changes nothing.
+
+    ## Episode End
+    Both agents are terminated when the game is over; after an illegal move that loses it they are truncated too, as by
+    PettingZoo's `TerminateIllegalWrapper`. Each then takes a last step, None.
+
+    ## Information
+    Empty, but for `illegal_action` in the infos of an agent that lost by it.
+
+    ## Arguments
+    ```python
+    env = connect_four_v0.env(render_mode=None)
+    ```
+
+    * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window, redrawn at every move; needs pygame-ce).
+    * `illegal`: "lose", the default of `env()`: an illegal move loses the game; "raise", that of `raw_env()`: it raises
+      `IllegalMove` and changes nothing.
+    * `game`: a rule book or its name, which the two modules fill in; `BoardAECEnv(KInARow.make(rows=5, cols=6))` is
+      another size.
+    * `name`: what `str(env)` says.
+
+    ## Differences from PettingZoo's own version
+    One changes from connect_four_v3 by changing the import. Agents, spaces, observations, rewards, terminations and
+    truncations are the same ply by ply; other than there,
+
+    * the mask is all 0 once the game is over, where PettingZoo's loser keeps its last one;
+    * copies and pickles of a running environment keep the game, where PettingZoo's begin anew;
+    * `env()` needs no wrappers: it is the same class as `raw_env()`, and as fast. It raises `ValueError` and
+      `gymnasium.error.ResetNeeded` for what its wrappers there `assert`, also for a step after both agents have left,
+      and says in the infos, not on the terminal, that a move was illegal;
+    * before the first reset nobody is among the `agents`;
+    * there are `state()`, `position` and "ansi", and no arguments `screen_scaling` and `screen_height`.
+
+    In tic-tac-toe moreover the agents are not called `player_1` and `player_2`, and actions and boards run row by row,
+    not column by column: `action` there is `action % 3 * 3 + action // 3` here, `observation` there is
+    `observation.transpose(1, 0, 2)` here.
+
+    ## Version History
+    * v0: initial version
+    """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as AECEnv
         "render_modes": ["human", "ansi", "rgb_array"],
         "is_parallelizable": False,
         "render_fps": 2,
     }
-
-    agents: list[str]
-    agent_selection: str
-    rewards: dict[str, float]
-    terminations: dict[str, bool]
-    truncations: dict[str, bool]
-    infos: dict[str, dict[str, Any]]
-    _cumulative_rewards: dict[str, float]
 
     def __init__(
         self, game: str | Game, render_mode: str | None = None, illegal: str = "raise", name: str | None = None
@@ -51,22 +124,39 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         if render_mode is not None:
             one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self.metadata = {**self.metadata, "name": name or game_name(rules) or repr(rules)}
-        self._cells = Cells(rules)
+        self.metadata = self.metadata | {"name": name or game_name(rules) or repr(rules)}
+        self._canvas = StackedCanvas(rules)
+        self._mask = Observer(rules).mask
         self._window: Any = None
 
         self.possible_agents = list(AGENTS)
+        planes, mask = (rules.rows, rules.cols, 2), (rules.num_actions,)
+        self.state_space = spaces.Box(0, 1, planes, np.int8)
         self.action_spaces = {agent: spaces.Discrete(rules.num_actions) for agent in AGENTS}
-        self.state_space = spaces.Box(0, 1, (rules.rows, rules.cols, 2), np.int8)
         self.observation_spaces = {
             agent: spaces.Dict(
-                {
-                    "observation": spaces.Box(0, 1, (rules.rows, rules.cols, 2), np.int8),
-                    "action_mask": spaces.Box(0, 1, (rules.num_actions,), np.int8),
-                }
+                {"observation": spaces.Box(0, 1, planes, np.int8), "action_mask": spaces.Box(0, 1, mask, np.int8)}
             )
             for agent in AGENTS
         }
+
+        # As after the end of a game: nobody plays until the first reset.
+        self._own, self._opp = rules.start()  # of the side to move
+        self._seat = 0  # of the side to move
+        self._moves: list[int] = []
+        self._turns = 0  # resets and steps so far
+        self.agents: list[str] = []
+        self.agent_selection = FIRST
+        self.rewards: dict[str, float] = {}
+        self._cumulative_rewards: dict[str, float] = {}
+        self.terminations: dict[str, bool] = {}
+        self.truncations: dict[str, bool] = {}
+        self.infos: dict[str, dict[str, Any]] = {}
+
+    @property
+    def position(self) -> Position:
+        """The position on the board."""
+        return Position(self._game, self._own, self._opp, tuple(self._moves))
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         return self.observation_spaces[agent]
@@ -74,81 +164,185 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     def action_space(self, agent: str) -> spaces.Space[Any]:
         return self.action_spaces[agent]
 
-    @property
-    def position(self) -> Position:
-        """The position on the board."""
-        return Position(self._game, self._own, self._opp, tuple(self._moves))
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Begins a game.
 
         Args:
-            seed: changes nothing, since nothing is random.
-            options: changes nothing.
+            seed: changes nothing.
+            options: "position" (an unfinished `Position` or a move string) is where the game begins.
+
+        Raises:
+            ValueError: that is no unfinished position of this game.
         """
-        self._own, self._opp = self._game.start()  # of the side to move
-        self._mover = 0
-        self._moves: list[int] = []
-        self.agents = list(AGENTS)
-        self.agent_selection = AGENTS[0]
-        self._skip_agent_selection = None
-        self.rewards = dict.fromkeys(AGENTS, 0)
-        self._cumulative_rewards = dict.fromkeys(AGENTS, 0)
-        self.terminations = dict.fromkeys(AGENTS, False)
-        self.truncations = dict.fromkeys(AGENTS, False)
-        self.infos = {agent: {} for agent in AGENTS}
+        given = (options or {}).get("position")
+        if given is None:
+            self._own, self._opp = self._game.start()
+            self._seat, self._moves = 0, []
+        else:
+            start = unfinished(given, self._game)
+            self._own, self._opp = start.own, start.opp
+            self._seat, self._moves = start.seat, list(start.moves)
+        self._turns += 1
+        self.agents = [FIRST, SECOND]
+        self.agent_selection = AGENTS[self._seat]
+        self.rewards = {FIRST: 0, SECOND: 0}
+        self._cumulative_rewards = {FIRST: 0, SECOND: 0}
+        self.terminations = {FIRST: False, SECOND: False}
+        self.truncations = {FIRST: False, SECOND: False}
+        self.infos = {FIRST: {}, SECOND: {}}
         if self.render_mode == "human":
             self.render()
 
-    def observe(self, agent: str) -> dict[str, Planes]:
-        if agent not in AGENTS:
-            raise ValueError(f"no agent is called {agent!r}; the agents are {' and '.join(AGENTS)}")
+    def observe(self, agent: str) -> dict[str, Array]:
+        """What `agent` sees now, whoever is to move.
+
+        Raises:
+            ValueError: there is no such agent.
+        """
+        try:
+            seat = SEATS[agent]
+        except KeyError:
+            raise ValueError(f"no agent is called {agent!r}; the agents are {FIRST} and {SECOND}") from None
         own, opp = self._own, self._opp
         legal = 0
-        if agent == self.agent_selection and not self._is_done(agent):
+        if agent == self.agent_selection and not (self.terminations.get(agent, True) or self.truncations[agent]):
             legal = self._game.legal(own, opp)
-        if agent != AGENTS[self._mover]:
+        if seat != self._seat:
             own, opp = opp, own
-        return {
-            "observation": self._cells.planes(own, opp).transpose(1, 2, 0).copy(),
-            "action_mask": self._cells.mask(legal),
-        }
+        return {"observation": self._canvas.planes(own, opp, seat), "action_mask": self._mask(legal)}
 
-    def state(self) -> Planes:
-        return self._cells.planes(*self.position.stones).transpose(1, 2, 0).copy()
+    def state(self) -> Array:
+        """The board, int8 (rows, cols, 2): the first player's stones, then the second's."""
+        return self._canvas.planes(*self.position.stones, 0)
+
+    def last(self, observe: bool = True) -> tuple[dict[str, Array] | None, float, bool, bool, dict[str, Any]]:
+        """Observation, cumulative reward, termination, truncation and info of the agent whose turn it is.
+
+        Raises:
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        if not self.agents:
+            raise self._reset_needed()
+        agent = self.agent_selection
+        return (
+            self.observe(agent) if observe else None,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            self.infos[agent],
+        )
+
+    def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
+        """The agents in turn, at most `max_iter`, until both have left.
+
+        Raises:
+            gymnasium.error.ResetNeeded: there was no reset yet.
+            RuntimeError: the loop called neither `step` nor `reset`.
+        """
+        if not self._turns:
+            raise self._reset_needed()
+        while self.agents and max_iter > 0:
+            max_iter -= 1
+            turn = self._turns
+            yield self.agent_selection
+            if self._turns == turn:
+                raise RuntimeError(f"call step() or reset() each time in a loop over agent_iter(): {self.position!r}")
 
     def step(self, action: Any) -> None:
-        agent = self.agent_selection
+        """Plays a move for the agent whose turn it is.
+
+        Args:
+            action: an integer in [0, num_actions); None if the game is over.
+
+        Raises:
+            ValueError: it is not.
+            IllegalMove: it is, but illegal, and illegal="raise".
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
         if not self.agents:
-            raise ResetNeeded(f"the game is over and both players have left, call reset() first: {self.position!r}")
+            raise self._reset_needed()
+        agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
-            self._was_dead_step(action)
+            if action is not None:
+                raise ValueError(f"the game is over, {agent} can only play None, not {action!r}: {self.position!r}")
+            self._turns += 1
+            self._was_dead_step(None)
             return
         game = self._game
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
-        before = self._own, self._opp
-        after = game.play(*before, action)
-        if after == before:
-            self._refuse(agent, action)
+        own, opp = self._own, self._opp
+        after = game.play(own, opp, action)
+        if after == (own, opp):
+            self._lose(action)
             return
-        self._own, self._opp = after
-        self._mover = 1 - self._mover
+        self._own, self._opp = own, opp = after
+        self._seat = 1 - self._seat
         self._moves.append(action)
-        self.agent_selection = following = AGENTS[self._mover]
-        result = game.result(*after)
+        self._turns += 1
+        self.agent_selection = following = AGENTS[self._seat]
+        result = game.result(own, opp)
         if result != UNFINISHED:
             self.rewards[following] += result
             self.rewards[agent] -= result
             self._accumulate_rewards()
-            self.terminations = dict.fromkeys(AGENTS, True)
+            self.terminations = {FIRST: True, SECOND: True}
         if self.render_mode == "human":
             self.render()
 
-    def _is_done(self, agent):
-        return self.terminations.get(agent, True) or self.truncations[agent]
+    def render(self) -> Any:
+        """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
 
-    def __getattr__(self, name: str) -> Any:
-        if "agents" in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise NotYetReset(f"there is no {name!r} before the first reset()")
+        Raises:
+            tictac_env.render.WindowClosed: the person closed the window.
+        """
+        if self.render_mode == "ansi":
+            return str(self.position)
+        if self.render_mode == "rgb_array":
+            from tictac_env.render import render_rgb
+
+            return render_rgb(self.position)
+        if self.render_mode == "human":
+            if self._window is None:
+                from tictac_env.render import Window
+
+                self._window = Window(str(self))
+            self._window.show(self.position, self.metadata["render_fps"])
+            return None
+        gym.logger.warn("render() without a render mode does nothing; give one as render_mode=...")
+        return None
+
+    def close(self) -> None:
+        """Closes the window, if there is one. The game can go on."""
+        if self._window is not None:
+            self._window.close()
+
+    def _lose(self, action: int) -> None:
+        """What an illegal action does: an error, or the loss of the game as by PettingZoo's TerminateIllegalWrapper."""
+        if not self._loses:
+            raise illegal_move(self.position, action)
+        agent = self.agent_selection
+        self._turns += 1
+        self.infos[agent]["illegal_action"] = action
+        self.terminations = {FIRST: True, SECOND: True}
+        self.truncations = {FIRST: True, SECOND: True}
+        self.rewards = {FIRST: 0, SECOND: 0}
+        self.rewards[agent] = -1
+        self._accumulate_rewards()
+        self._deads_step_first()
+
+    def _reset_needed(self) -> ResetNeeded:
+        return ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the window: a copy opens its own."""
+        return self.__dict__ | {"_window": None}
+
+
+class StackedCanvas(Canvas):
+    """A `Canvas` whose two planes are the last axis, int8 (rows, cols, 2), as PettingZoo has them."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._planes = np.moveaxis(self._planes, 0, -1)
+        self._swapped = self._planes[..., ::-1]

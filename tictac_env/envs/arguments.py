@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tictac_env.games import Game
 from tictac_env.position import Position, PositionBatch
 
@@ -20,7 +22,7 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
         ValueError: `rewards` is not three or four finite numbers.
     """
     try:
-        numbers = tuple(float(reward) for reward in rewards)
+        numbers = tuple(float(reward) for reward in rewards) if isinstance(rewards, (list, tuple, np.ndarray)) else ()
     except (TypeError, ValueError):
         numbers = ()
     if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
@@ -39,7 +41,7 @@ def check_start(start: Any, game: Game) -> Sequence[Position] | PositionBatch | 
     """
     if start is None:
         return None
-    if isinstance(start, (str, Position)):
+    if isinstance(start, (str, Position)) or not isinstance(start, (Sequence, PositionBatch)):
         raise ValueError(f"start must be a sequence of positions, not one; try start=[{start!r}]")
     positions = tuple(unfinished(start[i], game) for i in range(len(start)))
     if not positions:

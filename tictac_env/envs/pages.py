@@ -63,10 +63,10 @@ class TicTacToeEnv(BoardEnv):
                    rewards=(1, 0, -1), start=None, render_mode=None)
     ```
 
-    * `opponent`: the name of a policy ("random", "rule", "minimax", ...), a `Policy`, a Stable-Baselines3 model (better:
-      `ModelPolicy(model)`), a function `(observation, action_mask) -> action`, or None: then both sides step, one ply
-      a step. The reward and `outcome` are then those of the side that has just moved, observation and `seat` those of
-      the next, also at the end.
+    * `opponent`: the name of a policy ("random", "rule", "minimax", ...), a `Policy`, a Stable-Baselines3 model
+      (better: `ModelPolicy(model)`), a function `(observation, action_mask) -> action`, or None: then both sides step,
+      one ply a step. The reward and `outcome` are then those of the side that has just moved, observation and `seat`
+      those of the next, also at the end.
     * `play_as`: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
       first).
     * `obs_type`: see above.

@@ -15,13 +15,14 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, unfinished
-from tictac_env.games import LOST, UNFINISHED, Game
+from tictac_env.games import LOST, UNFINISHED, Game, describe_game
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, answer, as_policy
+from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.rng import advance, mix, new_state
 
-STATE = ("own", "opp", "mover", "learner", "over", "state", "resets")
+STATE = ("own", "opp", "mover", "learner", "over", "state", "resets", "drawn")
 MAX_STARTS = 1000
 """How often a reset draws anew when the opponent ends the game before the learner's first move."""
 
@@ -57,7 +58,10 @@ class BoardEnv(gym.Env[Any, int]):
         render_mode: str | None = None,
     ) -> None:
         self._game = game
-        self._observer = Observer(game, obs_type)
+        self._obs_type = obs_type
+        self._observer = Observer(game, obs_type, follow=True)
+        self._observe = self._observer.observe
+        self._mask = self._observer.mask
         self._opponent = None if opponent is None else as_policy(opponent, game, obs_type)
         self._play_as = self._check_play_as(play_as)
         self._raises = one_of("illegal", illegal, ILLEGAL) == "raise"
@@ -72,6 +76,7 @@ class BoardEnv(gym.Env[Any, int]):
         self._state = -1  # of the board's randomness; not yet seeded
         self._resets = 0  # since the last seeded one
         self._own, self._opp = game.start()  # of the side to move
+        self._drawn = -1  # which opponent of a pool plays this game
         self._mover = 0
         self._learner = 0
         self._moves: list[int] = []
@@ -94,23 +99,29 @@ class BoardEnv(gym.Env[Any, int]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""
-        return {name: getattr(self, "_" + name) for name in STATE} | {"moves": list(self._moves)}
+        numbers = {name: getattr(self, "_" + name) for name in STATE}
+        return {"game": describe_game(self._game), **numbers, "moves": list(self._moves)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the environment that `state_dict` was called on stood.
 
         Raises:
-            ValueError: `state` is not such a dict.
+            ValueError: `state` is not such a dict, or of another game.
         """
-        if set(state) != {*STATE, "moves"}:
-            raise ValueError(f"a state has the keys {sorted({*STATE, 'moves'})}, not {sorted(state)}")
+        keys = {*STATE, "moves", "game"}
+        if set(state) != keys:
+            raise ValueError(f"a state has the keys {sorted(keys)}, not {sorted(state)}")
+        if state["game"] != describe_game(self._game):
+            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
+        if not all(isinstance(number, int) for number in (*(state[name] for name in STATE), *state["moves"])):
+            raise ValueError(f"a state holds whole numbers, not {state}")
         for name in STATE:
             setattr(self, "_" + name, state[name])
         self._moves = list(state["moves"])
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
-        return self._observer.mask(0 if self._over else self._game.legal(self._own, self._opp))
+        return self._mask(0 if self._over else self._game.legal(self._own, self._opp))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins a game.
@@ -142,12 +153,15 @@ class BoardEnv(gym.Env[Any, int]):
                 learner = mix(state) & 1
             else:
                 learner = resets & 1 if play_as == "alternate" else int(play_as == "second")
-            reply = -1
+            reply, drawn = -1, -1
+            if isinstance(self._opponent, OpponentPool):
+                state = advance(state)
+                drawn = self._opponent.draw(mix(state))
             if self._opponent is None:
                 learner = mover
             elif mover != learner:
                 state = advance(state)
-                reply, own, opp = answer(self._opponent, self._game, own, opp, moves, mix(state))
+                reply, own, opp = answer(self._playing(drawn), self._game, own, opp, moves, mix(state))
                 moves.append(reply)
                 mover = learner
             if self._game.result(own, opp) == UNFINISHED:
@@ -155,7 +169,7 @@ class BoardEnv(gym.Env[Any, int]):
         else:
             raise ValueError(f"the opponent ends the game before the learner's first move, from {position!r}")
         self._own, self._opp, self._mover, self._learner, self._moves = own, opp, mover, learner, moves
-        self._state, self._resets, self._over = state, resets + 1, False
+        self._state, self._resets, self._drawn, self._over = state, resets + 1, drawn, False
         return self._view(reply)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -174,30 +188,33 @@ class BoardEnv(gym.Env[Any, int]):
         """
         if self._over:
             raise ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
-        game = self._game
+        game, own, opp = self._game, self._own, self._opp
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
-        before = self._own, self._opp
-        after = game.play(*before, action)
-        if after == before:
+        next_own, next_opp = game.play(own, opp, action)
+        if next_own == own and next_opp == opp:
             return self._lose(action)
-        own, opp = after
-        mover, state, reply = 1 - self._mover, self._state, -1
-        result = game.result(own, opp)
+        result = game.result(next_own, next_opp)
         outcome = -result
-        if result == UNFINISHED and self._opponent is not None:
-            state = advance(state)
-            moves = (*self._moves, action)
-            reply, own, opp = answer(self._opponent, game, own, opp, moves, mix(state))
-            mover = self._mover
-            outcome = result = game.result(own, opp)
-        # Nothing has changed up to here, so an opponent that raises leaves the game as it was.
-        self._own, self._opp, self._mover, self._state = own, opp, mover, state
+        reply = -1
         self._moves.append(action)
-        if reply >= 0:
+        if result == UNFINISHED and self._opponent is not None:
+            state = advance(self._state)
+            try:
+                reply, next_own, next_opp = answer(
+                    self._playing(self._drawn), game, next_own, next_opp, self._moves, mix(state)
+                )
+            except BaseException:  # Ctrl-C included: nothing else has changed yet
+                self._moves.pop()
+                raise
+            outcome = result = game.result(next_own, next_opp)
             self._moves.append(reply)
-        if self._opponent is None:
-            self._learner = mover
+            self._state = state
+        else:
+            self._mover ^= 1
+            if self._opponent is None:
+                self._learner = self._mover
+        self._own, self._opp = next_own, next_opp
         if result == UNFINISHED:
             observation, info = self._view(reply)
             return observation, self._rewards[3], False, False, info
@@ -222,8 +239,9 @@ class BoardEnv(gym.Env[Any, int]):
         own, opp = self._own, self._opp
         if self._learner != self._mover:
             own, opp = opp, own
-        info = {"action_mask": self.action_masks(), "seat": self._learner, "opponent_action": reply}
-        return self._observer.observe(own, opp, self._learner), info
+        mask = self._mask(0 if self._over else self._game.legal(own, opp))
+        info = {"action_mask": mask, "seat": self._learner, "opponent_action": reply}
+        return self._observe(own, opp, self._learner), info
 
     def _lose(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """What an illegal action of the learner does: an error, or the loss of the game."""
@@ -236,7 +254,15 @@ class BoardEnv(gym.Env[Any, int]):
         info |= {"outcome": LOST, "illegal_action": action}
         return observation, self._rewards[2], True, False, info
 
+    def _playing(self, drawn: int) -> Policy:
+        """The policy that answers: the opponent, or the one of the pool that was drawn."""
+        if isinstance(self._opponent, OpponentPool):
+            return self._opponent.member(drawn, self._game, self._obs_type)
+        return self._opponent  # type: ignore[return-value]  # nothing is asked of None
+
     def _check_options(self, options: Mapping[str, Any]) -> tuple[Position | None, str]:
+        if not isinstance(options, Mapping):
+            raise ValueError(f"options must be a dict, not {options!r}")
         for key in options:
             one_of("options key", key, ("position", "play_as"))
         play_as = options.get("play_as", self._play_as)
@@ -251,11 +277,14 @@ class BoardEnv(gym.Env[Any, int]):
     def __deepcopy__(self, memo: dict[int, Any]) -> BoardEnv:
         """A copy that goes on with the same game on its own; it shares the opponent (a model may be large)."""
         twin: BoardEnv = object.__new__(type(self))
-        for shared in (self._opponent, self._observer, self.spec):
+        for shared in (self._opponent, self.spec):
             memo[id(shared)] = shared
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
+
+    def __copy__(self) -> BoardEnv:
+        return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         try:

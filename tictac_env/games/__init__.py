@@ -35,6 +35,8 @@ def get_game(game: str | Game) -> Game:
         ValueError: there is no game of that name.
     """
     if not isinstance(game, str):
+        if not hasattr(game, "play"):
+            raise ValueError(f"{game!r} is neither a rule book nor a game's name; {did_you_mean('', GAMES)}")
         return game
     try:
         return GAMES[game]

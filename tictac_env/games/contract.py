@@ -59,7 +59,10 @@ class Game(Protocol):
         """The action that has `index` smaller ones in the set `legal`; -1 if there is none."""
 
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position after `action`, as the next player sees it; the same position if `action` is illegal."""
+        """The position after `action`, as the next player sees it; the same position if it is illegal.
+
+        Here as everywhere `action` must be in [0, num_actions): who takes it from outside checks that.
+        """
 
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if that can have been the last move; else the same position."""

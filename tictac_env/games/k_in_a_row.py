@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED
@@ -54,8 +55,9 @@ class KInARow(NamedTuple):
                 more than 63 bits.
         """
         for name, value in (("rows", rows), ("cols", cols), ("connect", connect)):
-            if type(value) is not int or value < 1:
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
                 raise ValueError(f"{name} must be a positive int, not {value!r}")
+        rows, cols, connect = map(operator.index, (rows, cols, connect))
         if type(gravity) is not bool:
             raise ValueError(f"gravity must be True or False, not {gravity!r}")
         if connect > max(rows, cols):
@@ -105,11 +107,13 @@ class KInARow(NamedTuple):
 
     def choice(self, action: int) -> int:
         """The bit that stands for `action` in `legal`: the cell of that number, row by row from the top left."""
-        return self.cell(action // self.cols, action % self.cols)
+        cols = self.cols
+        return 1 << action % cols * self.stride + self.rows - 1 - action // cols
 
     def legal(self, own: int, opp: int) -> int:
         """The choices that are still empty: a column is open while its top cell is."""
-        return (own | opp) & self.choices ^ self.choices
+        choices = self.choices
+        return (own | opp) & choices ^ choices
 
     def nth(self, legal: int, index: int) -> int:
         """The legal action that has `index` smaller ones."""
@@ -131,7 +135,8 @@ class KInARow(NamedTuple):
             # Adding the column's bottom bit carries past the stones below; out of a full column it leaves the mask.
             shift = action * self.stride
             return (own | opp) + (1 << shift) & self.column << shift
-        return self.choice(action) & self.legal(own, opp)
+        choice = self.choice(action)
+        return (own | opp) & choice ^ choice
 
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position after `action`, as the next player sees it; the same position if it is illegal."""
@@ -157,27 +162,18 @@ class KInARow(NamedTuple):
             pairs = stones & stones >> s   . x x x . . x .     where a pair begins
             pairs & pairs >> 2s            . x . . . . . .     where a line of four begins
 
-        For three in a line the second shift is s, for two it is 0, and for one both are.
+        For three in a line the second shift is s, for two it is 0, and for one both are. Longer lines hold one of four.
         """
-        if self.connect > 4:
-            return (
-                self.runs(stones, 1)
-                | self.runs(stones, self.stride)
-                | self.runs(stones, self.stride + 1)
-                | self.runs(stones, self.stride - 1)
-            ) != 0
         up, up2, right, right2, rise, rise2, fall, fall2 = self.shifts
         pairs = stones & stones >> up
-        if pairs & pairs >> up2:
-            return True
+        lines = pairs & pairs >> up2
         pairs = stones & stones >> right
-        if pairs & pairs >> right2:
-            return True
+        lines |= pairs & pairs >> right2
         pairs = stones & stones >> rise
-        if pairs & pairs >> rise2:
-            return True
+        lines |= pairs & pairs >> rise2
         pairs = stones & stones >> fall
-        return pairs & pairs >> fall2 != 0
+        lines |= pairs & pairs >> fall2
+        return lines != 0 and (self.connect <= 4 or self.winning_cells(stones) != 0)
 
     def runs(self, stones: int, step: int) -> int:
         """The cells from which a line of `connect` begins in the direction of `step`."""

@@ -1,0 +1,99 @@
+"""Plies per CPU-second of the environments, beside the peers that are installed; ratios taken in one run.
+
+    python benchmarks/throughput.py [--seconds 1] [--repeats 5] [--output FOLDER]
+
+A ply is one move of either side. User and system time are counted, with resets and the random draw. The cases take
+turns within a repeat, so that a machine that slows down slows all of them; quote the median ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import minimal_env
+from report import RESULTS, Row, save, show
+
+import tictac_env  # noqa: F401  # registers the environments
+
+Run = Callable[[float], tuple[int, float]]
+"""Plays for about so many CPU-seconds; returns plies and CPU-seconds."""
+
+GAMES = {
+    "Connect Four": ("ConnectFour-v0", minimal_env.CONNECT_FOUR),
+    "tic-tac-toe": ("TicTacToe-v0", minimal_env.TIC_TAC_TOE),
+}
+YARDSTICK = "minimal environment"
+
+
+def main() -> None:
+    options = parse_arguments()
+    rows: list[Row] = []
+    for game, (ours, minimal) in GAMES.items():
+        cases = {YARDSTICK: stepping(gym.make(minimal))}
+        cases |= {"ours, opponent=None": stepping(gym.make(ours, opponent=None))}
+        cases |= {"ours, opponent='random'": stepping(gym.make(ours))}
+        cases |= {"ours, obs_type='board'": stepping(gym.make(ours, opponent=None, obs_type="board"))}
+        rows += measure(game, cases, options.seconds, options.repeats)
+    show("Plies per CPU-second through gym.make, one environment", rows)
+    save("throughput", {"seconds": options.seconds, "repeats": options.repeats}, {"single": rows}, options.output)
+
+
+def measure(game: str, cases: dict[str, Run], seconds: float, repeats: int) -> list[Row]:
+    """Every case in turn, `repeats` times after a warm-up; medians of the speeds and of the ratios."""
+    speeds: dict[str, list[float]] = {name: [] for name in cases}
+    for run in cases.values():
+        run(seconds / 10)
+    for _ in range(repeats):
+        for name, run in cases.items():
+            plies, spent = run(seconds)
+            speeds[name].append(plies / spent)
+    rows: list[Row] = []
+    for name, found in speeds.items():
+        ratios = [speed / yardstick for speed, yardstick in zip(found, speeds[YARDSTICK], strict=True)]
+        median, ratio = statistics.median(found), statistics.median(ratios)
+        rows.append({"game": game, "case": name, "plies / CPU-s": round(median), "ratio": round(ratio, 3)})
+    return rows
+
+
+def stepping(env: gym.Env[Any, Any]) -> Run:
+    """Random legal play through reset and step."""
+
+    def run(seconds: float) -> tuple[int, float]:
+        draw = random.Random(0).random
+        plies, began = 0, time.process_time()
+        _, info = env.reset(seed=0)
+        while True:
+            for _ in range(200):
+                legal = info["action_mask"].tobytes()
+                action = int(draw() * len(legal))
+                while not legal[action]:
+                    action = int(draw() * len(legal))
+                _, _, terminated, _, info = env.step(action)
+                plies += 2 if info.get("opponent_action", -1) >= 0 else 1
+                if terminated:
+                    _, info = env.reset()
+                    plies += info.get("opponent_action", -1) >= 0
+            spent = time.process_time() - began
+            if spent > seconds:
+                return plies, spent
+
+    return run
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1.0, help="CPU-seconds a measurement (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="measurements of each case (default: %(default)s)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Matches and tournaments: fair seats, games that a seed brings back, and honest intervals."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tictac_env.arena import MatchResult, Tally, play_game, play_match, round_robin
+from tictac_env.games import GAMES, KInARow
+from tictac_env.policies import Policy, RandomPolicy, make_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.rng import new_state
+
+TIC_TAC_TOE = GAMES["TicTacToe-v0"]
+
+
+class Recorder(Policy):
+    """Plays the lowest action and keeps what it was asked."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Position, int]] = []
+
+    def act(self, position: Position, seed: int) -> int:
+        self.seen.append((position, seed))
+        return position.legal_actions[0]
+
+
+def test_the_seats_are_swapped_after_each_game() -> None:
+    one, two = Recorder(), Recorder()
+    match = play_match(one, two, games=5)
+    assert (match.as_first.games, match.as_second.games) == (3, 2)
+    begun = [position.seat for position, _ in one.seen if position.ply < 2]
+    assert begun == [0, 1, 0, 1, 0]
+    assert [position.seat for position, _ in two.seen if position.ply < 2] == [1, 0, 1, 0, 1]
+
+
+def test_results_are_counted_from_the_side_of_the_first_one_named() -> None:
+    """Lowest against lowest: the first player takes 1, 3, 5, 7 and wins by the diagonal 3-5-7."""
+    match = play_match(Recorder(), Recorder(), games=7)
+    assert (match.as_first, match.as_second) == (Tally(4, 0, 0), Tally(0, 0, 3))
+    assert match.total == Tally(4, 0, 3)
+
+
+def test_a_draw_is_a_draw() -> None:
+    match = play_match("minimax", "minimax-first", games=6)
+    assert (match.as_first, match.as_second) == (Tally(0, 3, 0), Tally(0, 3, 0))
+    assert match.total.score == 0.5
+
+
+def test_a_match_of_perfect_play_against_random_is_never_lost() -> None:
+    match = play_match("minimax", "random", games=60, seed=3)
+    assert match.total.losses == 0 and match.total.wins > 40
+    assert play_match("random", "minimax", games=60, seed=3).total.wins == 0
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_seed_brings_the_games_back(game: str) -> None:
+    assert play_match("random", "random", game, games=40, seed=5) == play_match("random", "random", game, 40, 5)
+    matches = [play_match("random", "random", game, games=40, seed=seed) for seed in range(6)]
+    assert len({match.total for match in matches}) > 1
+
+
+def test_a_longer_match_begins_with_the_games_of_a_shorter_one() -> None:
+    """So more games sharpen a result and do not replace it."""
+    short = play_match("random", "rule", games=20, seed=2)
+    longer = play_match("random", "rule", games=21, seed=2)
+    assert longer.as_second == short.as_second
+    assert sum(longer.as_first) == sum(short.as_first) + 1
+    assert all(now >= before for before, now in zip(short.as_first, longer.as_first, strict=True))
+
+
+def test_games_of_a_match_differ_and_policies_see_fresh_seeds() -> None:
+    one = Recorder()
+    play_match(one, "random", games=30)
+    seeds = [seed for _, seed in one.seen]
+    assert len(set(seeds)) == len(seeds)
+    assert all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
+
+
+def test_policies_see_the_whole_game() -> None:
+    one = Recorder()
+    play_match(one, "random", games=4)
+    assert all(len(position.moves) == position.ply for position, _ in one.seen)
+    assert all(Position.from_moves(TIC_TAC_TOE, position.moves) == position for position, _ in one.seen)
+
+
+def test_play_game_gives_the_game() -> None:
+    final = play_game(TIC_TAC_TOE, RandomPolicy(), make_policy("minimax"), new_state(0))
+    assert final.is_over and final.outcome is not None and final.outcome.winner != 0
+    assert Position.from_moves(TIC_TAC_TOE, final.moves) == final
+    assert final.moves == play_game(TIC_TAC_TOE, RandomPolicy(), make_policy("minimax"), new_state(0)).moves
+
+
+def test_any_game_can_be_played() -> None:
+    game = KInARow.make(4, 5, 3, gravity=False)
+    assert play_match("rule", "random", game, games=30).total.score > 0.7
+
+
+WILSON = [
+    # count, games, 95 % interval: Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in
+    # Medicine 17 (1998), table I, method 3
+    (81, 263, 0.2553, 0.3662),
+    (15, 148, 0.0624, 0.1605),
+    (0, 20, 0.0, 0.1611),
+    (1, 29, 0.0061, 0.1718),
+]
+
+
+@pytest.mark.parametrize(("count", "games", "low", "high"), WILSON)
+def test_wilson_intervals_are_the_published_ones(count: int, games: int, low: float, high: float) -> None:
+    tally = Tally(count, 0, games - count)
+    assert tally.interval(count) == pytest.approx((low, high), abs=5e-5)
+    mirrored = tally.interval(games - count)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=5e-5)
+
+
+def test_intervals_follow_the_formula_at_any_confidence() -> None:
+    z = 2.5758293035489004  # 99 %
+    for count, games in ((3, 10), (50, 100), (100, 100)):
+        share = count / games
+        middle = (share + z * z / (2 * games)) / (1 + z * z / games)
+        half = z / (1 + z * z / games) * math.sqrt(share * (1 - share) / games + z * z / (4 * games * games))
+        low, high = Tally(count, games - count, 0).interval(count, 0.99)
+        assert (low, high) == pytest.approx((middle - half, middle + half))
+    widths = [high - low for low, high in (Tally(30, 0, 70).interval(30, level) for level in (0.5, 0.9, 0.95, 0.999))]
+    assert all(wide > narrow for narrow, wide in pairwise(widths))
+
+
+def test_tallies_without_games_know_nothing() -> None:
+    empty = Tally(0, 0, 0)
+    assert empty.interval(0) == (0, 1)
+    assert math.isnan(empty.score)
+    assert "0.0-100.0" in str(empty)
+
+
+def test_tallies_add_up() -> None:
+    assert Tally(1, 2, 3) + Tally(10, 20, 30) == Tally(11, 22, 33)
+    assert Tally(1, 2, 3).games == 6
+    assert Tally(2, 1, 1).score == 0.625
+    assert str(Tally(81, 0, 182)) == "won 30.8 % (25.5-36.6), drawn 0.0 % (0.0-1.4), lost 69.2 % (63.4-74.5)"
+    with pytest.raises(TypeError):
+        Tally(1, 2, 3) + 1  # type: ignore[operator]
+
+
+def test_reversed_is_the_match_from_the_other_side() -> None:
+    match = MatchResult("one", "two", Tally(1, 2, 3), Tally(4, 5, 6))
+    back = match.reversed()
+    assert back == MatchResult("two", "one", Tally(6, 5, 4), Tally(3, 2, 1))
+    assert back.reversed() == match
+    assert back.total == Tally(*match.total[::-1])
+    assert str(match).startswith("one against two, 21 games: won 23.8 %")
+
+
+PLAYERS = ["random", "rule", "minimax:1", "minimax"]
+
+
+def test_round_robin_plays_every_pair_once_and_shows_it_from_both_sides() -> None:
+    tournament = round_robin(PLAYERS, games=6, seed=1)
+    assert tournament.names == tuple(PLAYERS)
+    assert set(tournament.matches) == {(one, two) for one in PLAYERS for two in PLAYERS if one != two}
+    for (one, two), match in tournament.matches.items():
+        assert (match.player, match.opponent) == (one, two)
+        assert match == tournament.matches[two, one].reversed()
+        assert match.total.games == 6
+    assert [tournament.total(name).games for name in PLAYERS] == [18] * 4
+    scores = [tournament.total(name).score for name in tournament.standings()]
+    assert scores == sorted(scores, reverse=True)
+    assert np.mean(scores) == pytest.approx(0.5)
+    assert tournament.standings()[-1] == "random"
+
+
+def test_the_games_of_a_pair_do_not_depend_on_the_other_players() -> None:
+    every = round_robin(PLAYERS, games=10, seed=4)
+    for pair in (["random", "rule"], ["random", "minimax"], ["rule", "minimax:1"]):
+        alone = round_robin(pair, games=10, seed=4)
+        assert alone.matches == {key: every.matches[key] for key in alone.matches}
+        assert alone.matches[pair[0], pair[1]] == play_match(*pair, games=10, seed=4)
+
+
+def test_players_may_have_names_of_ones_own() -> None:
+    def highest(observation: object, mask: np.ndarray) -> int:
+        return int(np.flatnonzero(mask)[-1])
+
+    tournament = round_robin({"mine": highest, "yours": "random"}, "ConnectFour-v0", games=4)
+    assert set(tournament.matches) == {("mine", "yours"), ("yours", "mine")}
+    assert tournament.matches["mine", "yours"].player == "mine"
+
+
+@pytest.mark.parametrize("games", [0, -1, 2.0, True, "10", None])
+def test_impossible_numbers_of_games_are_refused(games: object) -> None:
+    with pytest.raises(ValueError, match="games must be a positive int"):
+        play_match("random", "random", games=games)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("players", [[], ["random"], {"one": "random"}])
+def test_a_tournament_needs_two_players(players: list[str] | dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="two players"):
+        round_robin(players)
+
+
+def test_a_player_named_twice_is_refused() -> None:
+    """Rather than quietly left out: results are found by name."""
+    with pytest.raises(ValueError, match="random"):
+        round_robin(["random", "rule", "random"], games=1)
+
+
+def test_unknown_players_and_games_are_named() -> None:
+    with pytest.raises(ValueError, match=r"randon.*did you mean random"):
+        play_match("randon", "rule")
+    with pytest.raises(ValueError, match=r"ConnectFour.*did you mean"):
+        play_match("random", "rule", "ConnectFour")
+    with pytest.raises(ValueError, match="does not play"):
+        round_robin({"number": 7, "rule": "rule"})
+
+
+def test_an_illegal_choice_names_the_player_that_made_it() -> None:
+    def stubborn(observation: object, mask: np.ndarray) -> int:
+        return 4
+
+    with pytest.raises(IllegalMove, match="stubborn chose action 4, illegal here"):
+        play_match("random", stubborn, games=20)

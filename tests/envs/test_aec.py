@@ -1,0 +1,285 @@
+"""The PettingZoo environments: PettingZoo's own checks, every size, copies, pictures and misuse."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pettingzoo
+import pytest
+from conftest import ALL_GAMES, title
+from gymnasium.error import ResetNeeded
+
+from tictac_env import connect_four_v0, tictactoe_v0
+from tictac_env.envs.aec import BoardAECEnv
+from tictac_env.games import Game, KInARow
+from tictac_env.position import IllegalMove, Position
+from tictac_env.render import render_rgb
+
+with warnings.catch_warnings():
+    # Its tests import its games, which warn that pettingzoo.make is the newer way.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from pettingzoo.test import api_test, render_test, seed_test
+    from pettingzoo.test.state_test import test_state as check_state
+    from pettingzoo.test.state_test import test_state_space as check_state_space
+
+Env = pettingzoo.AECEnv
+AGENTS = ["player_0", "player_1"]
+MODULES = {"connect_four_v0": connect_four_v0, "tictactoe_v0": tictactoe_v0}
+MAKERS = {f"{name}.{kind}": getattr(module, kind) for name, module in MODULES.items() for kind in ("env", "raw_env")}
+
+both_modules = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
+every_env = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def legal_actions(env: Env) -> list[int]:
+    mask = env.observe(env.agent_selection)["action_mask"]
+    return np.flatnonzero(mask).tolist()
+
+
+def play(env: Env, plies: int, seed: int = 0) -> Env:
+    """`env` after a reset and so many random moves, the steps of agents that are done included."""
+    rng = random.Random(seed)
+    env.reset(seed=seed)
+    for _ in range(plies):
+        done = env.terminations[env.agent_selection]
+        env.step(None if done else rng.choice(legal_actions(env)))
+    return env
+
+
+def everything(env: Env) -> list[Any]:
+    """What can be seen of an environment."""
+    views = [env.observe(agent) for agent in AGENTS]
+    arrays = [array.tolist() for view in views for array in view.values()]
+    by_agent = env.rewards, env._cumulative_rewards, env.terminations, env.truncations, env.infos
+    seen = [arrays, env.state().tolist(), env.agents, env.agent_selection, env.position, env.position.moves, *by_agent]
+    return copy.deepcopy(seen)
+
+
+class TestPettingZoosChecks:
+    @both_modules
+    def test_api(self, module: Any) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            api_test(module.env(), num_cycles=100)
+        assert {str(warning.message) for warning in caught} == {
+            # What it says of any environment with such observations that is not on its list by name.
+            "Observation is not a NumPy array",
+            "Observation numpy array is all zeros.",
+            "Observation space for each agent probably should be gymnasium.spaces.box or gymnasium.spaces.discrete",
+        }
+
+    @both_modules
+    def test_seed(self, module: Any) -> None:
+        seed_test(module.env, num_cycles=20)
+
+    @both_modules
+    def test_render(self, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("pygame")
+        monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+        monkeypatch.setitem(BoardAECEnv.metadata, "render_fps", 0)  # without waiting
+        render_test(module.env)
+
+    @both_modules
+    def test_state(self, module: Any) -> None:
+        env = module.env()
+        check_state_space(env)
+        for seed in range(20):  # these games end with an illegal move
+            check_state(env, num_cycles=20, seed=seed)
+
+    def test_make(self) -> None:
+        for name in ("connect_four", "tictactoe"):
+            env = pettingzoo.make("aec", f"tictac_env/{name}-v0", render_mode="ansi")
+            assert (str(env), env.render_mode) == (f"{name}_v0", "ansi")
+            assert pettingzoo.spec("aec", f"tictac_env/{name}").id == f"tictac_env/{name}-v0"
+
+
+@pytest.mark.parametrize("game", ALL_GAMES, ids=title)
+def test_every_size(game: Game) -> None:
+    env, rng = BoardAECEnv(game), random.Random(0)
+    for _ in range(3):
+        env.reset()
+        for ply, agent in enumerate(env.agent_iter()):
+            board, position = env.position.to_array(), env.position
+            first, second = np.stack([board == 1, board == 2], -1), np.stack([board == 2, board == 1], -1)
+            assert (env.state() == first).all() and env.state_space.contains(env.state())
+            for seat, expected in enumerate((first, second)):
+                view = env.observe(AGENTS[seat])
+                assert env.observation_space(AGENTS[seat]).contains(view)
+                assert (view["observation"] == expected).all()
+                legal = position.legal_actions if AGENTS[seat] == agent else ()
+                assert tuple(np.flatnonzero(view["action_mask"])) == legal
+            if not position.is_over:
+                assert agent == AGENTS[ply % 2] and not env.terminations[agent]
+                env.step(rng.choice(position.legal_actions))
+                continue
+            assert env.terminations[agent] and not env.truncations[agent]
+            winner = position.outcome.winner if position.outcome else None
+            assert env.last()[1] == (0 if winner is None else 1 if AGENTS[winner] == agent else -1)
+            env.step(None)
+
+
+def test_observations_are_the_callers() -> None:
+    env = play(connect_four_v0.env(), 5)
+    before = everything(env)
+    for array in (env.state(), *env.observe("player_0").values(), *env.observe("player_1").values()):
+        array[:] = 7
+    assert everything(env) == before
+
+
+def play_out(env: Env) -> list[list[Any]]:
+    """Everything seen after each step of the rest of a game that takes the highest legal actions."""
+    seen = []
+    while env.agents:
+        env.step(None if env.terminations[env.agent_selection] else legal_actions(env)[-1])
+        seen.append(everything(env))
+    return seen
+
+
+@every_env
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_copies_keep_the_game(make: Callable[[], Env], copied: Callable[[Env], Env]) -> None:
+    env = make()
+    env.reset()
+    for after in play_out(play(make(), 0)):
+        before, twin = everything(env), copied(env)
+        assert everything(twin) == before
+        assert play_out(twin) == play_out(copied(env))
+        assert everything(env) == before, "the copy's moves are not the original's"
+        env.step(None if env.terminations[env.agent_selection] else legal_actions(env)[-1])
+        assert everything(env) == after
+
+
+def test_a_copy_has_its_own_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setitem(BoardAECEnv.metadata, "render_fps", 0)
+    env = play(tictactoe_v0.env(render_mode="human"), 3)
+    twin = pickle.loads(pickle.dumps(copy.deepcopy(env)))
+    assert twin.position == env.position and twin.render() is None
+    for each in (env, twin, env):
+        each.close()
+    env.step(legal_actions(env)[0])  # the window opens again
+    env.close()
+
+
+@every_env
+def test_nothing_is_random(make: Callable[[], Env]) -> None:
+    games = []
+    for seed in (0, 1, None):
+        env = make()
+        env.reset(seed=seed, options={"options": 1})
+        games.append(play_out(env))
+    assert games[0] == games[1] == games[2]
+
+
+def test_starting_positions() -> None:
+    env = connect_four_v0.env()
+    env.reset(options={"position": "445"})
+    assert env.agent_selection == "player_1" and env.position.to_moves() == "445"
+    assert env.state().sum(axis=(0, 1)).tolist() == [2, 1]
+    with pytest.raises(ValueError, match="finished position"):
+        env.reset(options={"position": "1212121"})
+    assert env.position.to_moves() == "445"
+    env.reset(options={"position": Position.from_moves("ConnectFour-v0", "121212")})
+    env.step(0)
+    assert env.rewards == {"player_0": 1, "player_1": -1}
+
+
+def test_rendering() -> None:
+    env = play(connect_four_v0.env(render_mode="ansi"), 1)
+    assert env.render() == str(env.position)
+    env = play(tictactoe_v0.env(render_mode="rgb_array"), 1)
+    assert (env.render() == render_rgb(env.position)).all()
+    env.close()
+    env.close()
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert play(connect_four_v0.env(), 1).render() is None
+
+
+class TestMisuse:
+    @every_env
+    @pytest.mark.parametrize(
+        "action", [True, np.True_, 1.0, np.float32(1), None, "3", [3], np.array([3]), -1, 9, 2**70]
+    )
+    def test_no_action(self, make: Callable[[], Env], action: Any) -> None:
+        env = play(make(), 3)
+        before = everything(env)
+        with pytest.raises(ValueError, match=rf"in \[0, {env.action_space('player_0').n}\), not "):
+            env.step(action)
+        assert everything(env) == before
+
+    @pytest.mark.parametrize("action", [3, np.int64(3), np.int8(3), np.uint64(3), np.array(3), np.array(3, np.uint8)])
+    def test_actions(self, action: Any) -> None:
+        env = play(connect_four_v0.raw_env(), 0)
+        env.step(action)
+        assert env.position.moves == (3,) and type(env.position.moves[0]) is int
+
+    def test_illegal_move_raises(self) -> None:
+        env = connect_four_v0.raw_env()
+        env.reset(options={"position": "111111"})
+        before = everything(env)
+        with pytest.raises(IllegalMove, match=r"action 0.*legal are 1, 2, 3, 4, 5, 6.*'111111'"):
+            env.step(0)
+        assert everything(env) == before
+
+    def test_illegal_move_loses(self) -> None:
+        env = connect_four_v0.env()
+        env.reset(options={"position": "1111112"})
+        env.step(0)
+        assert env.rewards == {"player_0": 0, "player_1": -1}
+        assert env.infos == {"player_0": {}, "player_1": {"illegal_action": 0}}
+        assert env.position.to_moves() == "1111112"
+        assert [env.observe(agent)["action_mask"].any() for agent in AGENTS] == [False, False]
+        assert [agent for agent in env.agent_iter() if env.step(None) is None] == AGENTS
+
+    @every_env
+    def test_before_the_first_reset(self, make: Callable[[], Env]) -> None:
+        env = make()
+        assert env.agents == [] and env.possible_agents == AGENTS
+        for call in (lambda: env.step(0), env.last, lambda: next(env.agent_iter())):
+            with pytest.raises(ResetNeeded, match="reset"):
+                call()
+
+    def test_after_the_end(self) -> None:
+        env = tictactoe_v0.env()
+        env.reset(options={"position": "1425"})
+        env.step(2)
+        before = everything(env)
+        with pytest.raises(ValueError, match="player_1 can only play None, not 8"):
+            env.step(8)
+        assert everything(env) == before
+        env.step(None)
+        env.step(None)
+        with pytest.raises(ResetNeeded, match="'14253'"):
+            env.step(None)
+        with pytest.raises(ResetNeeded):
+            env.last()
+        assert list(env.agent_iter()) == []
+        assert env.state().sum() == 5 and env.observe("player_1")["observation"].sum() == 5
+
+    def test_a_loop_without_steps(self) -> None:
+        env = play(connect_four_v0.env(), 2)
+        with pytest.raises(RuntimeError, match="step"):
+            list(env.agent_iter())
+        assert len([env.reset() for _ in env.agent_iter(max_iter=3)]) == 3
+
+    def test_arguments(self) -> None:
+        for kwargs in ({"render_mode": "text"}, {"illegal": "forgive"}):
+            with pytest.raises(ValueError, match="must be one of"):
+                connect_four_v0.env(**kwargs)
+        with pytest.raises(ValueError, match="did you mean ConnectFour-v0"):
+            BoardAECEnv("ConnectFour")
+        with pytest.raises(ValueError, match="player_2"):
+            play(connect_four_v0.env(), 0).observe("player_2")
+
+    def test_names(self) -> None:
+        game = KInARow.make(4, 5, 3)
+        assert str(BoardAECEnv(game)) == repr(game)
+        assert str(BoardAECEnv(game, name="small_v0")) == "small_v0"
+        assert [str(make()) for make in MAKERS.values()] == [name.partition(".")[0] for name in MAKERS]

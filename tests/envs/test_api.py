@@ -1,0 +1,378 @@
+"""The environments as citizens: Gymnasium's and Stable-Baselines3's checks, wrappers, copies, pickles, misuse."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import make_env
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
+
+from tictac_env.games import GAMES, Game
+from tictac_env.policies import ModelPolicy
+from tictac_env.position import IllegalMove
+
+IDS = [*GAMES, "KInARow-v0"]
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+SEATS = ["first", "second", "random", "alternate"]
+
+
+def variants() -> Iterator[dict[str, Any]]:
+    """Every id, seat and type of observation that goes together."""
+    sizes = {
+        TTT: {},
+        C4: {},
+        "KInARow-v0": {},
+        "small": {"id": "KInARow-v0", "rows": 4, "cols": 5, "connect": 3, "gravity": False},
+    }
+    for name, size in sizes.items():
+        for obs_type in ("planes", "board", "code") if name in (TTT, "small") else ("planes", "board"):
+            for seat in SEATS:
+                yield {"id": name, "play_as": seat, "obs_type": obs_type} | size
+            yield {"id": name, "opponent": None, "obs_type": obs_type} | size
+
+
+every_variant = pytest.mark.parametrize(
+    "kwargs", list(variants()), ids=lambda kwargs: "-".join(map(str, kwargs.values()))
+)
+
+
+def transcript(env: gym.Env[Any, Any], seed: int | None = None, games: int = 5) -> list[Any]:
+    """Everything an environment returns in some games of a learner that takes the legal actions in turn."""
+    heard: list[Any] = []
+    for game in range(games):
+        observation, info = env.reset(seed=seed if game == 0 else None)
+        heard.append((np.asarray(observation).tobytes(), repr(info)))
+        heard += go_on(env)
+    return heard
+
+
+def go_on(env: gym.Env[Any, Any]) -> list[Any]:
+    """Everything an environment returns until the end of its game."""
+    heard: list[Any] = []
+    terminated = False
+    while not terminated:
+        legal = np.flatnonzero(env.unwrapped.action_masks())
+        observation, reward, terminated, truncated, info = env.step(int(legal[len(heard) % len(legal)]))
+        heard.append((np.asarray(observation).tobytes(), reward, terminated, truncated, repr(info)))
+    return heard
+
+
+# Checkers and wrappers
+
+
+@every_variant
+def test_gymnasiums_checker_has_nothing_to_say(kwargs: dict[str, Any]) -> None:
+    check_env(gym.make(**kwargs, render_mode="ansi").unwrapped)
+
+
+@every_variant
+def test_stable_baselines_checker_says_no_more_than_it_must(kwargs: dict[str, Any]) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        checker.check_env(gym.make(**kwargs))
+    assert len(caught) == len(EXPECTED[kwargs["obs_type"]])
+    for warning, text in zip(caught, EXPECTED[kwargs["obs_type"]], strict=True):
+        assert text in str(warning.message)
+
+
+EXPECTED = {
+    "planes": [
+        "is an image but its `dtype` is (int8)",
+        "bounds are not in [0, 255]",
+        "minimal resolution for an image",
+    ],
+    "board": ["has an unconventional shape (neither an image, nor a 1D vector)"],
+    "code": [],
+}
+
+
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_gymnasiums_wrappers_work(name: str, opponent: str | None) -> None:
+    env = RecordEpisodeStatistics(TimeLimit(FlattenObservation(gym.make(name, opponent=opponent)), 3))
+    for _ in range(3):
+        observation, _ = env.reset(seed=0)
+        assert observation in env.observation_space and observation.ndim == 1
+        terminated = truncated = False
+        steps = 0
+        while not (terminated or truncated):
+            legal = np.flatnonzero(env.unwrapped.action_masks())
+            observation, _, terminated, truncated, info = env.step(legal[0])
+            steps += 1
+            assert observation in env.observation_space
+        assert truncated == (steps == 3)
+        assert info["episode"]["l"] == steps
+    assert gym.make(name, max_episode_steps=5).spec.max_episode_steps == 5
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_id_is_made_through_the_module_too(name: str) -> None:
+    env = gym.make(f"tictac_env:{name}")
+    env.reset(seed=0)
+    assert env.spec.id == name
+    assert gym.make(env.spec).reset(seed=0)[0] in env.observation_space
+
+
+def test_unknown_keywords_are_refused() -> None:
+    with pytest.raises(TypeError, match="opponnent"):
+        gym.make(TTT, opponnent="rule")
+
+
+def run(code: str) -> str:
+    """What a new interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+HEAVY = ("numba", "torch", "pygame", "matplotlib", "scipy", "pettingzoo", "rich", "stable_baselines3")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tictac_env",
+        "import gymnasium, tictac_env; env = gymnasium.make('ConnectFour-v0', opponent='rule', render_mode='ansi'); "
+        "env.reset(seed=0); env.step(3); env.render()",
+    ],
+    ids=["import", "play"],
+)
+def test_nothing_heavy_is_imported(code: str) -> None:
+    assert run(f"{code}; import sys; print([name for name in {HEAVY} if name in sys.modules])") == "[]"
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("kwargs", [{"play_as": "random"}, {"play_as": "alternate", "opponent": "rule"}])
+def test_a_seed_replays_whole_games_to_the_bit(game: Game, kwargs: dict[str, Any]) -> None:
+    if game.cells == 1:
+        kwargs = {"opponent": kwargs.get("opponent", "random")}
+    env = make_env(game, **kwargs)
+    first = transcript(env, seed=11)
+    assert transcript(env, seed=11) == first
+    assert transcript(make_env(game, **kwargs), seed=11) == first
+
+
+def test_other_seeds_play_other_games() -> None:
+    games = {str(transcript(gym.make(C4, play_as="random"), seed=seed)) for seed in range(20)}
+    assert len(games) == 20
+    assert transcript(gym.make(C4)) != transcript(gym.make(C4))  # from fresh entropy
+
+
+def test_environments_do_not_influence_each_other() -> None:
+    alone = [transcript(gym.make(C4, play_as="random"), seed=seed, games=1) for seed in range(3)]
+    envs = [gym.make(C4, play_as="random") for _ in range(3)]
+    heard: list[list[Any]] = []
+    for seed, env in enumerate(envs):
+        observation, info = env.reset(seed=seed)
+        heard.append([(observation.tobytes(), repr(info))])
+    over = [False] * 3
+    while not all(over):
+        for i, env in enumerate(envs):
+            if not over[i]:
+                legal = np.flatnonzero(env.unwrapped.action_masks())
+                observation, reward, over[i], truncated, info = env.step(int(legal[(len(heard[i]) - 1) % len(legal)]))
+                heard[i].append((observation.tobytes(), reward, over[i], truncated, repr(info)))
+    assert heard == alone
+
+
+def test_what_is_returned_belongs_to_the_caller(game: Game) -> None:
+    env = make_env(game, opponent=None)
+    for _ in range(2):
+        observation, info = env.reset(seed=0)
+        assert not observation.any() and info["action_mask"].all()
+        observation[:] = 1
+        info["action_mask"][:] = 0
+        env.unwrapped.action_masks()[:] = 0
+        assert env.unwrapped.action_masks().all()
+
+
+# Copies and pickles
+
+
+def by_pickle(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    twin: gym.Env[Any, Any] = pickle.loads(pickle.dumps(env))
+    return twin
+
+
+def by_state_dict(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    twin = gym.make(env.spec)
+    twin.unwrapped.load_state_dict(json.loads(json.dumps(env.unwrapped.state_dict())))
+    return twin
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, by_pickle, by_state_dict])
+def test_duplicates_in_mid_game_go_on_with_the_same_game(
+    game: Game, duplicate: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]
+) -> None:
+    env = make_env(game, opponent="random", play_as="alternate" if game.cells > 1 else "first")
+    transcript(env, seed=4, games=2 if game.cells > 1 else 1)
+    env.reset()
+    if game.cells > 4:
+        env.step(env.unwrapped.position.legal_actions[0])
+    position, mask = env.unwrapped.position, env.unwrapped.action_masks()
+    twin = duplicate(env)
+    assert twin.unwrapped.position == position
+    assert twin.unwrapped.position.moves == position.moves
+    heard = go_on(twin) + transcript(twin)
+    assert env.unwrapped.position == position and env.unwrapped.position.moves == position.moves
+    assert np.array_equal(env.unwrapped.action_masks(), mask)
+    assert go_on(env) + transcript(env) == heard
+
+
+def test_a_state_of_another_kind_is_refused() -> None:
+    env = gym.make(TTT)
+    state = env.unwrapped.state_dict()
+    with pytest.raises(ValueError, match="a state has the keys"):
+        env.unwrapped.load_state_dict({**state, "more": 1})
+    with pytest.raises(ValueError, match="a state has the keys"):
+        env.unwrapped.load_state_dict({})
+
+
+class Locked:
+    """A model that can be neither copied nor pickled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
+        return int(np.argmax(action_masks)), None
+
+
+def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
+    return int(np.argmax(mask))
+
+
+@pytest.mark.parametrize("opponent", [Locked(), ModelPolicy(Locked()), lambda observation, mask: np.argmax(mask)])
+def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(opponent: Any) -> None:
+    env = RecordEpisodeStatistics(gym.make(TTT, opponent=opponent))
+    env.reset(seed=0)
+    env.step(4)
+    twin = copy.deepcopy(env)
+    assert twin.unwrapped.opponent is env.unwrapped.opponent
+    assert go_on(twin)[0][:4] == go_on(env)[0][:4]
+    with pytest.raises(TypeError, match=r"cannot be pickled, because its opponent .* cannot"):
+        pickle.dumps(env)
+
+
+def test_a_function_of_a_module_is_pickled() -> None:
+    env = gym.make(TTT, opponent=lowest)
+    env.reset(seed=0)
+    env.step(4)
+    assert go_on(by_pickle(env)) == go_on(env)
+
+
+def test_a_model_policy_keeps_the_spec_whole() -> None:
+    env = RecordEpisodeStatistics(gym.make(TTT, opponent=ModelPolicy(Locked())))
+    assert env.spec is not None and env.spec.id == TTT
+
+
+def test_a_stable_baselines_model_is_an_opponent() -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    env = FlattenObservation(gym.make(TTT, opponent=None))
+    model = sb3.DQN("MlpPolicy", env, buffer_size=1, policy_kwargs={"net_arch": [4]}, seed=0, device="cpu")
+    games = gym.make(TTT, opponent=ModelPolicy(model), play_as="second")
+    _, info = games.reset()
+    flat = np.zeros(18, np.int8)
+    assert info["opponent_action"] == int(model.predict(flat, deterministic=True)[0])
+
+
+# Misuse: the documented error, and nothing changed
+
+
+@pytest.mark.parametrize(
+    "action", [4, np.int64(4), np.int32(4), np.uint8(4), np.array(4), np.array(4, np.int16)], ids=repr
+)
+def test_integers_of_every_kind_are_actions(action: Any) -> None:
+    env = gym.make(TTT, opponent=None)
+    env.reset()
+    env.step(action)
+    assert env.unwrapped.position.moves == (4,)
+    assert type(env.unwrapped.position.moves[0]) is int
+
+
+NOT_ACTIONS = [
+    4.0,
+    float("nan"),
+    float("inf"),
+    True,
+    False,
+    None,
+    "4",
+    -1,
+    9,
+    2**63,
+    -(2**70),
+    [4],
+    (4,),
+    {},
+    np.array([4]),
+    np.array([[4]]),
+    np.array([], int),
+    np.float32(4),
+    np.array(4.0),
+    np.bool_(True),
+    np.int64(-1),
+    np.int64(9),
+    np.array(9),
+    4j,
+]
+
+
+@pytest.mark.parametrize("action", NOT_ACTIONS, ids=repr)
+@pytest.mark.parametrize("kwargs", [{}, {"illegal": "raise"}, {"opponent": None}], ids=str)
+def test_what_is_no_action_raises_and_changes_nothing(action: Any, kwargs: dict[str, Any]) -> None:
+    env, undisturbed = gym.make(TTT, **kwargs), gym.make(TTT, **kwargs)
+    for each in (env, undisturbed):
+        each.reset(seed=1)
+        each.step(4)
+    before = repr(env.unwrapped.position)
+    with pytest.raises(ValueError, match=r"an action must be (an integer )?in \[0, 9\), not") as error:
+        env.step(action)
+    assert not isinstance(error.value, IllegalMove)
+    assert repr(env.unwrapped.position) == before
+    assert go_on(env) == go_on(undisturbed)
+
+
+def test_step_before_reset(name: str) -> None:
+    env = gym.make(name)
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+        env.step(0)
+    assert len(transcript(env, seed=1)) > 5
+
+
+def test_step_after_the_end(name: str) -> None:
+    env, undisturbed = gym.make(name), gym.make(name)
+    transcript(env, seed=1, games=1)
+    transcript(undisturbed, seed=1, games=1)
+    position = repr(env.unwrapped.position)
+    for _ in range(2):
+        with pytest.raises(ResetNeeded, match=r"no game is under way, call reset\(\) first: Position\.from_moves"):
+            env.step(0)
+    assert repr(env.unwrapped.position) == position
+    assert transcript(env) == transcript(undisturbed)
+
+
+def test_step_after_an_illegal_move() -> None:
+    env = gym.make(TTT, opponent=None)
+    env.reset()
+    env.step(4)
+    assert env.step(4)[2]
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.reset()
+    assert not env.step(4)[2]

@@ -1,0 +1,153 @@
+"""The house stands: imports run one way, heavy packages stay where they belong, and importing the package is cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+import tictac_agents
+
+import tictac_env
+
+LAYERS: list[set[str]] = [
+    {"games", "rng", "storage", "progress"},
+    {"position", "notation", "symmetry", "observation", "reflexes", "checks", "compiled"},
+    {"policies", "policy", "adapters", "human", "solver", "render"},
+    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
+    {"cli", "__main__", "web"},
+]
+"""The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
+
+LATE_IMPORTS = {("position", "render")}
+"""Imports against the layers, allowed within a function: a position shows itself."""
+
+ONLY_IN: dict[str, set[str]] = {
+    "numba": {"tictac_env.compiled"},
+    "llvmlite": {"tictac_env.compiled"},
+    "pygame": {"tictac_env.render.window"},
+    "pickle": {"tictac_env.envs.single", "tictac_env.envs.vector"},  # to say that an opponent cannot be pickled
+}
+"""Packages that only these modules may import."""
+
+ROOTS = {"tictac_env": Path(tictac_env.__file__).parent, "tictac_agents": Path(tictac_agents.__file__).parent}
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """The module name and the file of every module of both packages."""
+    for package, root in ROOTS.items():
+        for path in sorted(root.rglob("*.py")):
+            parts = (package, *path.relative_to(root).with_suffix("").parts)
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+MODULES = dict(sources())
+
+
+def imports(module: str) -> Iterator[tuple[str, bool]]:
+    """What a module imports, by full name, and whether it does so at once (not within a function)."""
+
+    def walk(node: ast.AST, at_once: bool) -> Iterator[tuple[str, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, at_once) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{module} imports relatively"
+                for alias in child.names:
+                    name = f"{child.module}.{alias.name}"
+                    yield (name if name in MODULES else str(child.module)), at_once
+            elif not _only_for_types(child):
+                yield from walk(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))
+
+    return walk(ast.parse(MODULES[module].read_text(encoding="utf-8")), True)
+
+
+def _only_for_types(node: ast.AST) -> bool:
+    """Whether `node` is an `if TYPE_CHECKING:` block."""
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def part(module: str) -> str:
+    """The entry of `LAYERS` a module of `tictac_env` belongs to."""
+    return module.split(".")[1]
+
+
+def layer(name: str) -> int:
+    found = [number for number, names in enumerate(LAYERS) if name in names]
+    assert len(found) == 1, f"tictac_env.{name} has no layer: give it one in LAYERS"
+    return found[0]
+
+
+ENVIRONMENT_MODULES = [name for name in MODULES if name.startswith("tictac_env.")]
+
+
+@pytest.mark.parametrize("module", ENVIRONMENT_MODULES)
+def test_imports_run_one_way(module: str) -> None:
+    here = part(module)
+    for imported, at_once in imports(module):
+        if not imported.startswith("tictac_env."):
+            continue
+        there = part(imported)
+        if (here, there) in LATE_IMPORTS and not at_once:
+            continue
+        assert layer(there) <= layer(here), f"{module} imports {imported}, which stands above it"
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {
+        module: {name for name, at_once in imports(module) if at_once and name in MODULES and name != module}
+        for module in MODULES
+        if module not in ROOTS
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_packages_are_imported_where_they_belong(module: str) -> None:
+    for imported, _ in imports(module):
+        allowed = ONLY_IN.get(imported.split(".")[0])
+        assert allowed is None or module in allowed, f"{module} imports {imported}"
+        assert not imported.startswith("tictac_agents") or module.startswith("tictac_agents")
+        assert imported.split(".")[0] not in {"benchmarks", "tests"}
+
+
+def test_the_test_sees_imports() -> None:
+    """Should the reader of imports go blind, the tests above would pass for nothing."""
+    assert ("numba", True) in imports("tictac_env.compiled")
+    assert ("tictac_env.render", False) in imports("tictac_env.position")
+    assert ("tictac_env.games", True) in imports("tictac_env.position")
+    assert len(MODULES) > 30
+
+
+HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "pettingzoo"
+
+USES = {
+    "import": "import tictac_env",
+    "play": """
+import gymnasium as gym, tictac_env
+env = gym.make("ConnectFour-v0", opponent="rule")
+env.reset(seed=0)
+env.step(3)
+""",
+    "learn": """
+from tictac_agents import QLearning
+QLearning("TicTacToe-v0", seed=0).learn(total_episodes=3, progress_bar=False)
+""",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
+    """Gymnasium itself loads one or another of these in some versions, so what counts is what we add to it."""
+    script = f"import sys, gymnasium\nbefore = set(sys.modules)\n{USES[use]}\nprint(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & set(HEAVY)

@@ -1,0 +1,33 @@
+"""The README's examples run as they stand."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_there_are_examples():
+    assert len(BLOCKS) >= 5
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_an_example_runs(number, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(BLOCKS[number], f"README.md, example {number + 1}", "exec"), {"__name__": "__main__"})
+
+
+def test_the_figures_are_those_of_the_results():
+    """Every row of the table at the top stands so in the results of `make bench`."""
+    with (ROOT / "benchmarks/results/tournament-verdicts.csv").open(newline="") as file:
+        results = {row["policy"]: row for row in csv.DictReader(file)}
+    rows = re.findall(r"^\| (random|rule|minimax|Q-table, seed \d) \| (.*) \|$", README, re.MULTILINE)
+    assert len(rows) == 6
+    for name, rest in rows:
+        exploitability, *figures = rest.split(" | ")
+        assert float(exploitability) == pytest.approx(float(results[name]["exploitability"]), abs=1e-4)
+        assert set(figures) <= set(results[name].values()), name

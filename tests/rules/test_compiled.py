@@ -1,0 +1,211 @@
+"""Compiled code plays by the very rules that interpreted code plays by, and goes on doing so after a rule is edited."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tictac_env import compiled
+from tictac_env.compiled import kernel
+from tictac_env.games import GAMES, UNFINISHED, Game
+from tictac_env.reflexes import pick, random_choices, rule_choices
+from tictac_env.rng import advance, mix, new_state, position_seed
+
+RANDOM, RULE, MIXED = 0, 1, 2
+COLUMNS = 18
+
+
+@kernel
+def play_out(game: Game, state: int, player: int, log: npt.NDArray[np.int64]) -> int:
+    """Plays a game and logs, for each ply, everything the rules and the reflexes say: int64 (cells + 1, COLUMNS)."""
+    own, opp = game.start()
+    ply = 0
+    while True:
+        result = game.result(own, opp)
+        legal = game.legal(own, opp)
+        stones = own | opp
+        state = advance(state)
+        draw = mix(state)
+        row, col = ply // game.cols % game.rows, ply % game.cols
+        image_row, image_col = game.image(row, col, draw % game.num_symmetries)
+        log[ply, 0] = own
+        log[ply, 1] = opp
+        log[ply, 2] = result
+        log[ply, 3] = legal
+        log[ply, 4] = game.seat(own, opp)
+        log[ply, 5] = stones.bit_count()
+        log[ply, 6] = game.winning_cells(own)
+        log[ply, 7] = game.winning_cells(opp)
+        log[ply, 8] = game.cell(row, col)
+        log[ply, 9] = image_row * game.cols + image_col
+        log[ply, 10] = state
+        log[ply, 11] = draw
+        log[ply, 12] = position_seed(own, opp, draw)
+        log[ply, 13] = -1
+        if result != UNFINISHED:
+            return ply
+        log[ply, 14] = rule_choices(game, own, opp)
+        by_rule = player == RULE or (player == MIXED and draw & 64 != 0)
+        action = pick(game, log[ply, 14] if by_rule else random_choices(game, own, opp), draw)
+        log[ply, 13] = action
+        next_own, next_opp = game.play(own, opp, action)
+        log[ply, 15], log[ply, 16] = game.undo(next_own, next_opp, action)
+        # The same action once more: illegal without gravity, and with it once the column is full.
+        same_own, same_opp = game.play(next_own, next_opp, action)
+        log[ply, 17] = same_own ^ same_opp
+        own, opp = next_own, next_opp
+        ply += 1
+
+
+def logged(function: Any, game: Game, seed: int, player: int) -> tuple[npt.NDArray[np.int64], int]:
+    log = np.zeros((game.cells + 1, COLUMNS), np.int64)
+    plies = function(game, new_state(seed), player, log)
+    return log[: plies + 1], plies
+
+
+@pytest.mark.parametrize("player", [RANDOM, RULE, MIXED], ids=["random", "rule", "mixed"])
+def test_compiled_games_equal_interpreted_ones(game: Game, player: int) -> None:
+    for seed in range(5):
+        compiled_log, compiled_plies = logged(play_out, game, seed, player)
+        log, plies = logged(play_out.py_func, game, seed, player)
+        assert compiled_plies == plies
+        np.testing.assert_array_equal(compiled_log, log)
+        assert (log[:-1, 15] == log[:-1, 0]).all() and (log[:-1, 16] == log[:-1, 1]).all()  # undo takes back
+        assert log[-1, 2] != UNFINISHED and (log[:-1, 2] == UNFINISHED).all()
+
+
+def test_the_games_compared_end_in_every_way() -> None:
+    """The comparison above would be worth little if all its games were draws."""
+    ends = {int(logged(play_out, GAMES["TicTacToe-v0"], seed, RANDOM)[0][-1, 2]) for seed in range(50)}
+    assert ends == {-1, 0}
+
+
+@kernel
+def count_bits(value: int) -> int:
+    return value.bit_count()
+
+
+@pytest.mark.parametrize("value", [0, 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 0x5555555555555555])
+def test_bit_count(value: int) -> None:
+    assert count_bits(value) == value.bit_count()
+
+
+def test_compiling_leaves_other_users_of_numba_their_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "somewhere else")
+
+    @kernel
+    def double(value: int) -> int:
+        return 2 * value
+
+    assert numba.config.CACHE_DIR == "somewhere else"
+    assert double(21) == 42
+    assert numba.config.CACHE_DIR == "somewhere else"
+    assert double.py_func(21) == 42
+
+
+PROBE = """
+from tictac_env.compiled import CACHE_FOLDER, kernel
+from tictac_env.games import GAMES
+
+@kernel
+def result(game, own, opp):
+    return game.result(own, opp)
+
+game = GAMES["TicTacToe-v0"]
+print(result(game, 0, 0b111), sum(result.stats.cache_hits.values()), CACHE_FOLDER)
+"""
+"""Asks compiled code about a position in which three stones stand in the leftmost column."""
+
+RULE_SOURCE = "        if self.has_line(opp):\n            return LOST\n        return DRAWN"
+
+
+def run_probe(folder: Path, cache: Path) -> tuple[int, bool, Path]:
+    """What the probe in `folder` prints: the result, whether the kernel came from the cache, and the cache's folder."""
+    settings = {"TICTAC_CACHE_DIR": str(cache), "XDG_CACHE_HOME": "", "LOCALAPPDATA": ""}
+    settings |= dict.fromkeys(("PYTHONPATH", "TMPDIR", "HOME", "USERPROFILE"), str(folder))
+    done = subprocess.run(
+        [sys.executable, "probe.py"], cwd=folder, env=os.environ | settings, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    result, hits, used = done.stdout.split(maxsplit=2)
+    return int(result), hits == "1", Path(used.strip())
+
+
+def cache_files(cache: Path) -> dict[Path, int]:
+    """Numba's files in a cache, and when they were last written."""
+    return {path: path.stat().st_mtime_ns for path in cache.rglob("*.nb?")}
+
+
+@pytest.fixture
+def probe_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "probe"
+    folder.mkdir()
+    (folder / "probe.py").write_text(PROBE)
+    return folder
+
+
+def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) -> None:
+    package, cache = probe_folder / "tictac_env", tmp_path / "cache"
+    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    assert run_probe(probe_folder, cache)[:2] == (-1, False)
+    before = cache_files(cache)
+    assert before, "nothing was cached"
+
+    rules = package / "games" / "k_in_a_row.py"
+    source = rules.read_text()
+    assert source.count(RULE_SOURCE) == 1
+    rules.write_text(source.replace(RULE_SOURCE, RULE_SOURCE.replace("LOST", "1")))  # who makes a line loses
+    assert run_probe(probe_folder, cache)[:2] == (1, False)
+    edited = cache_files(cache)
+    assert len(edited) > len(before)
+
+    assert run_probe(probe_folder, cache)[:2] == (1, True)
+    assert cache_files(cache) == edited
+
+    rules.write_text(source)
+    assert run_probe(probe_folder, cache)[:2] == (-1, True)
+    assert cache_files(cache) == edited
+
+
+def test_the_cache_falls_back_where_no_folder_can_be_made(probe_folder: Path, tmp_path: Path) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("not a folder")
+    result, _, used = run_probe(probe_folder, occupied)
+    assert result == -1
+    assert used.is_relative_to(probe_folder)  # where TMPDIR and HOME point
+    assert occupied.read_text() == "not a folder"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that nobody can write to")
+def test_a_cache_folder_that_exists_but_cannot_be_written_is_not_used(probe_folder: Path, tmp_path: Path) -> None:
+    """Numba would then cache beside the source, where it does not see that a rule has changed."""
+    unwritable = tmp_path / "cache" / "tictac-env" / Path(compiled.CACHE_FOLDER).name
+    unwritable.parent.mkdir(parents=True)
+    unwritable.symlink_to("/proc")
+    result, _, used = run_probe(probe_folder, tmp_path / "cache")
+    assert result == -1
+    assert used != unwritable
+    assert not cache_files(probe_folder / "__pycache__")
+
+
+def test_without_a_home_the_cache_falls_back(probe_folder: Path, tmp_path: Path) -> None:
+    """In a container whose user is not in the password file, `Path.home()` raises RuntimeError."""
+    (probe_folder / "sitecustomize.py").write_text(
+        "import os, pathlib\n"
+        "for name in ('TICTAC_CACHE_DIR', 'XDG_CACHE_HOME', 'LOCALAPPDATA', 'HOME', 'USERPROFILE'):\n"
+        "    os.environ.pop(name, None)\n"
+        "def home(): raise RuntimeError('Could not determine home directory.')\n"
+        "pathlib.Path.home = home\n"
+    )
+    result, _, used = run_probe(probe_folder, tmp_path)
+    assert result == -1
+    assert used.is_relative_to(probe_folder)

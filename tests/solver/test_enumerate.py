@@ -1,0 +1,154 @@
+"""The table of a small game: as many positions as others have counted, and the exact score of every one."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import title
+from truth import Truth
+
+from tictac_env.games import GAMES, UNFINISHED, KInARow
+from tictac_env.position import Position
+from tictac_env.solver.enumerate import NO_SCORE, tabulate
+
+TIC_TAC_TOE = GAMES["TicTacToe-v0"]
+
+SMALL_GAMES = [
+    KInARow.make(rows, cols, connect, gravity)
+    for rows, cols, connect, gravity in (
+        (3, 3, 3, False),
+        (4, 3, 3, True),
+        (3, 4, 3, True),
+        (4, 4, 3, True),
+        (2, 3, 2, False),
+        (1, 1, 1, True),
+        (1, 7, 3, False),
+        (3, 3, 2, True),
+        (5, 2, 5, True),
+    )
+]
+every_small_game = pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
+
+
+def agrees_everywhere(game: KInARow) -> None:
+    table, truth = tabulate(game), Truth(game)
+    boards = truth.boards()
+    assert len(boards) == len(table) == len(table.index)
+    for board in boards:
+        row = table.index[truth.bits(board)]
+        moves = truth.moves(board)
+        assert (int(table.own[row]), int(table.opp[row])) == truth.bits(board)
+        assert table.score[row] == truth.score(board), board
+        assert table.seat[row] == "XO".index(truth.mover(board))
+        assert (table.result[row] == UNFINISHED) == (not truth.over(board))
+        assert {a: child for a, child in enumerate(table.children[row].tolist()) if child >= 0} == {
+            action: table.index[truth.bits(after)] for action, after in moves.items()
+        }
+        ply = len(board) - board.count(".")
+        assert table.levels[ply].start <= row < table.levels[ply].stop
+
+
+@every_small_game
+def test_every_position_agrees_with_a_naive_search(game: KInARow) -> None:
+    agrees_everywhere(game)
+
+
+@pytest.mark.slow
+def test_three_by_four_agrees_with_a_naive_search() -> None:
+    agrees_everywhere(KInARow.make(3, 4, 3, gravity=False))
+
+
+def test_tic_tac_toe_has_5478_positions() -> None:
+    table = tabulate(TIC_TAC_TOE)
+    on = table.result == UNFINISHED
+    lost = table.result == -1
+    assert len(table) == 5478
+    assert on.sum() == 4520
+    assert [int((on & (table.seat == seat)).sum()) for seat in (0, 1)] == [2423, 2097]
+    # A game is lost for the player who would be to move, so with the second to move the first has won.
+    assert [int((lost & (table.seat == seat)).sum()) for seat in (1, 0)] == [626, 316]
+    assert (table.result == 0).sum() == 16
+    assert not (table.result == 1).any()
+    assert [level.stop - level.start for level in table.levels] == [1, 9, 72, 252, 756, 1260, 1520, 1140, 390, 78]
+
+
+def test_tic_tac_toe_has_765_positions_up_to_symmetry() -> None:
+    truth = Truth(TIC_TAC_TOE)
+
+    def images(board: str) -> list[str]:
+        turned = [board]
+        for _ in range(3):
+            turned.append("".join(turned[-1][6 - 3 * (cell % 3) + cell // 3] for cell in range(9)))
+        return turned + [image[2::-1] + image[5:2:-1] + image[8:5:-1] for image in turned]
+
+    least = {min(images(board)) for board in truth.boards()}
+    assert len(least) == 765
+    assert sum(not truth.over(board) for board in least) == 627
+    table = tabulate(TIC_TAC_TOE)
+    for board in least:
+        assert len({int(table.score[table.index[truth.bits(image)]]) for image in images(board)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("moves", "score"),
+    [
+        ("", 0),
+        ("1425", 3),  # X wins at once, on ply 5, with the third of five stones
+        ("14253", -3),  # X has won
+        ("14257", 2),  # O wins at once, on ply 6, with the third of four stones
+        ("142576", -2),
+        ("13245768", 1),  # X wins on the last empty cell
+        ("132457689", -1),
+        ("123546879", 0),  # a full board
+    ],
+)
+def test_scores_count_stones_from_the_last(moves: str, score: int) -> None:
+    table, position = tabulate(TIC_TAC_TOE), Position.from_moves(TIC_TAC_TOE, moves)
+    assert table.score[table.index[position.own, position.opp]] == score
+
+
+def values_for_x(cells: list[int], mover: int, actions: list[int]) -> list[int]:
+    """Worked example 8: the value for X after `mover` plays each of `actions`."""
+    position = Position.from_array(TIC_TAC_TOE, np.reshape(cells, (3, 3)))
+    assert position.seat == mover
+    table = tabulate(TIC_TAC_TOE)
+    scores = table.action_scores([table.index[position.own, position.opp]])[0]
+    assert {action for action, score in enumerate(scores) if score != NO_SCORE} == set(position.legal_actions)
+    return [int(np.sign(scores[action])) * (1 if mover == 0 else -1) for action in actions]
+
+
+def test_minimax_values_of_two_boards() -> None:
+    assert values_for_x([1, 0, 0, 1, -1, 1, 0, 0, -1], 1, [1, 2, 6, 7]) == [1, 1, -1, 1]
+    assert values_for_x([1, 0, 0, 1, -1, 0, -1, 1, -1], 0, [1, 2, 5]) == [-1, 0, -1]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 100_000), pytest.param(100_000, 500_000, marks=pytest.mark.slow)])
+def test_connect_four_on_small_boards_has_as_many_positions_as_published(data: Path, low: int, high: int) -> None:
+    with (data / "positions_by_board_size.csv").open(newline="") as file:
+        published = [tuple(map(int, row.values())) for row in csv.DictReader(file)]
+    chosen = [row for row in published if low <= row[2] < high and max(row[:2]) >= 4]
+    assert len(chosen) > 5
+    for cols, rows, count in chosen:
+        assert len(tabulate(KInARow.make(rows, cols, 4, gravity=True))) == count, (cols, rows)
+
+
+def test_four_by_four_is_a_draw_as_published(data: Path) -> None:
+    with (data / "outcomes_by_board_size.csv").open(newline="") as file:
+        outcomes = {(int(row["width"]), int(row["height"])): row["outcome"] for row in csv.DictReader(file)}
+    assert outcomes[4, 4] == "Draw"
+    assert tabulate(KInARow.make(4, 4, 4, gravity=True)).score[0] == 0
+
+
+def test_too_large_a_game_is_refused_by_its_limit() -> None:
+    with pytest.raises(ValueError, match=r"ConnectFour|rows=6, cols=7.* more than 1,000 positions"):
+        tabulate(GAMES["ConnectFour-v0"], limit=1000)
+    assert len(tabulate(TIC_TAC_TOE, limit=5478)) == 5478
+    with pytest.raises(ValueError, match="5,477"):
+        tabulate(TIC_TAC_TOE, limit=5477)
+
+
+def test_a_game_is_tabulated_once() -> None:
+    assert tabulate(TIC_TAC_TOE) is tabulate(KInARow.make(3, 3, 3, gravity=False))

@@ -1,0 +1,243 @@
+"""The named policies against naive definitions, and how policies are found and made."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import ALL_GAMES, playout, title
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NaiveBoard
+
+from tictac_env.games import GAMES, Game, KInARow
+from tictac_env.policies import (
+    FunctionPolicy,
+    ModelPolicy,
+    Policy,
+    RandomPolicy,
+    RulePolicy,
+    answer,
+    as_policy,
+    make_policy,
+)
+from tictac_env.position import IllegalMove, Position, PositionBatch
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+every_size = pytest.mark.parametrize("game", [game for game in ALL_GAMES if isinstance(game, KInARow)], ids=title)
+seeds = st.integers(0, 2**63 - 1)
+
+
+def unfinished(game: Game, seed: int) -> list[Position]:
+    return playout(game, seed)[:-1]
+
+
+def naive(position: Position) -> NaiveBoard:
+    """The position on a naive board."""
+    game = position.game
+    assert isinstance(game, KInARow)
+    board = NaiveBoard.of(game)
+    board.grid = position.to_array().tolist()
+    board.mark = 1 + position.seat
+    return board
+
+
+def wins(board: NaiveBoard, mark: int) -> list[int]:
+    """The actions with which player `mark` would win at once."""
+    return [action for action in board.legal() if board.after(action, mark).winner() == mark]
+
+
+def central(board: NaiveBoard) -> list[int]:
+    """The legal actions nearest the middle: of the row of columns, or without gravity of the board."""
+
+    def distance(action: int) -> float:
+        row, col = divmod(action, board.cols)
+        across = abs(col - (board.cols - 1) / 2)
+        return across if board.gravity else float(np.hypot(row - (board.rows - 1) / 2, across))
+
+    near = min(distance(action) for action in board.legal())
+    return [action for action in board.legal() if np.isclose(distance(action), near)]
+
+
+@every_size
+@given(seed=seeds)
+@settings(max_examples=15)
+def test_random_plays_the_kth_legal_action(game: KInARow, seed: int) -> None:
+    for position in unfinished(game, seed):
+        legal = naive(position).legal()
+        assert RandomPolicy().act(position, seed) == legal[seed % len(legal)]
+        chances = RandomPolicy().probabilities(position)
+        assert chances.dtype == np.float64 and chances.shape == (game.num_actions,)
+        assert chances.tolist() == [1 / len(legal) if a in legal else 0 for a in range(game.num_actions)]
+
+
+@every_size
+@given(seed=seeds)
+@settings(max_examples=5)
+def test_rule_wins_else_blocks_else_plays_near_the_centre(game: KInARow, seed: int) -> None:
+    for position in unfinished(game, seed):
+        board = naive(position)
+        at_once = wins(board, board.mark)[:1] or wins(board, 3 - board.mark)[:1]
+        wanted = at_once or central(board)
+        for drawn in (seed, 0, 1):
+            assert RulePolicy().act(position, drawn) == wanted[drawn % len(wanted)]
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "action"),
+    [
+        (TTT, "", 4),
+        (TTT, "1425", 2),  # wins rather than blocks
+        (TTT, "1524", 2),  # blocks
+        (C4, "", 3),
+        (C4, "121212", 0),  # wins
+        (C4, "12121", 0),  # blocks
+        (C4, "4455", 3),
+    ],
+)
+def test_rule_in_known_positions(name: str, moves: str, action: int) -> None:
+    policy, position = make_policy("rule", name), Position.from_moves(name, moves)
+    assert {policy.act(position, seed) for seed in range(20)} == {action}
+
+
+def test_rule_draws_among_equally_central_cells() -> None:
+    position = Position.from_moves(TTT, "5")
+    assert [RulePolicy().act(position, seed) for seed in range(5)] == [1, 3, 5, 7, 1]
+
+
+def test_random_against_random_on_tic_tac_toe() -> None:
+    """The exact chances, by the probabilities the policy states."""
+    level: dict[Position, float] = {Position.start(TTT): 1.0}
+    ends: Counter[int | None] = Counter()
+    while level:
+        following: dict[Position, float] = defaultdict(float)
+        for position, chance in level.items():
+            if position.outcome:
+                ends[position.outcome.winner] += chance  # type: ignore[assignment]
+            else:
+                chances = RandomPolicy().probabilities(position)
+                for action in position.legal_actions:
+                    following[position.play(action)] += chance * chances[action]
+        level = following
+    assert [round(ends[winner], 5) for winner in (0, 1, None)] == [0.58492, 0.28810, 0.12698]
+
+
+@pytest.mark.parametrize("policy", [RandomPolicy(), RulePolicy()], ids=str)
+def test_act_many_is_act_with_each_seed(policy: Policy, game: Game) -> None:
+    positions = [position for seed in range(5) for position in unfinished(game, seed)]
+    drawn = np.random.default_rng(0).integers(0, 2**63 - 1, len(positions))
+    actions = policy.act_many(PositionBatch.of(positions), drawn)
+    assert actions.dtype == np.int64 and actions.shape == (len(positions),)
+    expected = [policy.act(position, seed) for position, seed in zip(positions, drawn.tolist(), strict=True)]
+    assert actions.tolist() == expected
+
+
+# Finding and making
+
+
+@pytest.mark.parametrize(("name", "cls"), [("random", RandomPolicy), ("rule", RulePolicy)])
+def test_policies_are_made_by_name(name: str, cls: type[Policy]) -> None:
+    for game in (*GAMES, *GAMES.values()):
+        policy = make_policy(name, game=game)
+        assert type(policy) is cls
+        assert str(policy) == policy.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "message"),
+    [
+        ("rndom", TTT, r"no policy is called 'rndom'; did you mean random\?"),
+        ("minmax:4", TTT, r"no policy is called 'minmax:4'; did you mean minimax"),
+        ("", TTT, r"no policy is called ''; known are random, rule"),
+        ("chess", TTT, r"no policy is called 'chess'; known are random, rule"),
+        ("random:3", TTT, r"the policy 'random' takes no argument, and not '3'"),
+        ("rule:x", TTT, r"the policy 'rule' takes no argument, and not 'x'"),
+        (None, TTT, r"a policy's name must be a string, not None"),
+        ("random", "ConnectFive-v0", r"no game is called 'ConnectFive-v0'; did you mean ConnectFour-v0\?"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_near_ones(name: Any, game: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_policy(name, game)
+
+
+class Constant:
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        return np.array(3), None
+
+
+def last(observation: Any, mask: npt.NDArray[np.int8]) -> int:
+    return int(np.flatnonzero(mask)[-1])
+
+
+def test_everything_that_plays_is_a_policy() -> None:
+    game, position = GAMES[C4], Position.from_moves(C4, "777777")
+    rule = RulePolicy()
+    assert as_policy(rule, game) is rule
+    assert isinstance(as_policy("random", game), RandomPolicy)
+    function = as_policy(last, game)
+    assert isinstance(function, FunctionPolicy)
+    assert str(function) == "last" and function.act(position, 0) == 5
+    model = as_policy(Constant(), game)
+    assert isinstance(model, ModelPolicy)
+    assert str(model) == "Constant" and model.act(position, 0) == 3
+
+
+@pytest.mark.parametrize("player", [None, 3, object(), ["random"], {"opponent": "random"}])
+def test_what_does_not_play_is_no_policy(player: Any) -> None:
+    with pytest.raises(ValueError, match=r"does not play: give a policy's name \(random, rule"):
+        as_policy(player, GAMES[TTT])
+
+
+@pytest.mark.parametrize("player", [RandomPolicy, Constant], ids=lambda player: player.__name__)
+def test_a_class_is_no_policy(player: type) -> None:
+    with pytest.raises(ValueError, match="does not play"):
+        as_policy(player, GAMES[TTT])
+
+
+def test_a_model_may_play_several_games() -> None:
+    model = ModelPolicy(Constant())
+    for name in GAMES:
+        assert gym.make(name, opponent=model, play_as="second").reset()[1]["opponent_action"] == 3
+
+
+def test_answer_is_the_action_and_the_position_after_it() -> None:
+    game, position = GAMES[C4], Position.from_moves(C4, "44")
+    action, own, opp = answer(RandomPolicy(), game, position.own, position.opp, position.moves, 8)
+    assert action == 1
+    assert Position(game, own, opp) == position.play(1)
+
+
+@pytest.mark.parametrize("choice", [3, 7, -1, 2.0, None, True])
+def test_answer_names_the_policy_its_choice_and_the_position(choice: Any) -> None:
+    def careless(observation: Any, mask: npt.NDArray[np.int8]) -> Any:
+        return choice
+
+    position = Position.from_moves(C4, "444444")
+    with pytest.raises(IllegalMove) as error:
+        answer(as_policy(careless, position.game), position.game, position.own, position.opp, position.moves, 0)
+    for part in ("careless", str(choice), repr(position), "0, 1, 2, 4, 5, 6"):
+        assert part in str(error.value)
+
+
+def test_a_policy_that_does_not_act_cannot_be_made() -> None:
+    class Lazy(Policy):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Lazy()  # type: ignore[abstract]
+
+
+def test_policies_are_called_by_their_name_or_their_class() -> None:
+    class Nameless(Policy):
+        def act(self, position: Position, seed: int) -> int:
+            return 0
+
+    policy = Nameless()
+    assert str(policy) == "Nameless"
+    policy.name = "nobody"
+    assert str(policy) == "nobody"

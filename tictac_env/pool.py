@@ -1,0 +1,114 @@
+"""Several opponents in one: drawn for each game, or for each move."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policy import Policy
+from tictac_env.position import Position
+from tictac_env.rng import mix
+
+UNIT = 2.0**-63
+"""Turns a seed into a number in [0, 1)."""
+
+
+class Mixture(Policy):
+    """Policies with weights, one of which is drawn for each move.
+
+    `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
+
+    Args:
+        policies: whatever `as_policy` accepts, at least one.
+        weights: non-negative, one for each, not all zero; equal unless given.
+
+    Raises:
+        ValueError: there are no policies, or the weights are not such.
+    """
+
+    name = "mixture"
+
+    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        self.players = list(policies)
+        if not self.players:
+            raise ValueError(f"a {self.name} needs at least one policy")
+        self._members: dict[tuple[int, Game, str], Policy] = {}
+        self.weights = [1.0] * len(self.players) if weights is None else list(weights)
+
+    @property
+    def weights(self) -> list[float]:
+        """How likely each policy is, up to a common factor; assign a new list to change it."""
+        return list(self._weights)
+
+    @weights.setter
+    def weights(self, weights: Sequence[float]) -> None:
+        valid = len(weights) == len(self.players) and all(isfinite(w) and w >= 0 for w in weights) and sum(weights) > 0
+        if not valid:
+            count = len(self.players)
+            raise ValueError(
+                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
+            )
+        self._weights = [float(weight) for weight in weights]
+        self._cumulative = list(accumulate(self._weights))
+
+    def draw(self, seed: int) -> int:
+        """The number of a policy, by `seed` in [0, 2**63)."""
+        share = seed * UNIT * self._cumulative[-1]
+        return min(bisect_right(self._cumulative, share), len(self.players) - 1)
+
+    def member(self, number: int, game: Game, obs_type: str = "planes") -> Policy:
+        """The policy of that number, for `game`."""
+        from tictac_env.policies import as_policy  # which knows mixtures
+
+        key = number, game, obs_type
+        if key not in self._members:
+            self._members[key] = as_policy(self.players[number], game, obs_type)
+        return self._members[key]
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.member(self.draw(seed), position.game).act(position, mix(seed))
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
+        mean = np.zeros(position.game.num_actions)
+        for number, weight in enumerate(self._weights):
+            chances = self.member(number, position.game).probabilities(position)
+            if chances is None:
+                return None
+            mean += weight / self._cumulative[-1] * chances
+        return mean
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.players))})"
+
+
+class OpponentPool(Mixture):
+    """Opponents with weights, one of which is drawn for each game, at the reset, by the board's own randomness.
+
+    Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
+    under way goes on with the opponent it has. Where nothing draws once a game, one is drawn for each move.
+
+    Arguments and errors are those of `Mixture`.
+    """
+
+    name = "pool"
+
+    def add(self, opponent: Any, weight: float = 1.0) -> None:
+        """Adds an opponent.
+
+        Raises:
+            ValueError: the weight is negative or not finite.
+        """
+        self.players.append(opponent)
+        try:
+            self.weights = [*self._weights, weight]
+        except ValueError:
+            self.players.pop()
+            raise
