@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
@@ -23,6 +24,14 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("tictac-env", "numpy", "gymnasium", "pettingzoo", "numba", "stable-baselines3", "sb3-contrib", "torch")
 
 Row = Mapping[str, Any]
+
+
+def positive(text: str) -> int:
+    """An argument that must be a positive whole number."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
 
 
 def machine() -> dict[str, Any]:

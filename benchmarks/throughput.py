@@ -18,7 +18,7 @@ from typing import Any
 
 import gymnasium as gym
 import minimal_env
-from report import RESULTS, Row, save, show
+from report import RESULTS, Row, positive, save, show
 
 import tictac_env  # noqa: F401  # registers the environments
 
@@ -90,7 +90,7 @@ def stepping(env: gym.Env[Any, Any]) -> Run:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="CPU-seconds a measurement (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="measurements of each case (default: %(default)s)")
+    parser.add_argument("--repeats", type=positive, default=5, help="measurements of each case (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

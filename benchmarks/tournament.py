@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import matplotlib as mpl
 import numpy as np
-from report import RESULTS, Row, save, show
+from report import RESULTS, Row, positive, save, show
 from tictac_agents import QLearning
 
 import tictac_env  # noqa: F401  # registers the environments
@@ -112,9 +112,9 @@ def plot(tournaments: dict[str, Tournament], path: Path) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=int, default=200, help="games a pair plays (default: %(default)s)")
-    parser.add_argument("--episodes", type=int, default=14_000, help="training games (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=3, help="how many Q-tables to train (default: %(default)s)")
+    parser.add_argument("--games", type=positive, default=200, help="games a pair plays (default: %(default)s)")
+    parser.add_argument("--episodes", type=positive, default=14_000, help="training games (default: %(default)s)")
+    parser.add_argument("--seeds", type=positive, default=3, help="how many Q-tables to train (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()

@@ -69,7 +69,9 @@ class ModelPolicy(FunctionPolicy):
 
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
         space = getattr(self.model, "observation_space", None)
-        if isinstance(space, spaces.Box):
+        if isinstance(space, spaces.Box) and np.shape(observation) != space.shape:
+            if space.shape != (np.size(observation),):
+                raise ValueError(f"{self} expects observations of shape {space.shape}, not {np.shape(observation)}")
             observation = np.reshape(observation, space.shape)
         masks = {"action_masks": mask} if self._masked else {}
         action, _ = self.model.predict(observation, deterministic=True, **masks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,3 +53,14 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
             f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}; {did_you_mean(str(value), allowed)}"
         )
     return str(value)
+
+
+def whole(name: str, value: Any, high: float = math.inf) -> int:
+    """`value`, if it is a whole number in [0, high].
+
+    Raises:
+        ValueError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+        raise ValueError(f"{name} must be a whole number in [0, {high}], not {value!r}")
+    return value

@@ -51,7 +51,7 @@ class HumanPolicy(Policy):
 def _parse(answer: str, game: Game) -> int:
     """The action `answer` names, -1 if it names none."""
     keypad = KEYPAD if _has_keypad(game) else ""
-    if answer.isascii() and answer.isdigit():
+    if answer.isascii() and answer.isdigit() and len(answer) <= 2:
         action = int(answer) - 1
     elif len(answer) == 1:
         action = keypad.find(answer) if keypad else MOVE_CHARACTERS.find(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -162,7 +162,7 @@ def read_observation(game: Game, observation: Any) -> tuple[int, int]:
     """
     cells = np.asarray(observation)
     if cells.ndim == 0:
-        position = Position.from_code(game, int(observation))
+        position = Position.from_code(game, cast(int, cells[()]))
         return position.own, position.opp
     if cells.size == 2 * game.cells:
         own, opp = cells.reshape(2, -1)

@@ -56,7 +56,7 @@ class Policy(ABC):
             batch: B unfinished positions.
             seeds: int64 (B,), each in [0, 2**63).
         """
-        return np.array([self.act(batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
+        return np.array([action_of(self, batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
@@ -89,6 +89,19 @@ def uniform(game: Game, actions: Sequence[int]) -> npt.NDArray[np.float64]:
     return probabilities
 
 
+def action_of(policy: Policy, position: Position, seed: int) -> int:
+    """What `policy` plays, as an int in [0, num_actions); whether it is legal is not asked.
+
+    Raises:
+        IllegalMove: it is no such integer; the message names the policy, the choice and the position.
+    """
+    choice = policy.act(position, seed)
+    try:
+        return as_action(choice, position.game.num_actions)
+    except ValueError:
+        raise illegal_move(position, choice, str(policy)) from None
+
+
 def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
     """What `policy` plays, and the position after it.
 
@@ -109,12 +122,7 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     if isinstance(policy, ReflexPolicy) and type(policy).act is ReflexPolicy.act:
         action = pick(game, policy.choices(game, own, opp), seed)
     else:
-        position = Position(game, own, opp, tuple(moves))
-        choice = policy.act(position, seed)
-        try:
-            action = as_action(choice, game.num_actions)
-        except ValueError:
-            raise illegal_move(position, choice, str(policy)) from None
+        action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
     after = game.play(own, opp, action)
     if after == (own, opp):
         raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))

@@ -2,15 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+from gymnasium.error import ResetNeeded
 
+from tictac_env.checks import one_of
+from tictac_env.envs.arguments import PLAY_AS
+from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
 from tictac_env.pool import Mixture, OpponentPool
+from tictac_env.position import IllegalMove, as_action
+from tictac_env.rng import advance, mix, new_state
 
-__all__ = ["Mixture", "OpponentPool"]
+__all__ = ["Mixture", "OpponentPolicyEnv", "OpponentPool"]
 
-Player = Callable[[Any, npt.NDArray[np.int8], int], Any]
-"""What answers: a function of observation, mask and seed."""
+RANDOM = "random"
+Mask = npt.NDArray[np.int8]
+
+
+class OpponentPolicyEnv(gym.Env[Any, int]):
+    """A two-player AEC environment seen by one player, the opponent's turns being part of `step`.
+
+    The learner's observation is the plain one (without the mask); the mask is in `info["action_mask"]` and
+    `action_masks()`. The observation after a step is always the learner's own, also at the end, and the reward is all
+    that the learner has earned since its last action: a loser gets its -1 when the opponent wins.
+
+    Args:
+        env: an AEC environment with two agents in turn and an action mask, in the observation
+            (`{"observation", "action_mask"}`) or in the info.
+        opponent: a function `(observation, action_mask) -> action` of the opponent's own observation; a model with
+            `predict`, which gets `action_masks` if it takes them; "random"; for environments of this package
+            (`tictac_env.connect_four_v0`, `tictactoe_v0`) whatever `as_policy` accepts; or an `OpponentPool` of these,
+            one of which is drawn at each reset.
+        play_as: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
+            first). The first agent of `env.possible_agents` moves first.
+
+    Raises:
+        ValueError: `env` has not two agents, their spaces differ, or an argument is not one of these.
+
+    Example:
+        >>> import pettingzoo
+        >>> env = OpponentPolicyEnv(pettingzoo.make("aec", "classic/connect_four_v3"), play_as="second")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation.shape, info["seat"]
+        ((6, 7, 2), 1)
+    """
+
+    def __init__(self, env: Any, opponent: Any = "random", play_as: str = "first") -> None:
+        agents = list(getattr(env, "possible_agents", []))
+        if len(agents) != 2:
+            raise ValueError(f"env must be an AEC environment of two agents, not {env!r} with {agents}")
+        if env.observation_space(agents[0]) != env.observation_space(agents[1]):
+            raise ValueError(f"the observation spaces of the agents {agents} of {env} differ")
+        self.env = env
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self._play_as = one_of("play_as", play_as, PLAY_AS)
+        self._opponent = self._as_player(opponent)
+        space = env.observation_space(agents[0])
+        self.observation_space = space["observation"] if isinstance(space, gym.spaces.Dict) else space
+        self.action_space = env.action_space(agents[0])
+        self._num_actions = int(env.action_space(agents[0]).n)
+        self._state = -1  # of the randomness of seat and opponent; not yet seeded
+        self._resets = 0
+        self._learner = agents[0]
+        self._reward = 0.0
+        self._drawn = -1
+        self._over = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins a game; if the opponent moves first, it has moved.
+
+        Args:
+            seed: seeds the environment, the seat and the opponent.
+            options: handed to the environment; "play_as" sets the seat for this game.
+
+        Raises:
+            ValueError: `options["play_as"]` is unknown, or the opponent ends the game before the learner's first move.
+            IllegalMove: the opponent's first move is illegal.
+        """
+        options = dict(options or {})
+        play_as = one_of("play_as", options.pop("play_as", self._play_as), PLAY_AS)
+        super().reset(seed=seed)
+        if seed is not None or self._state < 0:
+            self._state, self._resets = new_state(seed), 0
+        if play_as == "random":
+            seat = self._draw() & 1
+        else:
+            seat = self._resets & 1 if play_as == "alternate" else int(play_as == "second")
+        self._resets += 1
+        self._drawn = self._opponent.draw(self._draw()) if isinstance(self._opponent, OpponentPool) else -1
+        self.env.reset(seed=seed, options=options)
+        self._learner = self.env.possible_agents[seat]
+        self._over = False
+        self._reward = 0.0
+        reply = self._let_opponent_play()
+        if self._ended():
+            raise ValueError(f"the opponent ends the game of {self.env} before the learner's first move")
+        return self._view(reply)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Plays the learner's action and the opponent's answer.
+
+        Returns:
+            The learner's observation, its reward since the last step, terminated, truncated, info.
+
+        Raises:
+            ValueError: `action` is no integer in range.
+            IllegalMove: the opponent's choice is illegal.
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        if self._over:
+            raise ResetNeeded("no game is under way, call reset() first")
+        self._reward = 0.0
+        self._play(as_action(action, self._num_actions))
+        reply = self._let_opponent_play()
+        self._over = self._ended()
+        observation, info = self._view(reply)
+        learner = self._learner
+        return observation, self._reward, self.env.terminations[learner], self.env.truncations[learner], info
+
+    def action_masks(self) -> Mask:
+        """The learner's action mask, int8 (num_actions,), under the name that sb3-contrib looks for."""
+        return self._observe(self._learner)[1]
+
+    def render(self) -> Any:
+        """What the environment renders."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def _let_opponent_play(self) -> int:
+        """Lets the opponent play while it is its turn; its last action, -1 if it has not moved."""
+        reply = -1
+        while not self._ended() and (agent := self.env.agent_selection) != self._learner:
+            reply = self._answer(agent)
+            self._play(reply)
+        return reply
+
+    def _answer(self, agent: Any) -> int:
+        """The opponent's action.
+
+        Raises:
+            IllegalMove: it is illegal.
+        """
+        opponent = self._opponent
+        if isinstance(opponent, OpponentPool):
+            opponent = self._as_player(opponent.players[self._drawn])
+        observation, mask = self._observe(agent)
+        seed = self._draw()
+        if opponent == RANDOM:
+            choice = np.flatnonzero(mask)[seed % int(np.count_nonzero(mask))]
+        elif isinstance(opponent, FunctionPolicy):
+            choice = opponent.function(observation, mask)
+        else:
+            choice = opponent.act(self.env.unwrapped.position, seed)
+        try:
+            action = as_action(choice, len(mask))
+        except ValueError:
+            action = -1
+        if action < 0 or not mask[action]:
+            legal = np.flatnonzero(mask).tolist()
+            raise IllegalMove(f"the opponent {opponent} chose {choice!r} as {agent}; legal are {legal}")
+        return action
+
+    def _as_player(self, opponent: Any) -> Any:
+        """The opponent, checked: RANDOM, a FunctionPolicy (which gets observations) or, where the environment knows
+        positions, any other Policy; or a pool.
+        """
+        if isinstance(opponent, OpponentPool):
+            for member in opponent.players:
+                self._as_player(member)
+            return opponent
+        if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM):
+            return opponent
+        if isinstance(opponent, (str, Policy)) and hasattr(self.env.unwrapped, "position"):
+            return as_policy(opponent, self.env.unwrapped.position.game)
+        if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
+            raise ValueError(
+                f"{opponent!r} cannot play {self.env}; what can is {RANDOM!r}, a model with `predict`, a function of "
+                "observation and mask, or an OpponentPool of these (other policies play this package's games only)"
+            )
+        return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
+
+    def _play(self, action: int) -> None:
+        self.env.step(action)
+        self._reward += float(self.env.rewards.get(self._learner, 0))
+
+    def _ended(self) -> bool:
+        """Whether the learner's game is over."""
+        return bool(self.env.terminations[self._learner] or self.env.truncations[self._learner])
+
+    def _observe(self, agent: Any) -> tuple[Any, Mask]:
+        """An agent's plain observation and its mask, all zeros once the game is over; both its own copies."""
+        seen = self.env.observe(agent)
+        if isinstance(seen, dict) and "action_mask" in seen:
+            observation, mask = seen["observation"], seen["action_mask"]
+        else:
+            observation, mask = seen, self.env.infos[agent]["action_mask"]
+        if self._over or self._ended():
+            mask = np.zeros_like(mask)
+        return copy.copy(observation), np.array(mask, np.int8)
+
+    def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
+        """The learner's observation and info."""
+        observation, mask = self._observe(self._learner)
+        seat = self.env.possible_agents.index(self._learner)
+        return observation, {"action_mask": mask, "seat": seat, "opponent_action": reply}
+
+    def _draw(self) -> int:
+        self._state = advance(self._state)
+        return mix(self._state)

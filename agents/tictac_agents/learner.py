@@ -15,17 +15,19 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import describe_game, game_name, game_of
+from tictac_env.checks import one_of, whole
+from tictac_env.games import Game, describe_game, game_name, game_of
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 from tictac_env.progress import interruptible, progress_bar
-from tictac_env.rng import advance, mix, new_state
+from tictac_env.rng import STATES, advance, mix, new_state
 from tictac_env.storage import load_arrays, save_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
 Schedule = float | Sequence[float]
 Callback = Callable[["Learner"], bool | None]
+COUNTERS = ("timesteps", "episodes")
 UNIT = 2.0**-63
 """Turns a draw into a number in [0, 1)."""
 
@@ -47,8 +49,10 @@ class Learner(Policy):
 
     def __init__(self, env: gym.Env[Any, Any] | str, seed: int | None) -> None:
         self.env = gym.make(env) if isinstance(env, str) else env
-        self.game = self.env.unwrapped.game  # type: ignore[attr-defined]  # of a BoardEnv
-        self.seed = seed
+        if not hasattr(self.env.unwrapped, "game"):
+            raise ValueError(f"{type(self).__name__} learns on this package's boards, not on {self.env}")
+        self.game: Game = self.env.unwrapped.game
+        self.seed = whole("seed", seed) if seed is not None else None
         self.name = type(self).__name__
         self.num_timesteps = 0
         self.num_episodes = 0
@@ -175,11 +179,12 @@ class Learner(Policy):
         """
         own, opp = read_observation(self.game, observation)
         legal = Position(self.game, own, opp).legal_actions
-        allowed = legal if action_masks is None else [a for a in legal if np.asarray(action_masks).reshape(-1)[a]]
+        mask = np.ones(self.game.num_actions) if action_masks is None else np.asarray(action_masks).reshape(-1)
+        if len(mask) != self.game.num_actions:
+            raise ValueError(f"action_masks must have {self.game.num_actions} elements, not {len(mask)}")
+        allowed = [action for action in legal if mask[action]]
         if not allowed:
-            raise ValueError(
-                f"no legal action is allowed in {Position(self.game, own, opp)!r}; masks: {action_masks!r}"
-            )
+            raise ValueError(f"no legal action is allowed in {Position(self.game, own, opp)!r}; masks: {mask}")
         if not deterministic and self._explores():
             return allowed[self._draw() % len(allowed)], None
         return self.best_action(own, opp, allowed), None
@@ -225,9 +230,14 @@ class Learner(Policy):
             if learner.game != game:
                 raise ValueError(f"it was trained on {meta['game']}, not on the game of the environment")
             learner._set_arrays(arrays)
-            learner.num_timesteps, learner.num_episodes = int(meta["num_timesteps"]), int(meta["num_episodes"])
-            learner._random, learner._env_seed = int(meta["random"]), meta["env_seed"]
-            learner._run = tuple(meta["run"]) if meta["run"] else None
+            learner.num_timesteps = whole("num_timesteps", meta["num_timesteps"])
+            learner.num_episodes = whole("num_episodes", meta["num_episodes"])
+            learner._random = whole("random", meta["random"], STATES)
+            learner._env_seed = meta["env_seed"] and whole("env_seed", meta["env_seed"])
+            if meta["run"] is not None:
+                counter, begin, end = meta["run"]
+                begin, end = whole("begin", begin), whole("end", end)
+                learner._run = (one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
             if meta["env"] is not None and hasattr(learner.env.unwrapped, "load_state_dict"):
                 learner.env.unwrapped.load_state_dict(meta["env"])
         except (KeyError, TypeError, IndexError, ValueError) as error:

@@ -51,7 +51,7 @@ class QLearning(Learner):
         >>> from tictac_agents import QLearning
         >>> agent = QLearning(gym.make("TicTacToe-v0", play_as="random"), seed=0).learn(total_episodes=500)
         >>> len(agent)
-        408
+        370
     """
 
     def __init__(
@@ -168,7 +168,13 @@ class QLearning(Learner):
         for row, (own, opp) in enumerate(positions.tolist()):
             state = states.of_bits(own, opp)
             slots = sorted({state.slots[action] for action in state.legal})
-            if state.row != row or not np.isfinite(q[:, row, slots]).all():
+            if (
+                own < 0
+                or opp < 0
+                or self.game.fault(own, opp)
+                or state.row != row
+                or not np.isfinite(q[:, row, slots]).all()
+            ):
                 raise ValueError(f"row {row} of its table is not in order")
             for table, values in zip(tables, q[:, row], strict=True):
                 table.append({slot: float(values[slot]) for slot in slots})

@@ -138,7 +138,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-HEAVY = ("numba", "torch", "pygame", "matplotlib", "scipy", "pettingzoo", "rich", "stable_baselines3")
+HEAVY = ("numba", "torch", "pygame", "matplotlib", "scipy", "rich", "stable_baselines3")
 
 
 @pytest.mark.parametrize(

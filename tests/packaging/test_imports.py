@@ -17,7 +17,7 @@ import tictac_env
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress"},
     {"position", "notation", "symmetry", "observation", "reflexes", "checks", "compiled"},
-    {"policies", "policy", "adapters", "human", "solver", "render"},
+    {"policies", "policy", "pool", "adapters", "human", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
     {"cli", "__main__", "web"},
 ]
@@ -126,7 +126,7 @@ def test_the_test_sees_imports() -> None:
     assert len(MODULES) > 30
 
 
-HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "pettingzoo"
+HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich"
 
 USES = {
     "import": "import tictac_env",

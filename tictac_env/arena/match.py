@@ -186,8 +186,8 @@ def round_robin(
     """
     rules = get_game(game)
     named = {str(key): key for key in players} if not isinstance(players, Mapping) else dict(players)
-    if len(named) < 2:
-        raise ValueError(f"a tournament needs two players or more, not {list(named)}")
+    if len(named) < 2 or len(named) < len(players):
+        raise ValueError(f"a tournament needs two players or more, each once, not {list(players)}")
     policies = {name: as_policy(player, rules) for name, player in named.items()}
     matches = {}
     names = tuple(policies)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
@@ -17,6 +16,7 @@ from tictac_env.envs.arguments import ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
 from tictac_env.observation import Canvas, Observer
 from tictac_env.position import Position, as_action, illegal_move
+from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 
 Array = npt.NDArray[np.int8]
 
@@ -110,9 +110,9 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as AECEnv
-        "render_modes": ["human", "ansi", "rgb_array"],
+        "render_modes": list(RENDER_MODES),
         "is_parallelizable": False,
-        "render_fps": 2,
+        "render_fps": RENDER_FPS,
     }
 
     def __init__(
@@ -121,13 +121,11 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         super().__init__()
         self._game = rules = get_game(game)
         self._loses = one_of("illegal", illegal, ILLEGAL) == "lose"
-        if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
         self.metadata = self.metadata | {"name": name or game_name(rules) or repr(rules)}
+        self._display = Display(render_mode, self.metadata["name"])
         self._canvas = StackedCanvas(rules)
         self._mask = Observer(rules).mask
-        self._window: Any = None
 
         self.possible_agents = list(AGENTS)
         planes, mask = (rules.rows, rules.cols, 2), (rules.num_actions,)
@@ -296,26 +294,11 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
         """
-        if self.render_mode == "ansi":
-            return str(self.position)
-        if self.render_mode == "rgb_array":
-            from tictac_env.render import render_rgb
-
-            return render_rgb(self.position)
-        if self.render_mode == "human":
-            if self._window is None:
-                from tictac_env.render import Window
-
-                self._window = Window(str(self))
-            self._window.show(self.position, self.metadata["render_fps"])
-            return None
-        gym.logger.warn("render() without a render mode does nothing; give one as render_mode=...")
-        return None
+        return self._display.render(self.position)
 
     def close(self) -> None:
         """Closes the window, if there is one. The game can go on."""
-        if self._window is not None:
-            self._window.close()
+        self._display.close()
 
     def _lose(self, action: int) -> None:
         """What an illegal action does: an error, or the loss of the game as by PettingZoo's TerminateIllegalWrapper."""
@@ -333,10 +316,6 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
 
     def _reset_needed(self) -> ResetNeeded:
         return ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the window: a copy opens its own."""
-        return self.__dict__ | {"_window": None}
 
 
 class StackedCanvas(Canvas):

@@ -73,7 +73,7 @@ class TicTacToeEnv(BoardEnv):
     * `illegal`: "lose": an illegal move loses the game; "raise": it raises `IllegalMove` and changes nothing.
     * `rewards`: (win, draw, loss) or (win, draw, loss, step).
     * `start`: None for the empty board, or unfinished positions (`Position`s or move strings, or a `PositionBatch`).
-    * `render_mode`: None, "ansi" (text) or "rgb_array".
+    * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window; needs the extra `human`).
 
     `reset(options={"position": ..., "play_as": ...})` sets both for one game. All randomness (seat, start, opponent)
     comes from the seed of `reset`. `env.unwrapped.position` is the `Position`. Copies and pickles of a running

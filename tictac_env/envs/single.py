@@ -15,11 +15,12 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, unfinished
-from tictac_env.games import LOST, UNFINISHED, Game, describe_game
+from tictac_env.games import LOST, UNFINISHED, Game, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import advance, mix, new_state
 
 STATE = ("own", "opp", "mover", "learner", "over", "state", "resets", "drawn")
@@ -44,7 +45,7 @@ class BoardEnv(gym.Env[Any, int]):
         ValueError: an argument is not one of these; the message names it and what is allowed.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}  # noqa: RUF012  # as gym.Env
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # as gym.Env
 
     def __init__(
         self,
@@ -67,9 +68,8 @@ class BoardEnv(gym.Env[Any, int]):
         self._raises = one_of("illegal", illegal, ILLEGAL) == "raise"
         self._rewards = check_rewards(rewards)
         self._start = check_start(start, game)
-        if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
+        self._display = Display(render_mode, game_name(game) or repr(game))
         self.observation_space = self._observer.space
         self.action_space = spaces.Discrete(game.num_actions)  # type: ignore[assignment]  # a Space[np.int64]
 
@@ -224,15 +224,16 @@ class BoardEnv(gym.Env[Any, int]):
         return observation, self._rewards[1 - outcome], True, False, info
 
     def render(self) -> Any:
-        """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3)."""
-        if self.render_mode == "ansi":
-            return str(self.position)
-        if self.render_mode == "rgb_array":
-            from tictac_env.render import render_rgb
+        """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
 
-            return render_rgb(self.position)
-        gym.logger.warn("render() without a render mode does nothing; give one to gym.make(..., render_mode=...)")
-        return None
+        Raises:
+            tictac_env.render.WindowClosed: the person closed the window.
+        """
+        return self._display.render(self.position)
+
+    def close(self) -> None:
+        """Closes the window, if there is one."""
+        self._display.close()
 
     def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
         """The learner's observation and the info that goes with it."""
@@ -240,6 +241,8 @@ class BoardEnv(gym.Env[Any, int]):
         if self._learner != self._mover:
             own, opp = opp, own
         mask = self._mask(0 if self._over else self._game.legal(own, opp))
+        if self.render_mode == "human":
+            self.render()
         info = {"action_mask": mask, "seat": self._learner, "opponent_action": reply}
         return self._observe(own, opp, self._learner), info
 

@@ -51,15 +51,23 @@ class Minimax(Policy):
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """All actions the player holds equally good, in ascending order."""
         game, own, opp = position.game, position.own, position.opp
-        if self.depth is None:
-            table = tabulate(game)
-            values = np.sign(table.action_scores([table.index[own, opp]])[0])
-            legal = position.legal_actions
-            best = max(values[list(legal)])
-            return tuple(action for action in legal if values[action] == best)
-        scores = action_scores(game, own, opp, self.depth)
-        top = max(score for score in scores if score is not None)
-        return tuple(action for action, score in enumerate(scores) if score == top)
+        if self.depth is not None:
+            values = action_scores(game, own, opp, self.depth)
+        else:
+            values = [score and (score > 0) - (score < 0) for score in self._exact(position)]
+        best = max(value for value in values if value is not None)
+        return tuple(action for action, value in enumerate(values) if value == best)
+
+    def _exact(self, position: Position) -> list[int | None]:
+        """The exact score of each action, None where it is illegal."""
+        game, own, opp = position.game, position.own, position.opp
+        table = tabulate(game)
+        row = table.index.get((own, opp))
+        if row is None:  # a position that no order of moves leads to, but that can be set up
+            return action_scores(game, own, opp, game.cells)
+        legal = position.legal_actions
+        scores = table.action_scores([row])[0].tolist()
+        return [score if action in legal else None for action, score in enumerate(scores)]
 
     def act(self, position: Position, seed: int) -> int:
         best = self.best_actions(position)

@@ -1,0 +1,214 @@
+"""`check_policy` names what is wrong with a policy of one's own, and lets a good one pass."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import ALL_GAMES, title
+
+from tictac_env.games import GAMES, Game
+from tictac_env.policies import POLICIES, Policy, RulePolicy, check_policy, make_policy, uniform
+from tictac_env.position import IllegalMove, Position, PositionBatch
+
+BY_NAME = [name for name in POLICIES if name != "human"]
+
+
+class Mine(Policy):
+    """A good policy: the lowest action, and says so. Each test spoils one thing."""
+
+    def __init__(self, **spoiled: Callable[..., Any]) -> None:
+        self.spoiled = spoiled
+
+    def act(self, position: Position, seed: int) -> int:
+        if "act" in self.spoiled:
+            return self.spoiled["act"](position, seed)  # type: ignore[no-any-return]
+        return position.legal_actions[0]
+
+    def probabilities(self, position: Position) -> Any:
+        if "probabilities" in self.spoiled:
+            return self.spoiled["probabilities"](position)
+        return uniform(position.game, position.legal_actions[:1])
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> Any:
+        actions = super().act_many(batch, seeds)
+        return self.spoiled["act_many"](actions) if "act_many" in self.spoiled else actions
+
+
+def drawn(position: Position, seed: int) -> int:
+    return position.legal_actions[seed % len(position.legal_actions)]
+
+
+@pytest.mark.parametrize("game", ALL_GAMES, ids=title)
+def test_a_good_policy_passes(game: Game) -> None:
+    check_policy(Mine(), game, positions=15)
+    check_policy(
+        Mine(act=drawn, probabilities=lambda position: uniform(game, position.legal_actions)), game, positions=15
+    )
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("game", GAMES)
+def test_every_policy_by_name_passes(name: str, game: str) -> None:
+    check_policy(make_policy(name, game), game, positions=25)
+
+
+def test_names_functions_and_models_are_checked_too() -> None:
+    check_policy("rule", "ConnectFour-v0")
+    check_policy(lambda observation, mask: int(mask.argmax()))
+    check_policy(lambda observation, mask: mask.argmax())  # a NumPy integer
+    with pytest.raises(IllegalMove):
+        check_policy(lambda observation, mask: int(mask.argmin()))
+    with pytest.raises(ValueError, match="does not play"):
+        check_policy(3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda position, seed: float(position.legal_actions[0]),
+        lambda position, seed: np.float64(position.legal_actions[0]),
+        lambda position, seed: str(position.legal_actions[0]),
+        lambda position, seed: None,
+        lambda position, seed: True,
+        lambda position, seed: [position.legal_actions[0]],
+        lambda position, seed: np.array([position.legal_actions[0]]),
+        lambda position, seed: (position.legal_actions[0], None),  # what a model's `predict` returns
+        lambda position, seed: position.game.num_actions,
+        lambda position, seed: -1,
+        lambda position, seed: float("nan"),
+    ],
+)
+def test_what_is_no_action_is_named(answer: Callable[[Position, int], Any]) -> None:
+    with pytest.raises(ValueError, match=r"Mine chose action .*Position"):
+        check_policy(Mine(act=answer))
+
+
+def test_an_illegal_move_is_named_with_its_position() -> None:
+    with pytest.raises(IllegalMove, match=r"Mine chose action 4, illegal here \(legal are .*Position\.from"):
+        check_policy(Mine(act=lambda position, seed: 4, probabilities=lambda position: None))
+
+
+def test_a_move_that_is_illegal_for_a_rare_seed_only_is_found() -> None:
+    """One position in four is answered illegally, and only for odd seeds."""
+
+    def rarely(position: Position, seed: int) -> int:
+        taken = set(range(9)) - set(position.legal_actions)
+        return min(taken) if taken and position.ply % 4 == 3 and seed % 2 else position.legal_actions[0]
+
+    with pytest.raises(IllegalMove):
+        check_policy(Mine(act=rarely, probabilities=lambda position: None))
+
+
+def test_a_policy_that_is_no_pure_function_is_named() -> None:
+    generator, counter = random.Random(0), itertools.count()
+
+    def moody(position: Position, seed: int) -> int:
+        return generator.choice(position.legal_actions)
+
+    def counting(position: Position, seed: int) -> int:
+        return position.legal_actions[next(counter) % len(position.legal_actions)]
+
+    for act in (moody, counting):
+        with pytest.raises(ValueError, match="Mine answers differently to the same position and seed"):
+            check_policy(Mine(act=act, probabilities=lambda position: None))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda actions: actions[::-1], "act_many of Mine gave .*, act .*Position"),
+        (lambda actions: np.where(np.arange(len(actions)) == 77, 8, actions), "act_many of Mine gave 8, act"),
+        (lambda actions: actions.astype(float), "act_many of Mine gave float64"),
+        (lambda actions: actions > 3, "act_many of Mine gave bool"),
+        (lambda actions: actions[:-1], r"act_many of Mine gave int64 \(99,\), not int64 \(100,\)"),
+        (lambda actions: actions[:, None], r"act_many of Mine gave int64 \(100, 1\)"),
+        (lambda actions: None, "act_many of Mine gave object"),
+    ],
+)
+def test_an_act_many_that_differs_is_named(change: Callable[[npt.NDArray[np.int64]], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_policy(Mine(act_many=change))
+
+
+def changed(position: Position, index: int, value: float) -> npt.NDArray[np.float64]:
+    chances = uniform(position.game, position.legal_actions[:1])
+    chances[index] += value
+    return chances
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        (lambda position: np.ones(8) / 8, r"shape \(8,\), not \(9,\)"),
+        (lambda position: np.ones((1, 9)) / 9, r"shape \(1, 9\)"),
+        (lambda position: 1.0, r"shape \(\)"),
+        (lambda position: np.zeros(9), "sum 1"),
+        (lambda position: changed(position, position.legal_actions[0], 0.01), "sum 1"),
+        (lambda position: np.full(9, np.nan), "sum 1"),
+        (lambda position: changed(position, 8, -0.5) + changed(position, 7, 0.5) / 2, "non-negative"),
+        (lambda position: np.ones(9) / 9, r"allow the illegal actions \["),
+        (lambda position: uniform(position.game, position.legal_actions[-1:]), "exclude an action that `act` chose"),
+    ],
+)
+def test_wrong_probabilities_are_named(probabilities: Callable[[Position], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"the probabilities of Mine in Position.*{message}"):
+        check_policy(Mine(probabilities=probabilities))
+
+
+def test_drawing_without_probabilities_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="Mine draws but has no `probabilities`"):
+        check_policy(Mine(act=drawn, probabilities=lambda position: None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_policy(Mine(probabilities=lambda position: None))  # draws nothing
+
+
+def test_the_warning_points_at_the_caller() -> None:
+    with pytest.warns(UserWarning, match="draws") as caught:
+        check_policy(Mine(act=drawn, probabilities=lambda position: None))
+    assert caught[0].filename == __file__
+
+
+def test_the_same_seed_tries_the_same_positions() -> None:
+    def tried(seed: int) -> list[Position]:
+        seen: list[Position] = []
+
+        def note(position: Position, number: int) -> int:
+            seen.append(position)
+            return position.legal_actions[0]
+
+        check_policy(Mine(act=note), positions=40, seed=seed)
+        return seen
+
+    assert tried(1) == tried(1) != tried(2)
+    assert {position.ply for position in tried(1)} >= {0, 1, 2, 3, 4, 5}  # all stages of the game
+    assert len(set(tried(1))) > 20
+
+
+def test_a_policy_of_a_known_kind_with_a_method_of_its_own_is_checked_by_it() -> None:
+    class Lowest(RulePolicy):
+        def act(self, position: Position, seed: int) -> int:
+            return position.legal_actions[0]
+
+        def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+            return uniform(position.game, position.legal_actions[:1])
+
+    check_policy(Lowest())
+
+
+@pytest.mark.parametrize("positions", [0, -1, 2.5, True])
+def test_an_impossible_number_of_positions_is_named(positions: Any) -> None:
+    with pytest.raises(ValueError, match="positions"):
+        check_policy("random", positions=positions)
+
+
+def test_an_unknown_game_is_named() -> None:
+    with pytest.raises(ValueError, match="Chess"):
+        check_policy("random", "Chess")

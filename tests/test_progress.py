@@ -1,0 +1,134 @@
+"""Progress is shown on a terminal only, and Ctrl-C stops work where it is consistent."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+
+import pytest
+
+from tictac_env.progress import interruptible, progress_bar, track
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal_for(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
+    """Standard error as a terminal. Not a fixture, because pytest renews its capture between set-up and test."""
+    screen = FakeTerminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+def test_track_gives_every_item_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(track([3, 1, 2], "items")) == [3, 1, 2]
+    assert list(track([], "items")) == []
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")  # no terminal here
+
+
+def test_on_a_terminal_progress_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = terminal_for(monkeypatch)
+    with progress_bar(10, "counting") as update:
+        update(4, "and so on")
+        update(10, "nearly there")
+    assert "counting" in terminal.getvalue() and "nearly there" in terminal.getvalue()
+    assert capsys.readouterr().out == ""  # results may be piped
+
+
+def test_whoever_does_not_want_progress_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_for(monkeypatch)
+    with progress_bar(10, "counting", show=False) as update:
+        update(4, "text")
+    assert list(track([1, 2], "items", show=False)) == [1, 2]
+    assert terminal.getvalue() == ""
+
+
+def test_an_error_passes_through_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal_for(monkeypatch)
+
+    def work() -> None:
+        with progress_bar(10, "counting") as update:
+            update(5, "")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        work()
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+in_main_thread = pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="Python delivers signals to the main thread only"
+)
+
+
+@in_main_thread
+def test_the_first_ctrl_c_is_a_request_and_the_second_interrupts() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible() as asked_to_stop:
+        assert not asked_to_stop()
+        interrupt()
+        assert asked_to_stop()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        assert asked_to_stop()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@in_main_thread
+def test_after_the_block_ctrl_c_interrupts_again() -> None:
+    with interruptible():
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    with pytest.raises(RuntimeError), interruptible():
+        raise RuntimeError
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+
+@in_main_thread
+def test_blocks_may_be_nested() -> None:
+    with interruptible() as outer:
+        with interruptible() as inner:
+            interrupt()
+            assert inner() and not outer()
+        interrupt()
+        assert outer()
+
+
+@in_main_thread
+def test_a_handler_of_the_users_own_comes_back() -> None:
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        with interruptible() as asked_to_stop:
+            interrupt()
+            assert asked_to_stop() and not heard
+        interrupt()
+        assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_are_left_alone() -> None:
+    before, answers = signal.getsignal(signal.SIGINT), []
+
+    def work() -> None:
+        with interruptible() as asked_to_stop:
+            answers.append(asked_to_stop())
+            answers.append(signal.getsignal(signal.SIGINT) is before)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert answers == [False, True]

@@ -1,0 +1,177 @@
+"""Files are whole or not there, hold no pickle, and say what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tictac_env.storage import load_arrays, save_arrays, save_text, writing
+
+ARRAYS = {
+    "ints": np.arange(6, dtype=np.int64).reshape(2, 3),
+    "floats": np.array([0.1, -0.0, np.nan, np.inf]),
+    "bytes": np.array([0, 255], np.uint8),
+    "flags": np.array([[True], [False]]),
+    "words": np.array(["a", "longer"]),
+    "none": np.zeros((0, 9), np.float32),
+    "scalar": np.array(3.5),
+}
+META: dict[str, Any] = {"name": "Zoë", "n": 2**62, "nested": {"list": [1, None, 0.1]}, "empty": {}}
+
+
+def test_arrays_and_meta_come_back_as_they_were(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.npz", "test", META, ARRAYS)
+    meta, arrays = load_arrays(tmp_path / "a.npz", "test")
+    assert meta == META
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype and arrays[name].shape == array.shape
+        assert arrays[name].tobytes() == array.tobytes()
+
+
+def test_numpy_alone_can_read_the_arrays(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.npz", "test", {}, ARRAYS)
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["ints"], ARRAYS["ints"])
+
+
+def test_a_file_without_arrays_is_a_file(tmp_path: Path) -> None:
+    save_arrays(str(tmp_path / "a.npz"), "test", META, {})
+    assert load_arrays(str(tmp_path / "a.npz"), "test") == (META, {})
+
+
+def test_folders_are_made_and_the_name_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "name.without.npz.ending"
+    save_arrays(path, "test", {}, ARRAYS)
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("array", [np.array([{}, None]), np.array([("a", None)], dtype=[("x", "U1"), ("y", object)])])
+def test_python_objects_are_not_saved(array: np.ndarray, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'bad' holds Python objects"):
+        save_arrays(tmp_path / "a.npz", "test", {}, {"good": ARRAYS["ints"], "bad": array})
+    assert not os.listdir(tmp_path)
+
+
+def test_what_json_cannot_hold_is_not_saved(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.npz", "test", {"old": 1}, ARRAYS)
+    with pytest.raises(TypeError):
+        save_arrays(tmp_path / "a.npz", "test", {"set": {1, 2}}, ARRAYS)
+    assert load_arrays(tmp_path / "a.npz", "test")[0] == {"old": 1}
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_after_an_error_the_file_is_as_it_was(error: type[BaseException], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    save_text(path, "before")
+
+    def fail() -> None:
+        with writing(path) as file:
+            file.write(b"half")
+            assert path.read_text() == "before"
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with writing(path) as file:
+        file.write(b"all of it")
+        assert not path.exists()
+    assert path.read_bytes() == b"all of it"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
+def test_whoever_is_reading_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+    save_text(tmp_path / "file", "before")
+    with (tmp_path / "file").open() as reader:
+        save_text(tmp_path / "file", "after, and longer")
+        assert reader.read() == "before"
+    assert (tmp_path / "file").read_text() == "after, and longer"
+
+
+def test_text_is_utf_8_and_replaces_what_was_there(tmp_path: Path) -> None:
+    save_text(tmp_path / "file", "a long text before")
+    save_text(tmp_path / "file", "Grüße\n")
+    assert (tmp_path / "file").read_bytes() == b"Gr\xc3\xbc\xc3\x9fe\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_permissions_are_those_of_any_new_file(umask: int, mode: int, tmp_path: Path) -> None:
+    before = os.umask(umask)
+    try:
+        save_text(tmp_path / "file", "text")
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+
+
+def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.npz", "a table", {}, ARRAYS)
+    with pytest.raises(ValueError, match=r"a\.npz holds 'a table', not 'a book'"):
+        load_arrays(tmp_path / "a.npz", "a book")
+
+
+def test_a_missing_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load_arrays(tmp_path / "a.npz", "test")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be read as test"):
+        load_arrays(tmp_path, "test")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x05\x06" + bytes(18), b"PK\x03\x04"])
+def test_what_is_no_archive_of_ours_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read as test"):
+        load_arrays(tmp_path / "a.npz", "test")
+
+
+@pytest.mark.parametrize("header", ["", "[]", "{}", '{"kind": "test"}', '{"meta": {}}', "{'kind'}", "null"])
+def test_a_wrong_header_is_refused(header: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", ints=ARRAYS["ints"])
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("meta.json", header)
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read as test"):
+        load_arrays(tmp_path / "a.npz", "test")
+
+
+def test_an_archive_without_a_header_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", ints=ARRAYS["ints"])
+    with pytest.raises(ValueError, match="cannot be read as test"):
+        load_arrays(tmp_path / "a.npz", "test")
+
+
+class Exploit:
+    """Leaves a trace if it is ever unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> Any:
+        return (os.mkdir, (str(self.trace),))
+
+
+def test_a_pickle_in_the_archive_is_never_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    np.savez(tmp_path / "a.npz", evil=np.array([Exploit(trace)], object))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("meta.json", '{"kind": "test", "meta": {}}')
+    with pytest.raises(ValueError, match="cannot be read as test"):
+        load_arrays(tmp_path / "a.npz", "test")
+    assert not trace.exists()
