@@ -14,9 +14,9 @@ import gymnasium as gym
 import matplotlib as mpl
 import numpy as np
 from report import RESULTS, Row, positive, save, show
-from tictac_agents import QLearning
 
 import tictac_env  # noqa: F401  # registers the environments
+from tictac_agents import QLearning
 from tictac_env.arena import Tournament, Verdict, round_robin, verdict
 from tictac_env.policies import make_policy
 from tictac_env.storage import writing

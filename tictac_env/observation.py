@@ -158,7 +158,7 @@ def read_observation(game: Game, observation: Any) -> tuple[int, int]:
     """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
 
     Raises:
-        ValueError: it has neither the size of planes nor of a board, nor is it the code of a position.
+        ValueError: it has neither the size of planes nor of a board, nor is it a code, or shows no possible position.
     """
     cells = np.asarray(observation)
     if cells.ndim == 0:
@@ -166,11 +166,18 @@ def read_observation(game: Game, observation: Any) -> tuple[int, int]:
         return position.own, position.opp
     if cells.size == 2 * game.cells:
         own, opp = cells.reshape(2, -1)
+        valid = ((own == 1) | (own == 0)) & ((opp == 1) | (opp == 0)) & ((own == 0) | (opp == 0))
     elif cells.size == game.cells:
-        own, opp = cells.reshape(-1) == 1, cells.reshape(-1) == -1
+        flat = cells.reshape(-1)
+        own, opp = flat == 1, flat == -1
+        valid = own | opp | (flat == 0)
     else:
         raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
-    return _bits(game, own), _bits(game, opp)
+    bits = _bits(game, own), _bits(game, opp)
+    fault = game.fault(*bits) if valid.all() else "a cell holds neither one stone nor none"
+    if fault:
+        raise ValueError(f"no position of {game!r}: {fault}\n{cells}")
+    return bits
 
 
 def _bits(game: Game, cells: npt.NDArray[Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -14,7 +15,7 @@ from tictac_env.checks import one_of
 from tictac_env.envs.arguments import PLAY_AS
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
 from tictac_env.pool import Mixture, OpponentPool
-from tictac_env.position import IllegalMove, as_action
+from tictac_env.position import IllegalMove, Position, as_action
 from tictac_env.rng import advance, mix, new_state
 
 __all__ = ["Mixture", "OpponentPolicyEnv", "OpponentPool"]
@@ -36,7 +37,7 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         opponent: a function `(observation, action_mask) -> action` of the opponent's own observation; a model with
             `predict`, which gets `action_masks` if it takes them; "random"; for environments of this package
             (`tictac_env.connect_four_v0`, `tictactoe_v0`) whatever `as_policy` accepts; or an `OpponentPool` of these,
-            one of which is drawn at each reset.
+            one of which is drawn at each reset. Copies of the environment share it.
         play_as: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
             first). The first agent of `env.possible_agents` moves first.
 
@@ -61,7 +62,7 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         self.metadata = env.metadata
         self.render_mode = env.render_mode
         self._play_as = one_of("play_as", play_as, PLAY_AS)
-        self._opponent = self._as_player(opponent)
+        self._opponent = self._playing = self._as_player(opponent)
         space = env.observation_space(agents[0])
         self.observation_space = space["observation"] if isinstance(space, gym.spaces.Dict) else space
         self.action_space = env.action_space(agents[0])
@@ -70,7 +71,6 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         self._resets = 0
         self._learner = agents[0]
         self._reward = 0.0
-        self._drawn = -1
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -94,14 +94,15 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         else:
             seat = self._resets & 1 if play_as == "alternate" else int(play_as == "second")
         self._resets += 1
-        self._drawn = self._opponent.draw(self._draw()) if isinstance(self._opponent, OpponentPool) else -1
+        self._over = True  # until the opponent has moved, where it moves first
+        if isinstance(self._opponent, OpponentPool):
+            self._playing = self._as_player(self._opponent.players[self._opponent.draw(self._draw())])
         self.env.reset(seed=seed, options=options)
         self._learner = self.env.possible_agents[seat]
-        self._over = False
-        self._reward = 0.0
         reply = self._let_opponent_play()
         if self._ended():
             raise ValueError(f"the opponent ends the game of {self.env} before the learner's first move")
+        self._over = False
         return self._view(reply)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -112,21 +113,28 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
 
         Raises:
             ValueError: `action` is no integer in range.
-            IllegalMove: the opponent's choice is illegal.
+            IllegalMove: the opponent's choice is illegal; the game cannot go on.
             gymnasium.error.ResetNeeded: no game is under way.
         """
         if self._over:
             raise ResetNeeded("no game is under way, call reset() first")
+        action = as_action(action, self._num_actions)
         self._reward = 0.0
-        self._play(as_action(action, self._num_actions))
+        self._play(action)
+        self._over = True  # should the opponent fail, the learner is not to play its move
         reply = self._let_opponent_play()
         self._over = self._ended()
         observation, info = self._view(reply)
-        learner = self._learner
-        return observation, self._reward, self.env.terminations[learner], self.env.truncations[learner], info
+        # PettingZoo calls the end by an illegal move both; a game that is lost has not been cut short.
+        terminated = bool(self.env.terminations[self._learner])
+        return observation, self._reward, terminated, self._over and not terminated, info
 
     def action_masks(self) -> Mask:
-        """The learner's action mask, int8 (num_actions,), under the name that sb3-contrib looks for."""
+        """The learner's action mask, int8 (num_actions,), under the name that sb3-contrib looks for: all 0 if no game
+        is under way.
+        """
+        if self._over:
+            return np.zeros(self._num_actions, np.int8)
         return self._observe(self._learner)[1]
 
     def render(self) -> Any:
@@ -151,9 +159,7 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         Raises:
             IllegalMove: it is illegal.
         """
-        opponent = self._opponent
-        if isinstance(opponent, OpponentPool):
-            opponent = self._as_player(opponent.players[self._drawn])
+        opponent = self._playing
         observation, mask = self._observe(agent)
         seed = self._draw()
         if opponent == RANDOM:
@@ -181,8 +187,9 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
             return opponent
         if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM):
             return opponent
-        if isinstance(opponent, (str, Policy)) and hasattr(self.env.unwrapped, "position"):
-            return as_policy(opponent, self.env.unwrapped.position.game)
+        position = getattr(self.env.unwrapped, "position", None)
+        if isinstance(opponent, (str, Policy)) and isinstance(position, Position):
+            return as_policy(opponent, position.game)
         if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
             raise ValueError(
                 f"{opponent!r} cannot play {self.env}; what can is {RANDOM!r}, a model with `predict`, a function of "
@@ -205,7 +212,7 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
             observation, mask = seen["observation"], seen["action_mask"]
         else:
             observation, mask = seen, self.env.infos[agent]["action_mask"]
-        if self._over or self._ended():
+        if self._ended():
             mask = np.zeros_like(mask)
         return copy.copy(observation), np.array(mask, np.int8)
 
@@ -218,3 +225,24 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
     def _draw(self) -> int:
         self._state = advance(self._state)
         return mix(self._state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPolicyEnv:
+        """A copy that shares the opponent (a model may be large); it has the game if `env` copies its game."""
+        twin: OpponentPolicyEnv = object.__new__(type(self))
+        for shared in (self._opponent, self._playing, self.spec):
+            memo[id(shared)] = shared
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __copy__(self) -> OpponentPolicyEnv:
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self._opponent)
+        except Exception as error:
+            raise TypeError(
+                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
+            ) from error
+        return self.__dict__

@@ -7,7 +7,11 @@ from typing import Any
 
 _HOME = {
     "ModelPolicy": "tictac_env.adapters",
+    "MonteCarlo": "tictac_agents.monte_carlo",
     "QLearning": "tictac_agents.q_learning",
+    "Sarsa": "tictac_agents.sarsa",
+    "UntilProven": "tictac_agents.proof",
+    "ValueTD": "tictac_agents.value_td",
 }
 
 __all__ = list(_HOME)

@@ -7,9 +7,9 @@ import os
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -32,6 +32,17 @@ UNIT = 2.0**-63
 """Turns a draw into a number in [0, 1)."""
 
 
+class Preset(NamedTuple):
+    """Published settings, or proven ones of ours."""
+
+    settings: Mapping[str, Any]
+    """Arguments of the learner."""
+    env: Mapping[str, Any]
+    """Arguments of `gym.make("TicTacToe-v0", ...)`."""
+    episodes: int
+    """How long a run is."""
+
+
 class Learner(Policy):
     """A tabular learner that trains through `reset` and `step`, an episode at a time.
 
@@ -47,6 +58,8 @@ class Learner(Policy):
         num_episodes: how many episodes.
     """
 
+    PRESETS: ClassVar[dict[str, Preset]] = {}
+
     def __init__(self, env: gym.Env[Any, Any] | str, seed: int | None) -> None:
         self.env = gym.make(env) if isinstance(env, str) else env
         if not hasattr(self.env.unwrapped, "game"):
@@ -61,6 +74,22 @@ class Learner(Policy):
         self._random = new_state(seed)
         self._env_seed = seed
         self._run: tuple[str, int, int] | None = None  # counter, its value at the beginning, at the end
+        self._run_env: dict[str, Any] = {}  # what the run's environment was
+
+    @classmethod
+    def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
+        """A learner with the settings of `PRESETS[name]`, on tic-tac-toe, ready for `learn(total_episodes=...)`.
+
+        Args:
+            name: the preset's.
+            seed: makes the run reproducible.
+            changes: settings to change.
+
+        Raises:
+            ValueError: there is no such preset, or a changed setting is out of its range.
+        """
+        preset = cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]
+        return cls(gym.make("TicTacToe-v0", **preset.env), seed=seed, **(dict(preset.settings) | changes))
 
     @abstractmethod
     def _episode(self) -> int:
@@ -69,6 +98,10 @@ class Learner(Policy):
     @abstractmethod
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
         """The best of the `allowed` actions in a position, by what has been learned; the lowest among equals."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Forgets what has been learned; counters, randomness and the run go on."""
 
     @abstractmethod
     def _arrays(self) -> Arrays:
@@ -114,6 +147,8 @@ class Learner(Policy):
         counter, total = named[0]
         begin = getattr(self, f"num_{counter}")
         self._run = (counter, begin, begin + total)
+        board: Any = self.env.unwrapped
+        self._run_env = board.describe()
         return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
     def resume(
@@ -129,10 +164,13 @@ class Learner(Policy):
         The result equals that of an unbroken run, to the last bit.
 
         Raises:
-            ValueError: there is no such run.
+            ValueError: there is no such run, or it began in an environment of other settings.
         """
         if self._run is None:
             raise ValueError("there is no run to go on with; call learn()")
+        board: Any = self.env.unwrapped
+        if self._run_env != board.describe():
+            raise ValueError(f"the run began in the environment {self._run_env}, and this one is {board.describe()}")
         end = self._run[2]
         due = time.monotonic() + checkpoint_seconds
         whole = True
@@ -195,7 +233,7 @@ class Learner(Policy):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything, the state of a run included, to an .npz file (see `tictac_env.storage`)."""
-        board = self.env.unwrapped
+        board: Any = self.env.unwrapped
         meta = {
             "game": describe_game(self.game),
             "settings": {name: getattr(self, name) for name in self._setting_names()},
@@ -204,7 +242,8 @@ class Learner(Policy):
             "random": self._random,
             "env_seed": self._env_seed,
             "run": self._run,
-            "env": board.state_dict() if hasattr(board, "state_dict") else None,
+            "env": board.describe(),
+            "board": board.state_dict(),
         }
         save_arrays(path, self._kind(), meta, self._arrays())
 
@@ -238,8 +277,8 @@ class Learner(Policy):
                 counter, begin, end = meta["run"]
                 begin, end = whole("begin", begin), whole("end", end)
                 learner._run = (one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
-            if meta["env"] is not None and hasattr(learner.env.unwrapped, "load_state_dict"):
-                learner.env.unwrapped.load_state_dict(meta["env"])
+            learner._run_env = dict(meta["env"])
+            learner.env.unwrapped.load_state_dict(meta["board"])  # type: ignore[attr-defined]  # a BoardEnv
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is no usable checkpoint of {cls.__name__}: {error}") from error
         return learner
@@ -256,10 +295,10 @@ class Learner(Policy):
         counted: int = getattr(self, f"num_{self._run[0]}") if self._run else 0
         return counted
 
-    def _reset(self) -> tuple[Any, dict[str, Any]]:
+    def _reset(self, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """The environment's reset, seeded the first time."""
         seed, self._env_seed = self._env_seed, None
-        return self.env.reset(seed=seed)
+        return self.env.reset(seed=seed, options=options)
 
     def _draw(self) -> int:
         """A number in [0, 2**63) from the learner's own randomness."""

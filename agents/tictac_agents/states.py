@@ -21,6 +21,11 @@ class State(NamedTuple):
     slots: tuple[int, ...]
     """For each action of the board, the action it counts as in the row; -1 where it is illegal."""
 
+    @property
+    def open_slots(self) -> tuple[int, ...]:
+        """The slots of the legal actions, each once, in ascending order."""
+        return tuple(sorted({self.slots[action] for action in self.legal}))
+
 
 class StateIndex:
     """Numbers the positions a learner meets, in the order in which it meets them.

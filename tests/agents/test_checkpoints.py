@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import make_env
+
 from tictac_agents import QLearning
 from tictac_agents.learner import Learner
-
 from tictac_env.games import Game
 from tictac_env.position import Position
 
@@ -128,6 +128,16 @@ def test_a_run_counted_in_steps_goes_on_as_well(tmp_path: Path) -> None:
     assert expected.num_timesteps >= 500 > agent.num_timesteps
     loaded = QLearning.load(tmp_path / "agent.npz", environment())
     check_equal(loaded.resume(progress_bar=False), expected, tmp_path)
+
+
+@pytest.mark.parametrize("env", [None, {"opponent": "rule"}, {"opponent": None, "rewards": (5, 0, -5)}], ids=str)
+def test_a_run_does_not_go_on_in_another_environment(env: dict[str, Any] | None, tmp_path: Path) -> None:
+    """It would end as no unbroken run does, and nobody would notice. To learn anew there, `learn` is free."""
+    make("self-play").learn(total_episodes=EPISODES, callback=stop_after(50), progress_bar=False).save(tmp_path / "a")
+    loaded = QLearning.load(tmp_path / "a", None if env is None else gym.make("TicTacToe-v0", **env))
+    with pytest.raises(ValueError, match="environment"):
+        loaded.resume(progress_bar=False)
+    assert loaded.learn(total_episodes=5, progress_bar=False).num_episodes == 55
 
 
 def test_a_finished_run_has_nothing_left(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from test_checkpoints import check_equal, environment, read, unbroken
+
 from tictac_agents import QLearning
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from test_q_learning import tic_tac_toe, trained
-from tictac_agents import QLearning
 
+from tictac_agents import QLearning
 from tictac_env.position import Position
 
 
@@ -52,6 +52,19 @@ def test_masks_that_allow_nothing_or_fit_no_board_are_refused(mask: Any) -> None
 def test_what_is_no_observation_is_refused(observation: Any) -> None:
     with pytest.raises(ValueError):
         QLearning(tic_tac_toe(), seed=0).predict(observation)
+
+
+IMPOSSIBLE = {
+    "two stones on one cell": np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 0]]] * 2),
+    "three stones to none": np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]]),
+    "marks of no player": np.array([[7, 0, 0], [-7, 0, 0], [0, 0, 0]]),
+}
+
+
+@pytest.mark.parametrize("board", IMPOSSIBLE)
+def test_a_board_that_no_game_shows_is_refused(board: str) -> None:
+    with pytest.raises(ValueError):
+        QLearning(tic_tac_toe(), seed=0).predict(IMPOSSIBLE[board])
 
 
 def test_a_finished_game_has_no_prediction() -> None:

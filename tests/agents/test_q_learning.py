@@ -13,9 +13,9 @@ import pytest
 from conftest import make_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from scipy.stats import binomtest
+
 from tictac_agents import QLearning
 from tictac_agents.learner import Learner
-
 from tictac_env.arena import SeatVerdict, exploitability, play_match, verdict
 from tictac_env.games import Game, KInARow
 from tictac_env.policies import check_policy
@@ -42,7 +42,6 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "code": ({"obs_type": "code"}, {}),
     "online": ({}, {"updates": "online"}),
     "double": ({}, {"double": True}),
-    "double online": ({}, {"double": True, "updates": "online"}),
     "no symmetry": ({}, {"symmetry": False}),
     "gamma 0.9": ({}, {"gamma": 0.9}),
 }
@@ -204,7 +203,7 @@ def script(*replies: int) -> Callable[[Any, npt.NDArray[np.int8]], int]:
 
 @pytest.mark.parametrize("symmetry", [False, True])
 def test_a_won_game_is_backed_up_at_once(symmetry: bool) -> None:
-    """Worked example 6: X0, O7, X1, O3, X2, at a rate of 0.9. The game is found among the first seeds."""
+    """The game X0, O7, X1, O3, X2, at a rate of 0.9, by hand. The game is found among the first seeds."""
     env = tic_tac_toe(opponent=script(7, 3))
     for seed in range(5000):
         agent = QLearning(env, learning_rate=0.9, symmetry=symmetry, seed=seed)
@@ -226,7 +225,7 @@ def test_a_won_game_is_backed_up_at_once(symmetry: bool) -> None:
 
 
 def test_double_q_plays_by_the_mean_of_its_tables() -> None:
-    """Worked example 7."""
+    """Two tables (0, 1) and (-0.5, 0.5) have the mean (-0.25, 0.75)."""
     agent = trained(make_env(TINY, opponent=None), 1, double=True, symmetry=False, seed=0)
     agent.tables[0][0], agent.tables[1][0] = {0: 0.0, 1: 1.0}, {0: -0.5, 1: 0.5}
     assert agent.values(0, 0) == {0: -0.25, 1: 0.75}

@@ -617,7 +617,7 @@ def test_the_pixels_are_an_image_that_shows_each_move(game: Game) -> None:
 
 
 def test_render_modes() -> None:
-    with pytest.raises(ValueError, match="render_mode must be one of 'ansi', 'rgb_array', not 'ascii'"):
+    with pytest.raises(ValueError, match="render_mode must be one of 'human', 'ansi', 'rgb_array', not 'ascii'"):
         TicTacToeEnv(render_mode="ascii")
     env = gym.make(TTT)
     env.reset()

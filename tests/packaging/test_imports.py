@@ -10,8 +10,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-import tictac_agents
 
+import tictac_agents
 import tictac_env
 
 LAYERS: list[set[str]] = [

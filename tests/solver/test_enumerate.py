@@ -111,7 +111,7 @@ def test_scores_count_stones_from_the_last(moves: str, score: int) -> None:
 
 
 def values_for_x(cells: list[int], mover: int, actions: list[int]) -> list[int]:
-    """Worked example 8: the value for X after `mover` plays each of `actions`."""
+    """The value for X after `mover` plays each of `actions`."""
     position = Position.from_array(TIC_TAC_TOE, np.reshape(cells, (3, 3)))
     assert position.seat == mover
     table = tabulate(TIC_TAC_TOE)

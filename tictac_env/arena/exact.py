@@ -173,18 +173,24 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
 def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
     """What `policy` plays from `seat`; arguments and errors are those of `verdict`."""
     table = tabulate(game)
+    draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)
     reached = np.zeros(len(table), np.bool_)
     reached[0] = True
     for level in table.levels:
         rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
         if len(rows) and table.seat[rows[0]] == seat:
-            moves[rows] = _choices(policy, table, rows, seed)
+            moves[rows] = _choices(policy, table, rows, seed, draws)
             followed = moves[rows] > 0
         else:
             followed = table.children[rows] >= 0
         reached[table.children[rows][followed]] = True
     return Strategy(table, seat, moves, reached)
+
+
+def gives_probabilities(policy: Policy, game: Game) -> bool:
+    """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
+    return policy.probabilities(Position.start(game)) is not None
 
 
 def random_moves(table: GameTable) -> Floats:
@@ -222,16 +228,17 @@ def _judge(strategy: Strategy) -> SeatVerdict:
     )
 
 
-def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int) -> Floats:
+def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int, draws: bool) -> Floats:
     """float64 (len(rows), num_actions): the chance of each action of the policy's."""
     batch = PositionBatch(table.game, table.own[rows], table.opp[rows])
     drawn = [policy.probabilities(batch[i]) for i in range(len(batch))]
-    if drawn[0] is not None:
-        for chance in drawn:
-            if chance is None or np.shape(chance) != (table.game.num_actions,) or np.min(chance) < 0:
-                raise ValueError(
-                    f"the probabilities of {policy} must be {table.game.num_actions}, none negative: {chance}"
-                )
+    for i, chance in enumerate(drawn):
+        if chance is None and not draws:
+            continue
+        if chance is None or not draws or np.shape(chance) != (table.game.num_actions,) or np.min(chance) < 0:
+            wanted = f"{table.game.num_actions}, none negative, everywhere or nowhere"
+            raise ValueError(f"the probabilities of {policy} must be {wanted}, not {chance} in {batch[i]!r}")
+    if draws:
         chances = np.array(drawn, np.float64)
     else:
         seeds = [position_seed(int(own), int(opp), seed) for own, opp in zip(batch.own, batch.opp, strict=True)]
@@ -241,7 +248,7 @@ def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed:
         in_range = (actions >= 0) & (actions < table.game.num_actions)
         if not in_range.all():
             wrong = int(np.flatnonzero(~in_range)[0])
-            raise illegal_move(batch[wrong], actions[wrong], str(policy))
+            raise illegal_move(batch[wrong], int(actions[wrong]), str(policy))
         chances = np.eye(table.game.num_actions)[actions]
     illegal = (chances > 0) & (table.children[rows] < 0)
     if illegal.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -96,6 +97,21 @@ class BoardEnv(gym.Env[Any, int]):
     def opponent(self) -> Policy | None:
         """Who answers the learner's moves; None if both sides step."""
         return self._opponent
+
+    def describe(self) -> dict[str, Any]:
+        """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
+        start = None
+        if self._start is not None:
+            stones = [(self._start[i].own, self._start[i].opp) for i in range(len(self._start))]
+            start = hashlib.sha256(repr(stones).encode()).hexdigest()
+        return {
+            "game": describe_game(self._game),
+            "opponent": None if self._opponent is None else str(self._opponent),
+            "play_as": self._play_as,
+            "illegal": "raise" if self._raises else "lose",
+            "rewards": list(self._rewards),
+            "start": start,
+        }
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""

@@ -70,6 +70,9 @@ class Game(Protocol):
     def result(self, own: int, opp: int) -> int:
         """`LOST`, `DRAWN` or 1 (won) for the player to move where the game is over, `UNFINISHED` elsewhere."""
 
+    def is_dead(self, own: int, opp: int) -> bool:
+        """Whether neither side can win any more, so that only a draw is left."""
+
     def seat(self, own: int, opp: int) -> int:
         """0 if the first player is to move, 1 if the second."""
 

@@ -196,6 +196,11 @@ class KInARow(NamedTuple):
             return LOST
         return DRAWN if own | opp == self.full else UNFINISHED
 
+    def is_dead(self, own: int, opp: int) -> bool:
+        """Whether either side's stones stand in every line: no line is left to what is empty and one's own."""
+        full = self.full
+        return not self.has_line(full ^ opp) and not self.has_line(full ^ own)
+
     def seat(self, own: int, opp: int) -> int:
         """The parity of the number of stones."""
         return (own | opp).bit_count() & 1

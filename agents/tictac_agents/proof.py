@@ -1,0 +1,50 @@
+"""Training until the exact verdict says that there is nothing left to exploit."""
+
+from __future__ import annotations
+
+from tictac_agents.learner import Learner
+from tictac_env.arena import Verdict, verdict
+from tictac_env.checks import whole
+
+
+class UntilProven:
+    """A callback of `learn` that asks for the exact verdict now and then, and ends the run once it is infallible.
+
+    Args:
+        every: how many episodes lie between two verdicts.
+        start_afresh: after how many episodes without success the learner forgets everything; 0 for never.
+
+    Attributes:
+        proven: whether the last verdict was infallible from both seats.
+        verdict: the last one.
+
+    Raises:
+        ValueError: a number is not a whole one, or `every` is 0.
+
+    Example:
+        >>> from tictac_agents import QLearning, UntilProven
+        >>> agent = QLearning("TicTacToe-v0", seed=0)
+        >>> proof = UntilProven(every=1_000)
+        >>> _ = agent.learn(total_episodes=2_000, callback=proof)
+        >>> proof.verdict.as_first.infallible
+        False
+    """
+
+    def __init__(self, every: int = 1_000, start_afresh: int = 0) -> None:
+        self.every = whole("every", every)
+        if not self.every:
+            raise ValueError("every must be at least 1, not 0")
+        self.start_afresh = whole("start_afresh", start_afresh)
+        self.proven = False
+        self.verdict: Verdict | None = None
+
+    def __call__(self, learner: Learner) -> bool:
+        """False, which ends the run, once the learner is proven infallible."""
+        if learner.num_episodes % self.every:
+            return True
+        self.verdict = verdict(learner, learner.game)
+        self.proven = self.verdict.infallible
+        learner.status = f"exploitability {self.verdict.exploitability:.4f}"
+        if not self.proven and self.start_afresh and learner.num_episodes % self.start_afresh == 0:
+            learner.forget()
+        return not self.proven

@@ -1,0 +1,747 @@
+"""OpponentPolicyEnv: PettingZoo's games and ours, a stranger's, every opponent and seat, copies, misuse."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pettingzoo
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics
+from pettingzoo.utils import BaseWrapper
+
+from tictac_env import connect_four_v0, tictactoe_v0
+from tictac_env.envs.aec import BoardAECEnv
+from tictac_env.games import KInARow
+from tictac_env.policies import FunctionPolicy, ModelPolicy, RulePolicy
+from tictac_env.position import IllegalMove
+from tictac_env.wrappers import Mixture, OpponentPolicyEnv, OpponentPool
+
+OURS = {"connect_four_v0": connect_four_v0.env, "tictactoe_v0": tictactoe_v0.env}
+SEATS = ["first", "second", "random", "alternate"]
+Mask = npt.NDArray[np.int8]
+
+
+class Nim(pettingzoo.AECEnv):
+    """A stranger: the mask is in the info, observations are numbers, and who takes 2 moves again.
+
+    Each agent in turn takes 1 to 3 of 10; who takes the last one gets 5. Every move costs its agent 1. After 8 moves the
+    game is cut short.
+    """
+
+    metadata = {"name": "nim", "render_modes": []}
+    render_mode = None
+    possible_agents = ["one", "two"]
+
+    def observation_space(self, agent: str) -> spaces.Discrete:
+        return spaces.Discrete(11)
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        return spaces.Discrete(3)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self.agents = list(self.possible_agents)
+        self.heap, self.moves = (options or {}).get("heap", 10), 0
+        self.agent_selection = "one"
+        self.rewards = {"one": 0, "two": 0}
+        self.terminations = {"one": False, "two": False}
+        self.truncations = {"one": False, "two": False}
+        self._tell()
+
+    def observe(self, agent: str) -> int:
+        return self.heap
+
+    def step(self, action: int) -> None:
+        assert action < self.heap
+        agent = self.agent_selection
+        self.heap -= action + 1
+        self.moves += 1
+        self.rewards = {"one": 0, "two": 0} | {agent: -1 if self.heap else 4}
+        self.terminations = dict.fromkeys(self.agents, self.heap == 0)
+        self.truncations = dict.fromkeys(self.agents, self.heap > 0 and self.moves == 8)
+        if action != 1:
+            self.agent_selection = "two" if agent == "one" else "one"
+        self._tell()
+
+    def _tell(self) -> None:
+        mask = (np.arange(3) < self.heap).astype(np.int8)
+        self.infos = {agent: {"action_mask": mask} for agent in self.agents}
+
+
+def make(name: str) -> pettingzoo.AECEnv:
+    """An AEC environment by name: ours, Nim or PettingZoo's."""
+    if name == "chess_v6":
+        pytest.importorskip("chess")
+    if name == "nim":
+        return Nim()
+    return OURS[name]() if name in OURS else pettingzoo.make("aec", f"classic/{name}")
+
+
+GAMES = [*OURS, "connect_four_v3", "tictactoe_v3", "chess_v6"]
+every_game = pytest.mark.parametrize("name", GAMES)
+every_board = pytest.mark.parametrize("name", GAMES[:4])
+every_seat = pytest.mark.parametrize("play_as", SEATS)
+
+
+class Journal(BaseWrapper):
+    """Writes down what the AEC environment itself says of every ply."""
+
+    def __init__(self, env: pettingzoo.AECEnv) -> None:
+        super().__init__(env)
+        self.plies: list[tuple[str, int, dict[str, float]]] = []
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self.plies = []
+        super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> None:
+        agent = self.env.agent_selection
+        super().step(action)
+        self.plies.append((agent, action, dict(self.env.rewards)))
+
+    @property
+    def actions(self) -> list[int]:
+        return [action for _, action, _ in self.plies]
+
+
+def observed(env: OpponentPolicyEnv, agent: str) -> Any:
+    """What the AEC environment shows an agent, without the mask."""
+    seen = env.env.observe(agent)
+    return seen["observation"] if isinstance(seen, dict) else seen
+
+
+def learner(env: OpponentPolicyEnv, info: dict[str, Any]) -> str:
+    agent: str = env.env.possible_agents[info["seat"]]
+    return agent
+
+
+def lowest(observation: Any, mask: Mask) -> int:
+    return int(np.argmax(mask))
+
+
+def highest(observation: Any, mask: Mask) -> int:
+    return int(np.flatnonzero(mask)[-1])
+
+
+def go_on(env: gym.Env[Any, Any], seed: int = 0) -> list[Any]:
+    """Everything that is returned until the end of the game, the learner playing at random."""
+    rng, heard = random.Random(seed), []
+    over = False
+    while not over:
+        action = rng.choice(np.flatnonzero(env.unwrapped.action_masks()).tolist())
+        observation, reward, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        heard.append((np.asarray(observation).tobytes(), reward, terminated, truncated, repr(info)))
+    return heard
+
+
+def transcript(env: gym.Env[Any, Any], seed: int | None = None, games: int = 5) -> list[Any]:
+    """Everything that is returned in some games."""
+    heard: list[Any] = []
+    for game in range(games):
+        observation, info = env.reset(seed=seed if game == 0 else None)
+        heard += [(np.asarray(observation).tobytes(), repr(info)), *go_on(env, game)]
+    return heard
+
+
+# Checkers and wrappers
+
+
+@every_seat
+@pytest.mark.parametrize("name", [*GAMES, "nim"])
+def test_the_checkers_have_nothing_to_say(name: str, play_as: str) -> None:
+    check_env(OpponentPolicyEnv(make(name), play_as=play_as), skip_render_check=True)
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        checker.check_env(OpponentPolicyEnv(make(name), play_as=play_as))
+    assert all("image" in str(warning.message) for warning in caught), "what it says of any board"
+    assert len(caught) == (0 if name == "nim" else 3)
+
+
+@every_game
+def test_wrappers_and_spaces(name: str) -> None:
+    plain = OpponentPolicyEnv(make(name), play_as="random")
+    space = make(name).observation_space(plain.env.possible_agents[0])["observation"]
+    assert plain.observation_space == space and isinstance(plain.action_space, spaces.Discrete)
+    if space.dtype == np.bool_:
+        return  # which FlattenObservation turns into numbers outside its own space
+    env = RecordEpisodeStatistics(FlattenObservation(plain))
+    observation, _ = env.reset(seed=0)
+    assert observation.ndim == 1 and observation in env.observation_space
+    heard = go_on(env)
+    assert f"'l': {len(heard)}" in heard[-1][4]
+
+
+# What the learner sees and gets
+
+
+@every_seat
+@every_game
+def test_the_learner_sees_its_own_board(name: str, play_as: str) -> None:
+    env, rng = OpponentPolicyEnv(make(name), play_as=play_as), random.Random(1)
+    for game in range(2 if name == "chess_v6" else 10):
+        observation, info = env.reset(seed=game if game < 5 else None)
+        over = False
+        while True:
+            agent = learner(env, info)
+            assert observation in env.observation_space
+            assert np.array_equal(observation, observed(env, agent))
+            mask = info["action_mask"]
+            assert mask.dtype == np.int8 and mask.shape == (env.action_space.n,)
+            assert np.array_equal(mask, env.action_masks())
+            if over:
+                assert not mask.any()
+                break
+            assert agent == env.env.agent_selection
+            assert np.array_equal(mask, env.env.observe(agent)["action_mask"])
+            action = rng.choice(np.flatnonzero(mask).tolist())
+            observation, _, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+
+
+@every_game
+def test_what_is_returned_is_the_callers(name: str) -> None:
+    def spoil(observation: Any, mask: Mask) -> int:
+        action = lowest(observation, mask)
+        observation[:], mask[:] = 1, 0
+        return action
+
+    plain, spoiled = (OpponentPolicyEnv(make(name), opponent=opponent) for opponent in (lowest, spoil))
+    (_, info), (observation, spoilt) = plain.reset(), spoiled.reset()
+    over = False
+    while not over:
+        for array in (observation, spoilt["action_mask"], spoiled.action_masks()):
+            array[:] = 1
+        action = int(np.flatnonzero(info["action_mask"])[-1])
+        expected, *rest, info = plain.step(action)
+        observation, *same, spoilt = spoiled.step(action)
+        assert np.array_equal(observation, expected) and rest == same and repr(spoilt) == repr(info)
+        over = rest[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "actions", "wins"),
+    [
+        ("connect_four_v0", [0, 1, 2, 0], [3]),
+        ("connect_four_v3", [0, 1, 2, 0], [3]),
+        ("tictactoe_v0", [0, 1, 8], [3, 4, 5]),  # rows
+        ("tictactoe_v3", [0, 1, 8], [3, 4, 5]),  # columns
+    ],
+)
+def test_the_loser_gets_its_reward(name: str, actions: list[int], wins: list[int]) -> None:
+    def opponent(observation: Any, mask: Mask) -> int:
+        return next(action for action in wins if mask[action])
+
+    env = OpponentPolicyEnv(make(name), opponent)
+    env.reset()
+    for action in actions[:-1]:
+        _, reward, terminated, truncated, info = env.step(action)
+        assert (reward, terminated, truncated) == (0, False, False)
+    observation, reward, terminated, truncated, info = env.step(actions[-1])
+    assert (reward, terminated, truncated, info["opponent_action"]) == (-1, True, False, wins[-1])
+    assert observation[..., 0].sum() == len(actions), "its own stones come first at the end too"
+
+
+def test_the_fool_is_mated() -> None:
+    pytest.importorskip("chess")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from pettingzoo.classic.chess.chess_utils import action_to_move
+
+    moves = ["f2f3", "e7e5", "g2g4", "d8h4"]
+    board = make("chess_v6")
+
+    def play(observation: Any, mask: Mask) -> int:
+        ply = len(board.unwrapped.board.move_stack)
+        legal = np.flatnonzero(mask).tolist()
+        return next(a for a in legal if action_to_move(board.unwrapped.board, a, ply % 2).uci() == moves[ply])
+
+    env = OpponentPolicyEnv(board, play)
+    observation, info = env.reset()
+    for reward, terminated in ((0, False), (-1, True)):
+        observation, *rest, info = env.step(play(observation, info["action_mask"]))
+        assert rest == [reward, terminated, False]
+
+
+@pytest.mark.parametrize("play_as", ["first", "second", "random"])
+@pytest.mark.parametrize("name", [*GAMES[:4], "nim"])
+def test_the_rewards_are_all_that_the_environment_gave(name: str, play_as: str) -> None:
+    journal = Journal(make(name))
+    env = OpponentPolicyEnv(journal, play_as=play_as)
+    totals: Counter[float] = Counter()
+    for game in range(150):
+        _, info = env.reset(seed=1 if game == 0 else None)
+        agent = learner(env, info)
+        before = sum(rewards[agent] for _, _, rewards in journal.plies)
+        assert name == "nim" or before == 0
+        heard = go_on(env, game)
+        total = sum(reward for _, reward, *_ in heard)
+        assert all(type(reward) is float for _, reward, *_ in heard)
+        assert total == sum(rewards[agent] for _, _, rewards in journal.plies) - before
+        totals[total] += 1
+    assert len(totals) == 3 or name == "nim"
+    if name != "nim":
+        assert set(totals) == {1, 0, -1}
+
+
+def test_a_stranger_with_double_moves_and_a_limit() -> None:
+    """The rewards of all plies since the last step count, whoever made them."""
+    answers: list[int] = []
+    env = OpponentPolicyEnv(Nim(), lambda observation, mask: answers.pop(0))
+    observation, info = env.reset()
+    assert (observation, info["opponent_action"]) == (10, -1)
+    answers[:] = [1, 1, 0]  # twice two, and one more
+    observation, reward, terminated, truncated, info = env.step(0)
+    assert (observation, reward, info["opponent_action"]) == (4, -1, 0)
+    observation, reward, *_, info = env.step(1)  # moves again
+    assert (observation, reward, info["opponent_action"]) == (2, -1, -1)
+    assert info["action_mask"].tolist() == [1, 1, 0]
+    assert env.step(1)[1:4] == (4, True, False)
+
+    env = OpponentPolicyEnv(Nim(), lowest)
+    env.reset()
+    rest = [env.step(0)[1:4] for _ in range(4)]
+    assert rest == [(-1, False, False)] * 3 + [(-1, False, True)]
+    assert not env.action_masks().any()
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+# Our modules, PettingZoo's and gym.make play the same games
+
+
+@pytest.mark.parametrize("opponent", ["random", highest])
+def test_ours_and_pettingzoos_are_the_same(opponent: Any) -> None:
+    ours, theirs = (
+        OpponentPolicyEnv(make(name), opponent, "alternate") for name in ("connect_four_v0", "connect_four_v3")
+    )
+    assert transcript(ours, seed=3, games=100) == transcript(theirs, seed=3, games=100)
+
+
+@every_seat
+@pytest.mark.parametrize("module", [connect_four_v0, tictactoe_v0])
+@pytest.mark.parametrize("opponent", ["random", "rule", OpponentPool(["random", "minimax:2"])], ids=str)
+def test_gym_make_plays_the_same_games(opponent: Any, module: Any, play_as: str) -> None:
+    """To the same seed, as both draw the same numbers in the same order."""
+    name = "ConnectFour-v0" if module is connect_four_v0 else "TicTacToe-v0"
+    wrapped, made = (
+        OpponentPolicyEnv(module.env(), opponent, play_as),
+        gym.make(name, opponent=opponent, play_as=play_as),
+    )
+    for game in range(10):
+        seed = 5 if game == 0 else None
+        (observation, info), (planes, expected) = wrapped.reset(seed=seed), made.reset(seed=seed)
+        over = False
+        while True:
+            assert np.array_equal(np.moveaxis(observation, -1, 0), planes)
+            assert info["action_mask"].tolist() == expected["action_mask"].tolist()
+            assert [info[key] for key in ("seat", "opponent_action")] == [
+                expected[key] for key in ("seat", "opponent_action")
+            ]
+            assert wrapped.env.position == made.unwrapped.position
+            if over:
+                break
+            action = highest(None, info["action_mask"])
+            observation, *rest, info = wrapped.step(action)
+            planes, *same, expected = made.step(action)
+            assert rest == same
+            over = rest[1]
+
+
+# Seats and seeds
+
+
+@every_board
+def test_seats(name: str) -> None:
+    for play_as, seat in (("first", 0), ("second", 1)):
+        env = OpponentPolicyEnv(make(name), play_as=play_as)
+        for _ in range(5):
+            _, info = env.reset()
+            assert info["seat"] == seat and (info["opponent_action"] >= 0) == (seat == 1)
+        assert env.reset(options={"play_as": "second"})[1]["seat"] == 1
+        assert env.reset()[1]["seat"] == seat
+
+
+def test_random_seats_are_drawn_and_alternate_seats_start_again_with_a_seed() -> None:
+    env = OpponentPolicyEnv(make("tictactoe_v3"), play_as="random")
+    seats = [env.reset(seed=7 if game == 0 else None)[1]["seat"] for game in range(200)]
+    assert 70 < sum(seats) < 130
+    assert seats == [env.reset(seed=7 if game == 0 else None)[1]["seat"] for game in range(200)]
+    env = OpponentPolicyEnv(make("tictactoe_v3"), play_as="alternate")
+    assert [env.reset()[1]["seat"] for _ in range(3)] == [0, 1, 0]
+    assert [env.reset(seed=1)[1]["seat"], env.reset()[1]["seat"], env.reset(seed=1)[1]["seat"]] == [0, 1, 0]
+
+
+@every_game
+def test_a_seed_brings_the_games_back(name: str) -> None:
+    games = 1 if name == "chess_v6" else 8
+    env = OpponentPolicyEnv(make(name), play_as="random")
+    heard = transcript(env, seed=11, games=games)
+    assert transcript(env, seed=11, games=games) == heard
+    assert transcript(OpponentPolicyEnv(make(name), play_as="random"), seed=11, games=games) == heard
+    assert transcript(env, seed=12, games=games) != heard
+
+
+def test_environments_without_a_seed_differ() -> None:
+    one, two = (transcript(OpponentPolicyEnv(make("connect_four_v3")), games=3) for _ in range(2))
+    assert one != two
+
+
+def test_random_is_the_kth_legal_action() -> None:
+    env = OpponentPolicyEnv(make("tictactoe_v3"), play_as="second")
+    counts = Counter(env.reset(seed=0 if game == 0 else None)[1]["opponent_action"] for game in range(900))
+    assert set(counts) == set(range(9))
+    assert sum((count - 100) ** 2 / 100 for count in counts.values()) < 26.1  # chi-square, 8 degrees, 0.1 %
+
+
+# Opponents
+
+
+class Model:
+    """Remembers what it was shown; plays the lowest free column."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        assert deterministic
+        self.shown.append(observation)
+        return np.array(np.flatnonzero(observation[0].sum(-1) == 0)[0]), None
+
+
+class MaskedModel(Model):
+    def predict(  # type: ignore[override]
+        self, observation: Any, deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[Any, None]:
+        self.shown.append(observation)
+        return np.int64(np.argmax(action_masks)), None
+
+
+class FlatModel(Model):
+    observation_space = spaces.Box(0, 1, (84,), np.int8)
+
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        assert observation.shape == (84,)
+        return super().predict(observation.reshape(6, 7, 2), deterministic)
+
+
+@pytest.mark.parametrize("name", ["connect_four_v0", "connect_four_v3"])
+@pytest.mark.parametrize(
+    "opponent",
+    [
+        lowest,
+        lambda observation, mask: np.argmax(mask),
+        lambda observation, mask: np.array(np.argmax(mask)),
+        FunctionPolicy(lowest),
+        Model(),
+        MaskedModel(),
+        FlatModel(),
+        ModelPolicy(MaskedModel()),
+        OpponentPool([lowest, Model(), ModelPolicy(FlatModel())]),
+    ],
+)
+def test_everything_that_sees_observations_can_be_the_opponent(opponent: Any, name: str) -> None:
+    journal = Journal(make(name))
+    env = OpponentPolicyEnv(journal, opponent, play_as="second")
+    _, info = env.reset(seed=0)
+    assert info["opponent_action"] == 0 and type(info["opponent_action"]) is int
+    for action in (0, 0, 0, 0):
+        *_, info = env.step(action)
+    assert journal.actions == [0, 0, 0, 0, 0, 0, 1, 0, 1][: len(journal.actions)] or info["opponent_action"] == 1
+
+
+@every_game
+def test_the_opponent_sees_its_own_board(name: str) -> None:
+    agents = []
+
+    def spy(observation: Any, mask: Mask) -> int:
+        agent = env.env.agent_selection
+        agents.append(agent)
+        assert np.array_equal(observation, observed(env, agent))
+        assert np.array_equal(mask, env.env.observe(agent)["action_mask"]) and mask.dtype == np.int8
+        return lowest(observation, mask)
+
+    env = OpponentPolicyEnv(make(name), spy, play_as="alternate")
+    transcript(env, seed=0, games=2)
+    assert set(agents) == set(env.env.possible_agents)
+
+
+@pytest.mark.parametrize("opponent", ["rule", "minimax:2", RulePolicy(), Mixture(["random", "rule"])], ids=str)
+def test_policies_play_our_games_and_no_others(opponent: Any) -> None:
+    for module in (connect_four_v0, tictactoe_v0):
+        for made in (module.env(), module.raw_env()):
+            assert len(transcript(OpponentPolicyEnv(made, opponent, "alternate"), seed=0)) > 5
+    for name in ("connect_four_v3", "tictactoe_v3"):
+        with pytest.raises(ValueError, match=rf"cannot play {name}; what can is 'random'.*this package's games only"):
+            OpponentPolicyEnv(make(name), opponent)
+        with pytest.raises(ValueError, match=f"cannot play {name}"):
+            OpponentPolicyEnv(make(name), OpponentPool(["random", opponent]))
+
+
+def test_a_strong_policy_is_strong() -> None:
+    env = OpponentPolicyEnv(tictactoe_v0.env(), "minimax", "alternate")
+    results = {go_on(env, game)[-1][1] for game in range(40) if env.reset(seed=game)}
+    assert results == {-1, 0}
+
+
+@pytest.mark.parametrize("opponent", [None, 3, "randm", Model, lowest.__name__])
+@pytest.mark.parametrize("name", ["tictactoe_v0", "tictactoe_v3"])
+def test_what_cannot_play_is_refused(opponent: Any, name: str) -> None:
+    with pytest.raises(ValueError):
+        OpponentPolicyEnv(make(name), opponent)
+
+
+def test_a_model_of_another_board_is_refused() -> None:
+    env = OpponentPolicyEnv(make("tictactoe_v3"), FlatModel(), "second")
+    with pytest.raises(ValueError, match=r"FlatModel expects observations of shape \(84,\), not \(3, 3, 2\)"):
+        env.reset()
+
+
+def test_a_pool_is_drawn_once_a_game() -> None:
+    pool = OpponentPool([lowest, highest], weights=[1, 3])
+    journal = Journal(make("connect_four_v3"))
+    env = OpponentPolicyEnv(journal, pool, "second")
+    drawn = []
+    for game in range(300):
+        env.reset(seed=3 if game == 0 else None)
+        env.step(3)
+        if not env.action_masks().any():
+            continue
+        env.step(2)
+        replies = {action for agent, action, _ in journal.plies if agent == "player_0"}
+        assert replies in ({0}, {6}), "one opponent plays the whole game"
+        drawn.append(replies.pop())
+    assert 190 < drawn.count(6) < 260
+    pool.weights = [1, 0]
+    assert {env.reset()[1]["opponent_action"] for _ in range(20)} == {0}
+    pool.add(lambda observation, mask: 5, weight=1000)
+    assert 5 in {env.reset()[1]["opponent_action"] for _ in range(20)}
+    pool.add("rule")
+    pool.weights = [0, 0, 0, 1]
+    with pytest.raises(ValueError, match="'rule' cannot play connect_four_v3"):
+        env.reset()
+
+
+# Copies and pickles
+
+
+def by_pickle(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    twin: gym.Env[Any, Any] = pickle.loads(pickle.dumps(env))
+    return twin
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, by_pickle])
+@pytest.mark.parametrize("opponent", ["random", "rule", lowest, OpponentPool(["random", lowest, "rule"])], ids=str)
+@pytest.mark.parametrize("name", OURS)
+def test_duplicates_in_mid_game_go_on_with_the_same_game(
+    name: str, opponent: Any, duplicate: Callable[..., Any]
+) -> None:
+    env = RecordEpisodeStatistics(OpponentPolicyEnv(make(name), opponent, "alternate"))
+    env = env.env if duplicate is copy.copy else env  # a wrapper's shallow copy shares what it wraps
+    transcript(env, seed=4, games=3)
+    env.reset()
+    env.step(int(np.argmax(env.unwrapped.action_masks())))
+    position, mask = env.unwrapped.env.position, env.unwrapped.action_masks()
+    twin = duplicate(env)
+    assert twin.unwrapped.env.position == position
+    heard = [each[:4] for each in go_on(twin) + transcript(twin) if len(each) > 2]
+    assert env.unwrapped.env.position == position
+    assert np.array_equal(env.unwrapped.action_masks(), mask)
+    assert [each[:4] for each in go_on(env) + transcript(env) if len(each) > 2] == heard
+
+
+class Locked:
+    """A model that can be neither copied nor pickled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.asked = 0
+
+    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
+        self.asked += 1
+        return int(np.argmax(action_masks)), None
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, ModelPolicy, lambda model: OpponentPool([model])])
+def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(wrap: Callable[..., Any]) -> None:
+    model = Locked()
+    env = OpponentPolicyEnv(make("tictactoe_v0"), wrap(model))
+    env.reset()
+    env.step(4)
+    twin = copy.deepcopy(env)
+    twin.step(8)
+    assert (env.env.position.ply, twin.env.position.ply, model.asked) == (2, 4, 2)
+    twin.reset()
+    twin.step(4)
+    assert model.asked == 3
+    with pytest.raises(TypeError, match=r"cannot be pickled, because its opponent .* cannot"):
+        pickle.dumps(env)
+
+
+def test_copies_share_the_pool() -> None:
+    pool = OpponentPool([lowest])
+    env = OpponentPolicyEnv(make("connect_four_v0"), pool, "second")
+    env.reset()
+    twin = copy.deepcopy(env)
+    pool.add(highest, 10**9)
+    assert twin.reset()[1]["opponent_action"] == 6
+    assert env.reset()[1]["opponent_action"] == 6
+
+
+# Misuse
+
+
+@pytest.mark.parametrize("choice", [0, 7, -1, True, 1.0, None, "3", [3], np.array([3])])
+@pytest.mark.parametrize("name", ["connect_four_v0", "connect_four_v3"])
+def test_an_illegal_move_of_the_opponent_raises_naming_it(name: str, choice: Any) -> None:
+    def cheat(observation: Any, mask: Mask) -> Any:
+        return lowest(observation, mask) if mask[0] else choice
+
+    journal = Journal(make(name))
+    env = OpponentPolicyEnv(journal, cheat)
+    env.reset()
+    for _ in range(2):
+        env.step(0)
+    with pytest.raises(IllegalMove, match=r"the opponent cheat chose .* as player_1; legal are \[1, 2, 3, 4, 5, 6\]"):
+        env.step(0)
+        env.step(6)
+    plies = len(journal.plies)
+    for _ in range(2):  # it is not for the learner to play the opponent's move
+        with pytest.raises(ResetNeeded):
+            env.step(1)
+    assert len(journal.plies) == plies and not env.action_masks().any()
+    env.reset()
+    assert env.step(3)[4]["opponent_action"] == 0
+
+
+def test_an_illegal_first_move_of_the_opponent() -> None:
+    env = OpponentPolicyEnv(make("tictactoe_v3"), lambda observation, mask: 9, "second")
+    with pytest.raises(IllegalMove, match="chose 9 as player_1"):
+        env.reset()
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+def full_column(name: str, **kwargs: Any) -> OpponentPolicyEnv:
+    env = OpponentPolicyEnv(make(name), lowest) if not kwargs else OpponentPolicyEnv(kwargs["env"], lowest)
+    env.reset()
+    for _ in range(3):
+        assert not env.step(0)[2]
+    return env
+
+
+@pytest.mark.parametrize("name", ["connect_four_v0", "connect_four_v3"])
+def test_an_illegal_move_of_the_learner_loses(name: str) -> None:
+    env = full_column(name)
+    observation, reward, terminated, truncated, info = env.step(0)
+    assert (reward, terminated, truncated, info["opponent_action"]) == (-1, True, False, -1)
+    assert observation[..., 0].sum() == 3 and not info["action_mask"].any()
+    with pytest.raises(ResetNeeded):
+        env.step(1)
+
+
+@pytest.mark.parametrize(
+    ("make_raw", "error"),
+    [
+        (connect_four_v0.raw_env, IllegalMove),
+        (lambda: pettingzoo.make("aec", "classic/connect_four_v3").unwrapped, AssertionError),
+    ],
+)
+def test_an_illegal_move_of_the_learner_raises_in_raw_environments(
+    make_raw: Callable[[], Any], error: type[Exception]
+) -> None:
+    env = full_column("raw", env=make_raw())
+    with pytest.raises(error):
+        env.step(0)
+    assert env.action_masks().tolist() == [0, 1, 1, 1, 1, 1, 1], "the game goes on"
+    assert env.step(1)[1:4] == (0, False, False)
+
+
+@pytest.mark.parametrize("action", [True, np.True_, 1.0, np.float32(1), None, "3", [3], np.array([3]), -1, 9, 2**70])
+@every_board
+def test_what_is_no_action_raises_and_changes_nothing(name: str, action: Any) -> None:
+    env, undisturbed = (OpponentPolicyEnv(make(name)) for _ in range(2))
+    for each in (env, undisturbed):
+        each.reset(seed=1)
+    with pytest.raises(ValueError, match=r"in \[0, [79]\), not "):
+        env.step(action)
+    assert go_on(env) == go_on(undisturbed)
+
+
+@pytest.mark.parametrize("action", [3, np.int64(3), np.uint8(3), np.array(3), np.array(3, np.int16)])
+@every_board
+def test_integers_of_every_kind_are_actions(name: str, action: Any) -> None:
+    journal = Journal(make(name))
+    env = OpponentPolicyEnv(journal)
+    env.reset(seed=0)
+    env.step(action)
+    assert journal.actions[0] == 3 and type(journal.actions[0]) is int
+
+
+@pytest.mark.parametrize("name", [*GAMES, "nim"])
+def test_no_game_is_under_way(name: str) -> None:
+    env = OpponentPolicyEnv(make(name))
+    assert not env.action_masks().any() and env.action_masks().shape == (env.action_space.n,)
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+        env.step(0)
+    transcript(env, seed=1, games=1)
+    for _ in range(2):
+        with pytest.raises(ResetNeeded):
+            env.step(0)
+    env.reset()
+
+
+def test_unknown_seats_are_refused_and_the_game_goes_on() -> None:
+    with pytest.raises(ValueError, match="did you mean second"):
+        OpponentPolicyEnv(make("tictactoe_v3"), play_as="secnd")
+    env = OpponentPolicyEnv(make("tictactoe_v3"), lowest)
+    env.reset()
+    env.step(4)
+    with pytest.raises(ValueError, match="play_as must be one of"):
+        env.reset(options={"play_as": 1})
+    assert env.action_masks().sum() == 7
+    assert not env.step(8)[2]
+
+
+def test_what_is_no_such_environment_is_refused() -> None:
+    for env in (gym.make("TicTacToe-v0"), SimpleNamespace(possible_agents=["a", "b", "c"]), None):
+        with pytest.raises(ValueError, match="must be an AEC environment of two agents"):
+            OpponentPolicyEnv(env)
+    unlike = Nim()
+    unlike.observation_space = lambda agent: spaces.Discrete(11 if agent == "one" else 12)  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="observation spaces of the agents .* differ"):
+        OpponentPolicyEnv(unlike)
+
+
+def test_a_game_that_the_opponent_ends_at_once_is_refused() -> None:
+    env = OpponentPolicyEnv(BoardAECEnv(KInARow.make(1, 1, 1)), play_as="second")
+    with pytest.raises(ValueError, match="ends the game of .* before the learner's first move"):
+        env.reset()
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    assert env.reset(options={"play_as": "first"})[1]["seat"] == 0
+
+
+def test_options_and_pictures_are_the_environments() -> None:
+    env = OpponentPolicyEnv(connect_four_v0.env(render_mode="ansi"), lowest)
+    assert env.render_mode == "ansi" and env.metadata["name"] == "connect_four_v0"
+    env.reset(options={"position": "4453"})
+    assert env.render() == str(env.env.position) and env.env.position.to_moves() == "4453"
+    _, info = env.reset(options={"position": "4453", "play_as": "second"})
+    assert env.env.position.to_moves() == "44531" and info["opponent_action"] == 0
+    env.close()
+    env.close()
