@@ -12,18 +12,16 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import minimal_env
+from peers import Run, aec_cases
 from report import RESULTS, Row, positive, save, show
 
 import tictac_env  # noqa: F401  # registers the environments
-
-Run = Callable[[float], tuple[int, float]]
-"""Plays for about so many CPU-seconds; returns plies and CPU-seconds."""
 
 GAMES = {
     "Connect Four": ("ConnectFour-v0", minimal_env.CONNECT_FOUR),
@@ -35,18 +33,28 @@ YARDSTICK = "minimal environment"
 def main() -> None:
     options = parse_arguments()
     rows: list[Row] = []
+    turns: list[Row] = []
     for game, (ours, minimal) in GAMES.items():
         cases = {YARDSTICK: stepping(gym.make(minimal))}
         cases |= {"ours, opponent=None": stepping(gym.make(ours, opponent=None))}
         cases |= {"ours, opponent='random'": stepping(gym.make(ours))}
         cases |= {"ours, obs_type='board'": stepping(gym.make(ours, opponent=None, obs_type="board"))}
-        rows += measure(game, cases, options.seconds, options.repeats)
+        rows += measure(game, cases, dict.fromkeys(cases, YARDSTICK), options.seconds, options.repeats)
+        turns += measure(game, *aec_cases(game), options.seconds, options.repeats)
     show("Plies per CPU-second through gym.make, one environment", rows)
-    save("throughput", {"seconds": options.seconds, "repeats": options.repeats}, {"single": rows}, options.output)
+    show("Plies per CPU-second of the PettingZoo environments", turns)
+    settings = {"seconds": options.seconds, "repeats": options.repeats}
+    save("throughput", settings, {"single": rows, "aec": turns}, options.output)
+    print(f"written to {options.output}")
 
 
-def measure(game: str, cases: dict[str, Run], seconds: float, repeats: int) -> list[Row]:
-    """Every case in turn, `repeats` times after a warm-up; medians of the speeds and of the ratios."""
+def measure(
+    game: str, cases: Mapping[str, Run], compared: Mapping[str, str], seconds: float, repeats: int
+) -> list[Row]:
+    """Every case in turn, `repeats` times after a warm-up; medians of the speeds and of the ratios.
+
+    `compared` says with which case each one is compared.
+    """
     speeds: dict[str, list[float]] = {name: [] for name in cases}
     for run in cases.values():
         run(seconds / 10)
@@ -56,7 +64,7 @@ def measure(game: str, cases: dict[str, Run], seconds: float, repeats: int) -> l
             speeds[name].append(plies / spent)
     rows: list[Row] = []
     for name, found in speeds.items():
-        ratios = [speed / yardstick for speed, yardstick in zip(found, speeds[YARDSTICK], strict=True)]
+        ratios = [speed / yardstick for speed, yardstick in zip(found, speeds[compared[name]], strict=True)]
         median, ratio = statistics.median(found), statistics.median(ratios)
         rows.append({"game": game, "case": name, "plies / CPU-s": round(median), "ratio": round(ratio, 3)})
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,7 +51,7 @@ class ModelPolicy(FunctionPolicy):
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
             `action_masks`, it gets the mask.
         obs_type: which observation it gets where it does not say so itself by an `observation_space`, which the
-            observations of a game then have to fit, flattened or not.
+            observations of a game then have to fit: as they are, flattened, or with the planes last as in PettingZoo.
 
     Raises:
         ValueError: at the first move, if no type of observation of the game fits the model's observation space.
@@ -70,16 +71,19 @@ class ModelPolicy(FunctionPolicy):
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
         space = getattr(self.model, "observation_space", None)
         if isinstance(space, spaces.Box) and np.shape(observation) != space.shape:
-            if space.shape != (np.size(observation),):
+            if planes_last(np.shape(observation)) == space.shape:
+                observation = np.moveaxis(observation, 0, -1)
+            elif space.shape == (np.size(observation),):
+                observation = np.reshape(observation, space.shape)
+            else:
                 raise ValueError(f"{self} expects observations of shape {space.shape}, not {np.shape(observation)}")
-            observation = np.reshape(observation, space.shape)
         masks = {"action_masks": mask} if self._masked else {}
         action, _ = self.model.predict(observation, deterministic=True, **masks)
         return int(action)
 
 
 def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
-    """The type of the game's observations that belong to `space`, flattened or not.
+    """The type of the game's observations that belong to `space`, flattened or with the planes last or neither.
 
     Raises:
         ValueError: there is none.
@@ -89,10 +93,20 @@ def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
             own = observer_of(game, obs_type).space
         except ValueError:  # no codes of large boards
             continue
-        flattened = isinstance(own, spaces.Box) and space.shape == (int(np.prod(own.shape)),)
-        if space == own or flattened:
+        if space == own:
+            return obs_type
+        if (
+            isinstance(own, spaces.Box)
+            and isinstance(space, spaces.Box)
+            and space.shape in ((math.prod(own.shape),), planes_last(own.shape))
+        ):
             return obs_type
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
+
+
+def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """PettingZoo's (rows, cols, 2) for planes of `shape` (2, rows, cols); None for anything else."""
+    return (*shape[1:], 2) if len(shape) == 3 and shape[0] == 2 else None
 
 
 @functools.lru_cache(maxsize=64)

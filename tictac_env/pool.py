@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from math import isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Mixture(Policy):
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
         self._members: dict[tuple[int, Game, str], Policy] = {}
-        self.weights = [1.0] * len(self.players) if weights is None else list(weights)
+        self.weights = [1.0] * len(self.players) if weights is None else weights
 
     @property
     def weights(self) -> list[float]:
@@ -49,14 +49,17 @@ class Mixture(Policy):
 
     @weights.setter
     def weights(self, weights: Sequence[float]) -> None:
-        valid = len(weights) == len(self.players) and all(isfinite(w) and w >= 0 for w in weights) and sum(weights) > 0
-        if not valid:
-            count = len(self.players)
+        count = len(self.players)
+        try:
+            numbers = [float(weight) for weight in weights]
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) != count or not min(numbers) >= 0 or not 0 < sum(numbers) < inf:
             raise ValueError(
                 f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
             )
-        self._weights = [float(weight) for weight in weights]
-        self._cumulative = list(accumulate(self._weights))
+        self._weights = numbers
+        self._cumulative = list(accumulate(numbers))
 
     def draw(self, seed: int) -> int:
         """The number of a policy, by `seed` in [0, 2**63)."""
@@ -79,6 +82,8 @@ class Mixture(Policy):
         """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
         mean = np.zeros(position.game.num_actions)
         for number, weight in enumerate(self._weights):
+            if weight == 0:
+                continue
             chances = self.member(number, position.game).probabilities(position)
             if chances is None:
                 return None
@@ -86,7 +91,7 @@ class Mixture(Policy):
         return mean
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.players))})"
+        return f"{self.name}({', '.join(map(_title, self.players))})"
 
 
 class OpponentPool(Mixture):
@@ -104,7 +109,7 @@ class OpponentPool(Mixture):
         """Adds an opponent.
 
         Raises:
-            ValueError: the weight is negative or not finite.
+            ValueError: the weight is not a finite number that is 0 or more.
         """
         self.players.append(opponent)
         try:
@@ -112,3 +117,8 @@ class OpponentPool(Mixture):
         except ValueError:
             self.players.pop()
             raise
+
+
+def _title(player: Any) -> str:
+    """What a pool's name calls one of its players."""
+    return str(player) if isinstance(player, (str, Policy)) else getattr(player, "__name__", type(player).__name__)

@@ -95,8 +95,10 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
             seat = self._resets & 1 if play_as == "alternate" else int(play_as == "second")
         self._resets += 1
         self._over = True  # until the opponent has moved, where it moves first
-        if isinstance(self._opponent, OpponentPool):
-            self._playing = self._as_player(self._opponent.players[self._opponent.draw(self._draw())])
+        playing = self._opponent
+        while isinstance(playing, OpponentPool):
+            playing = self._as_player(playing.players[playing.draw(self._draw())])
+        self._playing = playing
         self.env.reset(seed=seed, options=options)
         self._learner = self.env.possible_agents[seat]
         reply = self._let_opponent_play()
@@ -161,19 +163,19 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
         """
         opponent = self._playing
         observation, mask = self._observe(agent)
+        legal = np.flatnonzero(mask).tolist()  # before the opponent gets at the mask
         seed = self._draw()
         if opponent == RANDOM:
-            choice = np.flatnonzero(mask)[seed % int(np.count_nonzero(mask))]
+            choice = legal[seed % len(legal)]
         elif isinstance(opponent, FunctionPolicy):
             choice = opponent.function(observation, mask)
         else:
             choice = opponent.act(self.env.unwrapped.position, seed)
         try:
-            action = as_action(choice, len(mask))
+            action = as_action(choice, self._num_actions)
         except ValueError:
             action = -1
-        if action < 0 or not mask[action]:
-            legal = np.flatnonzero(mask).tolist()
+        if action not in legal:
             raise IllegalMove(f"the opponent {opponent} chose {choice!r} as {agent}; legal are {legal}")
         return action
 

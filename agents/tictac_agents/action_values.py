@@ -40,6 +40,9 @@ class ActionValues(Learner):
         symmetry: whether positions that are images of each other share their values.
         initial_value: what every action is worth at first.
         tables: how many tables; it plays by their mean.
+        learning_rate: the step size, in (0, 1], a number, or several for equal parts of a run; None for
+            N(s, a) ** -decay, where N counts how often the action was learned.
+        decay: see there, in (0.5, 1].
         seed: makes the run reproducible; None for fresh entropy.
     """
 
@@ -51,9 +54,13 @@ class ActionValues(Learner):
         symmetry: bool,
         initial_value: float,
         tables: int,
+        learning_rate: Schedule | None,
+        decay: float,
         seed: int | None,
     ) -> None:
         super().__init__(env, seed)
+        self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
+        self.decay = number("decay", decay, 0.5, 1)
         self.gamma = number("gamma", gamma, 0, 1)
         self.epsilon = schedule("epsilon", epsilon, 0, 1)
         self.symmetry = flag("symmetry", symmetry)
@@ -81,13 +88,21 @@ class ActionValues(Learner):
     def forget(self) -> None:
         self.states = StateIndex(self.game, self.symmetry)
         self.tables = [[] for _ in self.tables]
+        self.counts: list[Row] = []
 
     @abstractmethod
     def _learn(self, step: Step) -> None:
         """Learns from one step."""
 
+    def _step_size(self, step: Step) -> float:
+        """The size of the step that an action is learned by, which is counted."""
+        counts = self.counts[step.state.row]
+        counts[step.slot] += 1
+        return counts[step.slot] ** -self.decay if self._rate is None else self._rate
+
     def _play(self) -> Iterator[Step]:
         """Plays an episode, giving each step as soon as the next action is chosen."""
+        self._rate = None if self.learning_rate is None else self.scheduled(self.learning_rate)
         observation, _ = self._reset()
         state = self._state(observation)
         action = self._choose(state)
@@ -125,26 +140,28 @@ class ActionValues(Learner):
         if state.row == len(self.tables[0]):
             for table in self.tables:
                 table.append(dict.fromkeys(state.open_slots, self.initial_value))
-            self._add_row(state)
+            self.counts.append(dict.fromkeys(state.open_slots, 0.0))
         return state
 
-    def _add_row(self, state: State) -> None:
-        """For whatever else a subclass keeps by rows."""
-
     def _arrays(self) -> Arrays:
-        """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan where there is no slot."""
+        """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan where there is no slot;
+        `counts` float64 (N, num_actions), how often each action was learned.
+        """
+        positions = np.array(self.states.positions, np.int64).reshape(-1, 2)
         q = np.stack([dense(table, self.game.num_actions) for table in self.tables])
-        return {"positions": np.array(self.states.positions, np.int64).reshape(-1, 2), "q": q}
+        return {"positions": positions, "q": q, "counts": dense(self.counts, self.game.num_actions)}
 
     def _set_arrays(self, arrays: Arrays) -> None:
-        positions, q = arrays["positions"], arrays["q"]
-        if q.shape != (len(self.tables), len(positions), self.game.num_actions):
-            raise ValueError(f"its table has the shape {q.shape}")
+        positions, q, counts = arrays["positions"], arrays["q"], arrays["counts"]
+        shape = (len(positions), self.game.num_actions)
+        if q.shape != (len(self.tables), *shape) or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
+            raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.states = StateIndex(self.game, self.symmetry)
         for row, (own, opp) in enumerate(positions.tolist()):
             if own < 0 or opp < 0 or self.game.fault(own, opp) or self.states.of_bits(own, opp).row != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
         self.tables = [sparse(values, self.states) for values in q]
+        self.counts = sparse(counts, self.states)
 
 
 def dense(table: list[Row], num_actions: int) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
-import numpy as np
 
-from tictac_agents.action_values import ActionValues, Row, Step, dense, sparse
-from tictac_agents.learner import Arrays, Schedule
-from tictac_agents.states import State
-from tictac_env.checks import flag, schedule
+from tictac_agents.action_values import ActionValues, Step
+from tictac_agents.learner import Preset, Schedule
+from tictac_env.checks import flag
 
 
 class MonteCarlo(ActionValues):
@@ -25,7 +23,7 @@ class MonteCarlo(ActionValues):
     both give the same.
 
     The published learner S3 was called Monte Carlo too, but moves each value towards the next one, which is temporal
-    difference learning: it is `ValueTD.preset("S3")`.
+    difference learning: it is `ValueTD.preset("S3")`. `MonteCarlo.preset("S3")` is what it was called.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
@@ -41,6 +39,10 @@ class MonteCarlo(ActionValues):
         ValueError: an argument is out of its range; the message names it.
     """
 
+    PRESETS: ClassVar[dict[str, Preset]] = {
+        "S3": Preset({"epsilon": 0.1}, {"opponent": None}, 100_000),
+    }
+
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
@@ -52,15 +54,8 @@ class MonteCarlo(ActionValues):
         initial_value: float = 0.0,
         seed: int | None = None,
     ) -> None:
-        self.counts: list[Row] = []
-        """How often each action was played."""
-        super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, seed)
-        self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
+        super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, 1.0, seed)
         self.first_visit = flag("first_visit", first_visit)
-
-    def forget(self) -> None:
-        super().forget()
-        self.counts = []
 
     def _episode(self) -> int:
         self._return = 0.0
@@ -74,21 +69,5 @@ class MonteCarlo(ActionValues):
         return len(steps)
 
     def _learn(self, step: Step) -> None:
-        counts, row = self.counts[step.state.row], self.tables[0][step.state.row]
-        counts[step.slot] += 1
-        rate = 1 / counts[step.slot] if self.learning_rate is None else self.scheduled(self.learning_rate)
-        row[step.slot] += rate * (self._return - row[step.slot])
-
-    def _add_row(self, state: State) -> None:
-        self.counts.append(dict.fromkeys(state.open_slots, 0.0))
-
-    def _arrays(self) -> Arrays:
-        """Also `counts` float64 (N, num_actions), how often each action was played."""
-        return super()._arrays() | {"counts": dense(self.counts, self.game.num_actions)}
-
-    def _set_arrays(self, arrays: Arrays) -> None:
-        super()._set_arrays(arrays)
-        counts = arrays["counts"]
-        if counts.shape != arrays["q"].shape[1:] or np.nanmin(counts, initial=0) < 0:
-            raise ValueError(f"its counts have the shape {counts.shape} or are negative")
-        self.counts = sparse(counts, self.states)
+        row = self.tables[0][step.state.row]
+        row[step.slot] += self._step_size(step) * (self._return - row[step.slot])

@@ -8,8 +8,7 @@ import gymnasium as gym
 
 from tictac_agents.action_values import ActionValues, Step
 from tictac_agents.learner import Preset, Schedule
-from tictac_env.checks import flag, one_of, schedule
-from tictac_env.pool import Mixture
+from tictac_env.checks import flag, one_of
 
 UPDATES = ("backward", "online")
 FALLING = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0)
@@ -32,19 +31,26 @@ class QLearning(ActionValues):
     Presets (`QLearning.preset(name)`):
         S2: the published Q-table, 14,000 games against random play, half of them from each seat.
         S2-double: the same with two tables.
-        infallible: cannot be beaten and still wins what an infallible player can win, because of its teacher, who
-            plays at random with probability 0.6 and else a move that keeps the value of the game. Against random play
-            alone an agent learns that a trap is worth laying even if its refutation loses, since random play seldom
-            finds it: now and then S2's table loses by force. Against perfect play alone nothing is to be won and
-            everything that draws is equal, so it never learns to win. The best response to a player that errs with
-            probability e per move prefers a safe move to a trap as soon as being caught costs more than the trap
-            earns: for e from 0.5 to 0.7 it is infallible from both seats *and* reaches the most an infallible player
-            can win against random play, 99.479 % as the first and 91.640 % as the second; below, it wins less as the
-            first player; from 0.8 it can be beaten.
+        S2-draw: the same as S2 with a draw worth as much as a win.
+        S2-minimax: S2, trained against the minimax player that draws among its best moves.
+        infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
+            to it wins by force, as random play seldom finds that reply: so S2's table loses now and then to whoever
+            does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
+            make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
+            little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
+            is infallible from both seats *and* wins all that an infallible player can, 99.479 % as the first and
+            91.640 % as the second. With k = 10 this is far from the edge; steps that shrink with N(s, a) and much
+            exploration then tell the last half per cent apart. (Another cure is a teacher that errs with probability
+            0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to pay. It has
+            the same best response, but its games are noisier, so it takes longer to learn.)
+        self-play: infallible after a few thousand games against itself.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run.
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+            N(s, a) ** -decay, where N counts how often the action was learned (Even-Dar and Mansour, "Learning rates
+            for Q-learning", 2003).
+        decay: see there, in [0.5, 1].
         gamma: the discount, in [0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
         symmetry: whether positions that are images of each other share their values.
@@ -68,17 +74,21 @@ class QLearning(ActionValues):
     PRESETS: ClassVar[dict[str, Preset]] = {
         "S2": Preset({}, {"opponent": "random", "play_as": "alternate"}, 14_000),
         "S2-double": Preset({"double": True}, {"opponent": "random", "play_as": "alternate"}, 14_000),
+        "S2-draw": Preset({}, {"opponent": "random", "play_as": "alternate", "rewards": (1, 1, 0)}, 14_000),
+        "S2-minimax": Preset({}, {"opponent": "minimax", "play_as": "alternate"}, 14_000),
         "infallible": Preset(
-            {"learning_rate": (0.4, 0.2, 0.1, 0.05, 0.02), "epsilon": 0.3},
-            {"opponent": Mixture(["random", "minimax"], [0.6, 0.4]), "play_as": "alternate"},
-            60_000,
+            {"learning_rate": None, "decay": 0.75, "epsilon": 0.6},
+            {"opponent": "random", "play_as": "alternate", "rewards": (1, 0, -10)},
+            80_000,
         ),
+        "self-play": Preset({"learning_rate": (0.8, 0.4, 0.1), "epsilon": 0.5}, {"opponent": None}, 9_000),
     }
 
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
-        learning_rate: Schedule = 0.4,
+        learning_rate: Schedule | None = 0.4,
+        decay: float = 0.75,
         gamma: float = 1.0,
         epsilon: Schedule = FALLING,
         symmetry: bool = True,
@@ -88,12 +98,10 @@ class QLearning(ActionValues):
         seed: int | None = None,
     ) -> None:
         self.double = flag("double", double)
-        super().__init__(env, gamma, epsilon, symmetry, initial_value, 2 if double else 1, seed)
-        self.learning_rate = schedule("learning_rate", learning_rate, 1e-9, 1)
+        super().__init__(env, gamma, epsilon, symmetry, initial_value, 2 if double else 1, learning_rate, decay, seed)
         self.updates = one_of("updates", updates, UPDATES)
 
     def _episode(self) -> int:
-        self._rate = self.scheduled(self.learning_rate)
         steps = []
         for step in self._play():
             steps.append(step)
@@ -115,4 +123,4 @@ class QLearning(ActionValues):
             best = other[step.following.row][max(row, key=row.__getitem__)] if self.double else max(row.values())
             target += self._sign * self.gamma * best
         row = learning[step.state.row]
-        row[step.slot] += self._rate * (target - row[step.slot])
+        row[step.slot] += self._step_size(step) * (target - row[step.slot])

@@ -8,7 +8,7 @@ import gymnasium as gym
 
 from tictac_agents.action_values import ActionValues, Step
 from tictac_agents.learner import Schedule
-from tictac_env.checks import flag, schedule
+from tictac_env.checks import flag
 
 
 class Sarsa(ActionValues):
@@ -25,7 +25,9 @@ class Sarsa(ActionValues):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run.
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+            N(s, a) ** -decay, where N counts how often the action was learned.
+        decay: see there, in [0.5, 1].
         gamma: the discount, in [0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
         expected: whether to take the mean over the next action.
@@ -40,7 +42,8 @@ class Sarsa(ActionValues):
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
-        learning_rate: Schedule = 0.4,
+        learning_rate: Schedule | None = 0.4,
+        decay: float = 0.75,
         gamma: float = 1.0,
         epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
         expected: bool = False,
@@ -48,12 +51,10 @@ class Sarsa(ActionValues):
         initial_value: float = 0.0,
         seed: int | None = None,
     ) -> None:
-        super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, seed)
-        self.learning_rate = schedule("learning_rate", learning_rate, 1e-9, 1)
+        super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, decay, seed)
         self.expected = flag("expected", expected)
 
     def _episode(self) -> int:
-        self._rate = self.scheduled(self.learning_rate)
         count = 0
         for step in self._play():
             self._learn(step)
@@ -68,7 +69,7 @@ class Sarsa(ActionValues):
             value = self._expectation(step) if self.expected else following[step.next_slot]
             target += self._sign * self.gamma * value
         row = table[step.state.row]
-        row[step.slot] += self._rate * (target - row[step.slot])
+        row[step.slot] += self._step_size(step) * (target - row[step.slot])
 
     def _expectation(self, step: Step) -> float:
         """The mean value of the next action: epsilon shared by all, the rest by the best."""

@@ -55,7 +55,6 @@ class ValueTD(Learner):
             "Monte Carlo".)
         S4-prequel: self-play, TD(0) on every ply as it is played. (Its step size and exploration were not published;
             these are ours.)
-        infallible: self-play that cannot be beaten after some 15,000 games.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.

@@ -38,8 +38,8 @@ Mask = npt.NDArray[np.int8]
 class Nim(pettingzoo.AECEnv):
     """A stranger: the mask is in the info, observations are numbers, and who takes 2 moves again.
 
-    Each agent in turn takes 1 to 3 of 10; who takes the last one gets 5. Every move costs its agent 1. After 8 moves the
-    game is cut short.
+    Each agent in turn takes 1 to 3 of 10; who takes the last one gets 5. Every move costs its agent 1. After 8 moves
+    the game is cut short.
     """
 
     metadata = {"name": "nim", "render_modes": []}
@@ -65,9 +65,8 @@ class Nim(pettingzoo.AECEnv):
         return self.heap
 
     def step(self, action: int) -> None:
-        assert action < self.heap
         agent = self.agent_selection
-        self.heap -= action + 1
+        self.heap = max(0, self.heap - action - 1)
         self.moves += 1
         self.rewards = {"one": 0, "two": 0} | {agent: -1 if self.heap else 4}
         self.terminations = dict.fromkeys(self.agents, self.heap == 0)
@@ -293,9 +292,7 @@ def test_the_rewards_are_all_that_the_environment_gave(name: str, play_as: str) 
         assert all(type(reward) is float for _, reward, *_ in heard)
         assert total == sum(rewards[agent] for _, _, rewards in journal.plies) - before
         totals[total] += 1
-    assert len(totals) == 3 or name == "nim"
-    if name != "nim":
-        assert set(totals) == {1, 0, -1}
+    assert name == "nim" or {1, -1} <= set(totals) <= {1, 0, -1}
 
 
 def test_a_stranger_with_double_moves_and_a_limit() -> None:
@@ -305,7 +302,7 @@ def test_a_stranger_with_double_moves_and_a_limit() -> None:
     observation, info = env.reset()
     assert (observation, info["opponent_action"]) == (10, -1)
     answers[:] = [1, 1, 0]  # twice two, and one more
-    observation, reward, terminated, truncated, info = env.step(0)
+    observation, reward, *_, info = env.step(0)
     assert (observation, reward, info["opponent_action"]) == (4, -1, 0)
     observation, reward, *_, info = env.step(1)  # moves again
     assert (observation, reward, info["opponent_action"]) == (2, -1, -1)
@@ -459,9 +456,9 @@ def test_everything_that_sees_observations_can_be_the_opponent(opponent: Any, na
     env = OpponentPolicyEnv(journal, opponent, play_as="second")
     _, info = env.reset(seed=0)
     assert info["opponent_action"] == 0 and type(info["opponent_action"]) is int
-    for action in (0, 0, 0, 0):
+    for action in (0, 0, 0, 1):
         *_, info = env.step(action)
-    assert journal.actions == [0, 0, 0, 0, 0, 0, 1, 0, 1][: len(journal.actions)] or info["opponent_action"] == 1
+    assert journal.actions == [0, 0, 0, 0, 0, 0, 1, 1, 1]
 
 
 @every_game
@@ -532,7 +529,7 @@ def test_a_pool_is_drawn_once_a_game() -> None:
     assert 5 in {env.reset()[1]["opponent_action"] for _ in range(20)}
     pool.add("rule")
     pool.weights = [0, 0, 0, 1]
-    with pytest.raises(ValueError, match="'rule' cannot play connect_four_v3"):
+    with pytest.raises(ValueError, match=r"'rule' cannot play .*connect_four_v3"):
         env.reset()
 
 
@@ -547,9 +544,7 @@ def by_pickle(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, by_pickle])
 @pytest.mark.parametrize("opponent", ["random", "rule", lowest, OpponentPool(["random", lowest, "rule"])], ids=str)
 @pytest.mark.parametrize("name", OURS)
-def test_duplicates_in_mid_game_go_on_with_the_same_game(
-    name: str, opponent: Any, duplicate: Callable[..., Any]
-) -> None:
+def test_duplicates_go_on_with_the_same_game(name: str, opponent: Any, duplicate: Callable[..., Any]) -> None:
     env = RecordEpisodeStatistics(OpponentPolicyEnv(make(name), opponent, "alternate"))
     env = env.env if duplicate is copy.copy else env  # a wrapper's shallow copy shares what it wraps
     transcript(env, seed=4, games=3)
@@ -614,10 +609,9 @@ def test_an_illegal_move_of_the_opponent_raises_naming_it(name: str, choice: Any
     journal = Journal(make(name))
     env = OpponentPolicyEnv(journal, cheat)
     env.reset()
-    for _ in range(2):
-        env.step(0)
+    for _ in range(3):  # and the opponent each time
+        assert not env.step(0)[2]
     with pytest.raises(IllegalMove, match=r"the opponent cheat chose .* as player_1; legal are \[1, 2, 3, 4, 5, 6\]"):
-        env.step(0)
         env.step(6)
     plies = len(journal.plies)
     for _ in range(2):  # it is not for the learner to play the opponent's move
@@ -723,13 +717,13 @@ def test_what_is_no_such_environment_is_refused() -> None:
             OpponentPolicyEnv(env)
     unlike = Nim()
     unlike.observation_space = lambda agent: spaces.Discrete(11 if agent == "one" else 12)  # type: ignore[method-assign]
-    with pytest.raises(ValueError, match="observation spaces of the agents .* differ"):
+    with pytest.raises(ValueError, match=r"observation spaces of the agents .* differ"):
         OpponentPolicyEnv(unlike)
 
 
 def test_a_game_that_the_opponent_ends_at_once_is_refused() -> None:
     env = OpponentPolicyEnv(BoardAECEnv(KInARow.make(1, 1, 1)), play_as="second")
-    with pytest.raises(ValueError, match="ends the game of .* before the learner's first move"):
+    with pytest.raises(ValueError, match=r"ends the game of .* before the learner's first move"):
         env.reset()
     with pytest.raises(ResetNeeded):
         env.step(0)

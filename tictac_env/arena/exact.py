@@ -67,6 +67,7 @@ class SeatVerdict:
         against_random: against uniformly random play.
         against_best: against uniform play over the moves that keep the game's value ("minimax").
         against_first_best: against the lowest of these moves ("minimax-first").
+        plies_to_win: how many plies a game won against random play lasts on the mean; nan if none is won.
         gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
     """
 
@@ -76,6 +77,7 @@ class SeatVerdict:
     against_random: Share
     against_best: Share
     against_first_best: Share
+    plies_to_win: float
     gain: float
 
 
@@ -224,6 +226,7 @@ def _judge(strategy: Strategy) -> SeatVerdict:
         against_random=outcome_shares(strategy, random_moves(table)),
         against_best=outcome_shares(strategy, best_moves(table)),
         against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),
+        plies_to_win=_plies_to_win(strategy),
         gain=_gain(strategy),
     )
 
@@ -273,12 +276,23 @@ def _ends(strategy: Strategy) -> Floats:
     return np.stack([over & (value == end) for end in (1, 0, -1)], axis=1).astype(np.float64)
 
 
-def _backed_up(strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None) -> Floats:
+def _plies_to_win(strategy: Strategy) -> float:
+    """The mean length of the games that are won against random play."""
+    table = strategy.table
+    ply = np.concatenate([np.full(level.stop - level.start, ply) for ply, level in enumerate(table.levels)])
+    replies, ends = random_moves(table), _ends(strategy)
+    won = _backed_up(strategy, replies)[0]
+    return float(_backed_up(strategy, replies, ends=ends * ply[:, None])[0] / won) if won else float("nan")
+
+
+def _backed_up(
+    strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None, ends: Floats | None = None
+) -> Floats:
     """The ends of all games, weighted by the product of the weights of their moves and replies: float64 (3,)."""
     table = strategy.table
     mine = (table.seat == strategy.seat)[:, None]
     weights = np.where(mine, strategy.moves if moves is None else moves, replies)
-    values = _ends(strategy)
+    values = _ends(strategy) if ends is None else ends
     for level in reversed(table.levels[:-1]):
         following = values[table.children[level]]  # -1, an illegal action, has weight 0
         values[level] += np.einsum("na,nae->ne", weights[level], following)

@@ -1,0 +1,60 @@
+"""The five published systems: what each reported, and the run of ours that stands beside it.
+
+S0  George Swan, "Reinforcement Learning: A Tic Tac Toe Example"
+S1  Fan Min, MFReinforcement
+S2  nestedsoftware, tictac
+S3  Monte Carlo self-play, and dynamic programming, after Sutton and Barto
+S4  Gilad Ariel, Connect Four by deep Q-learning and Monte Carlo tree search
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Case(NamedTuple):
+    """One published learner or player, or one of ours that answers it."""
+
+    system: str
+    name: str
+    run: str
+    """`Learner:preset`, `Learner:preset:episodes`, `policy:name`, or "" where it is not there yet."""
+    as_first: str = ""
+    """Published per cent won, drawn, lost against random play as the first player."""
+    as_second: str = ""
+    note: str = ""
+    """What else was published, or what ours is."""
+    until_proven: tuple[int, int] = (0, 0)
+    """Ends when proven: a verdict every so many games, forgetting all every so many."""
+
+
+SYSTEMS: tuple[Case, ...] = (
+    Case(
+        "S0",
+        "TD until proven infallible",
+        "ValueTD:S0",
+        note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
+        until_proven=(20_000, 400_000),
+    ),
+    Case("S1", "two value vectors, 10,000 games", "ValueTD:S1", note="cannot be beaten; 8,250-8,295 training draws"),
+    Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="can be beaten"),
+    Case("S1", "dynamic programming", "ValueIteration:S1", note="no figure"),
+    Case("S2", "Q, trained v random", "QLearning:S2", "99.1 / 0.9 / 0", "92.6 / 7.4 / 0"),
+    Case("S2", "double Q", "QLearning:S2-double", note="no better"),
+    Case("S2", "Q, trained v randomised minimax", "QLearning:S2-minimax", "81.6 / 6.8 / 11.6", "50.0 / 27.3 / 22.7"),
+    Case("S2", "Q, draw = 1", "QLearning:S2-draw", "~95 won", "~70 won"),
+    Case("S2", "minimax, deterministic", "policy:minimax-first", "99.4 / 0.6 / 0", "79.7 / 20.3 / 0"),
+    Case("S2", "random", "policy:random", "59.6 / 13.7 / 26.7", "26.7 / 13.7 / 59.6"),
+    Case("S2", "MCTS, 4,000 playouts", "", "83.4 / 16.6 / 0", "61 / 39 / 0"),
+    Case("S2", "network 9-36-36-9, 2M games", "", "98.4 / 1.6 / 0", "75.4 / 24.6 / 0"),
+    Case(
+        "S3", "afterstates, 100,000 games", "ValueTD:S3", note="1,000 greedy games all drawn; a rerun lost 1.1 % as O"
+    ),
+    Case("S3", "true Monte Carlo, 100,000 games", "MonteCarlo:S3", note="ours: what S3 was called"),
+    Case("S4", "prequel: TD(0) table", "ValueTD:S4-prequel", note="3,375 and 3,054 entries"),
+    Case("S4", "prequel: network 9-18-18-1", "", note="no figure"),
+    Case("S4", "network, Connect Four", "", "over 80 won", "", "a rerun of the shipped networks: 96.0 and 73.3 won"),
+    Case("S4", "MCTS tree, 1M games", "", note="about 230 games/s, 1 KB a node"),
+    Case("ours", "Q, self-play until proven", "QLearning:self-play", until_proven=(500, 0)),
+    Case("ours", "Q, a loss counting ten times", "QLearning:infallible", note="S2 cured"),
+)

@@ -1,0 +1,240 @@
+"""The published learners S0 to S4, reproduced: their figures beside ours, over seeds, and the exact verdict.
+
+    python benchmarks/reproduce.py [--system S0 ...] [--seeds 3] [--full] [--workers 2] [--fresh] [--output FOLDER]
+
+Every finished run is kept in reproduce-runs.json, and what is there is not run again, so that a stopped run of this
+program goes on where it was. Writes reproduce.json, two CSV files, a picture and a page, reproduction.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from published import SYSTEMS, Case
+from report import RESULTS, Row, markdown, positive, save, show
+
+import tictac_agents
+from tictac_agents import UntilProven, ValueTD
+from tictac_agents.learner import Learner
+from tictac_env.arena import SeatVerdict, verdict
+from tictac_env.policies import Policy, make_policy
+from tictac_env.position import Position
+from tictac_env.progress import progress_bar
+from tictac_env.storage import save_text, writing
+from tictac_env.symmetry import canonical
+
+Run = dict[str, Any]
+"""The figures of one seed."""
+CEILINGS = (
+    "The most an infallible player can win against random play is 99.479 % as the first and 91.640 % as the second."
+)
+
+
+def main() -> None:
+    options = parse_arguments()
+    cases = [case for case in SYSTEMS if not options.system or case.system in options.system]
+    runs = run_all(cases, options)
+    rows = [summary(case, runs.get(label(case), [])) for case in cases]
+    show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
+    print(CEILINGS)
+    every = [{"case": name, **run} for name, found in runs.items() for run in found]
+    settings = {"seeds": options.seeds, "systems": options.system}
+    save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
+    plot(runs, options.output / "reproduce.png")
+    save_text(options.output / "reproduction.md", page(rows))
+    print(f"written to {options.output}")
+
+
+def label(case: Case) -> str:
+    return f"{case.system} {case.name}"
+
+
+def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, list[Run]]:
+    """The runs of every case and seed, from the file or run now."""
+    path = options.output / "reproduce-runs.json"
+    kept: dict[str, dict[str, Run]] = {}
+    if path.exists() and not options.fresh:
+        kept = json.loads(path.read_text())
+    wanted = {
+        label(case): [str(seed) for seed in range(options.seeds if is_drawn(case) else 1)] for case in cases if case.run
+    }
+    todo = [
+        (case, seed)
+        for case in cases
+        if case.run
+        for seed in wanted[label(case)]
+        if seed not in kept.get(label(case), {})
+    ]
+    with ProcessPoolExecutor(options.workers) as pool, progress_bar(len(todo), "runs") as update:
+        futures = {pool.submit(run, case, int(seed)): (case, seed) for case, seed in todo}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                case, seed = futures[future]
+                kept.setdefault(label(case), {})[seed] = future.result()
+                save_text(path, json.dumps(kept, indent=1) + "\n")
+                update(done, f"{label(case)}, seed {seed}")
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return {name: [kept[name][seed] for seed in seeds] for name, seeds in wanted.items()}
+
+
+def is_drawn(case: Case) -> bool:
+    """Whether the seed matters."""
+    return not case.run.startswith(("policy:", "ValueIteration:"))
+
+
+def run(case: Case, seed: int) -> Run:
+    """Trains and judges one learner."""
+    kind, name, *rest = case.run.split(":")
+    began = time.process_time()
+    policy: Policy
+    if kind == "policy":
+        policy, games, positions = make_policy(name), 0, 0
+    elif kind == "ValueIteration":
+        policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
+    else:
+        learner: Learner = getattr(tictac_agents, kind).preset(name, seed=seed)
+        games = int(rest[0]) if rest else learner.PRESETS[name].episodes
+        every, afresh = case.until_proven
+        learner.learn(total_episodes=games, callback=UntilProven(every, afresh) if every else None, progress_bar=False)
+        policy, games, positions = learner, learner.num_episodes, positions_of(learner)
+    spent = time.process_time() - began
+    found = verdict(policy, "TicTacToe-v0", seed)
+    return {
+        "seed": seed,
+        "games": games,
+        "CPU-s": round(spent, 2),
+        "positions of 627": positions,
+        "exploitability": found.exploitability,
+        "infallible": found.infallible,
+        **seat_figures("first", found.as_first),
+        **seat_figures("second", found.as_second),
+    }
+
+
+def seat_figures(seat: str, found: SeatVerdict) -> Run:
+    return {
+        f"{seat}: v random": tuple(found.against_random),
+        f"{seat}: v minimax": tuple(found.against_best),
+        f"{seat}: v minimax-first": tuple(found.against_first_best),
+        f"{seat}: plies to win": round(found.plies_to_win, 3),
+        f"{seat}: beaten by": found.losing_line or "",
+    }
+
+
+def positions_of(learner: Any) -> int:
+    """How many of the 627 unfinished positions, up to symmetry, the learner has met as the side to move."""
+    if isinstance(learner, ValueTD):
+        keys = {key for seat, table in enumerate(learner.tables) for key in table if learner.game.seat(*key) == seat}
+    else:
+        keys = set(learner.states.positions)
+    folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
+    return sum(not Position(learner.game, own, opp).is_over for own, opp in folded)
+
+
+def summary(case: Case, runs: Sequence[Run]) -> Row:
+    """One line of the table: what was published, and the medians of ours with their ranges."""
+    row = {
+        "system": case.system,
+        "learner": case.name,
+        "published, first": case.as_first,
+        "published, second": case.as_second,
+    }
+    if not runs:
+        return row | {
+            "ours, first": "not yet",
+            "ours, second": "",
+            "infallible": "",
+            "exploitability": "",
+            "games": "",
+            "CPU-s": "",
+            "published": case.note,
+        }
+    return row | {
+        "ours, first": shares(runs, "first"),
+        "ours, second": shares(runs, "second"),
+        "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}",
+        "exploitability": spread([found["exploitability"] for found in runs], ".3f"),
+        "games": spread([found["games"] for found in runs], ",.0f"),
+        "CPU-s": spread([found["CPU-s"] for found in runs], ".1f"),
+        "published": case.note,
+    }
+
+
+def shares(runs: Sequence[Run], seat: str) -> str:
+    """The medians of wins, draws and losses against random play in per cent, and the range of the wins."""
+    found = [found[f"{seat}: v random"] for found in runs]
+    middle = " / ".join(f"{100 * median(share[end] for share in found):.1f}" for end in range(3))
+    wins = [100 * share[0] for share in found]
+    return middle if len(runs) == 1 else f"{middle} ({min(wins):.1f}-{max(wins):.1f})"
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """The median, and the range if there are several."""
+    low, high = min(values), max(values)
+    return f"{median(values):{form}}" + (f" ({low:{form}}-{high:{form}})" if low != high else "")
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page of the documentation."""
+    return f"""# The five systems, reproduced
+
+Won / drawn / lost in per cent against random play; in brackets the range over the seeds. Published figures were sampled
+in 1,000 games; ours are exact, by walking every reply to the trained player (`tictac_env.arena.verdict`). "Infallible"
+counts the seeds whose player cannot be beaten from either seat. {CEILINGS}
+
+{markdown(rows)}
+
+Made by `python benchmarks/reproduce.py`; every run with its losing lines, its results against both minimax players, the
+mean length of won games and the positions met is in `benchmarks/results/reproduce-runs.csv`.
+
+![Exploitability of every run](../benchmarks/results/reproduce.png)
+"""
+
+
+def plot(runs: dict[str, list[Run]], path: Path) -> None:
+    """Every seed's exact exploitability, and its wins against random play as the second player."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 0.42 * len(runs) + 1.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for height, found in enumerate(reversed(runs.values())):
+        spots = [height + 0.25 * (i / max(len(found) - 1, 1) - 0.5) for i in range(len(found))]
+        colours = ["#2a7f3f" if one["infallible"] else "#c8442e" for one in found]
+        left.scatter([one["exploitability"] for one in found], spots, c=colours, s=22)
+        right.scatter([100 * one["second: v random"][0] for one in found], spots, c=colours, s=22)
+    left.set_yticks(range(len(runs)), list(reversed(runs)))
+    left.set_xlabel("exact exploitability (0: cannot be exploited)")
+    right.set_xlabel("% won v random as the second player")
+    right.axvline(91.640, color="grey", lw=0.8, ls="--")
+    figure.suptitle("Each dot a seed; green: proven infallible from both seats")
+    with writing(path) as file:
+        figure.savefig(file, format="png", dpi=110)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--system", nargs="+", choices=sorted({case.system for case in SYSTEMS}), help="only these")
+    parser.add_argument("--seeds", type=positive, default=3, help="seeds of each learner (default: %(default)s)")
+    parser.add_argument("--full", action="store_true", help="20 seeds of each learner: about half an hour")
+    parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
+    parser.add_argument("--fresh", action="store_true", help="run again what is there")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    options = parser.parse_args()
+    if options.full:
+        options.seeds = 20
+    return options
+
+
+if __name__ == "__main__":
+    main()

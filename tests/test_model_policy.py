@@ -1,0 +1,242 @@
+"""Stable-Baselines3's models as opponents and as players: observations, masks, specs and copies."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium import spaces
+from gymnasium.wrappers import FlattenObservation
+
+import tictac_agents
+from tictac_env import connect_four_v0
+from tictac_env.arena import play_match, round_robin, verdict
+from tictac_env.observation import Observer
+from tictac_env.policies import ModelPolicy, make_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.wrappers import OpponentPolicyEnv, OpponentPool
+
+pytest.importorskip("sb3_contrib")
+import sb3_contrib
+import stable_baselines3 as sb3
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+TINY = {"net_arch": [4]}
+
+
+def dqn(env: gym.Env[Any, Any]) -> Any:
+    return sb3.DQN("MlpPolicy", env, buffer_size=1, policy_kwargs=TINY, seed=0, device="cpu")
+
+
+def ppo(env: gym.Env[Any, Any]) -> Any:
+    return sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, policy_kwargs=TINY, seed=0, device="cpu")
+
+
+def maskable(env: gym.Env[Any, Any]) -> Any:
+    return sb3_contrib.MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, policy_kwargs=TINY, seed=0, device="cpu")
+
+
+def one_sided(name: str, obs_type: str) -> gym.Env[Any, Any]:
+    """An environment to make a model for; "flat" is planes, flattened, and "last" planes of PettingZoo's layout."""
+    if obs_type == "last":
+        return OpponentPolicyEnv(connect_four_v0.env())
+    if obs_type == "flat":
+        return FlattenObservation(gym.make(name, opponent=None))
+    return gym.make(name, opponent=None, obs_type=obs_type)
+
+
+def what_it_sees(position: Position, obs_type: str) -> Any:
+    observer = Observer(position.game, {"flat": "planes", "last": "planes"}.get(obs_type, obs_type))
+    observation = observer.observe(position.own, position.opp, position.seat)
+    if obs_type == "last":
+        return np.moveaxis(observation, 0, -1)
+    return observation.reshape(-1) if obs_type == "flat" else observation
+
+
+@pytest.mark.parametrize(
+    ("name", "obs_type"),
+    [(TTT, "planes"), (TTT, "board"), (TTT, "code"), (TTT, "flat"), (C4, "planes"), (C4, "board"), (C4, "last")],
+)
+@pytest.mark.parametrize("make", [dqn, ppo, maskable])
+def test_a_model_sees_what_it_was_made_for(make: Callable[..., Any], name: str, obs_type: str) -> None:
+    """Whatever the learner sees, as an opponent, as a player and in a pool."""
+    model = make(one_sided(name, obs_type))
+    position = Position.start(name)
+    masks = {"action_masks": np.ones(position.game.num_actions, np.int8)} if make is maskable else {}
+    expected = int(model.predict(what_it_sees(position, obs_type), deterministic=True, **masks)[0])
+    policy = ModelPolicy(model)
+    assert policy.act(position, seed=0) == expected
+    for opponent in (policy, OpponentPool([policy])):
+        for learners in ("planes", "board"):
+            env = gym.make(name, opponent=opponent, play_as="second", obs_type=learners)
+            assert env.reset(seed=0)[1]["opponent_action"] == expected
+    for moves in ("5", "51", "3524"):
+        position = Position.from_moves(name, moves)
+        if make is maskable:
+            masks = {"action_masks": Observer(position.game).mask(position.game.legal(position.own, position.opp))}
+        seen = what_it_sees(position, obs_type)
+        assert policy.act(position, seed=0) == int(model.predict(seen, deterministic=True, **masks)[0])
+
+
+def test_a_maskable_model_plays_legal_moves_to_the_end() -> None:
+    model = maskable(one_sided(C4, "planes"))
+    for player in (model, ModelPolicy(model)):
+        assert play_match(player, "random", C4, games=10).total.games == 10
+        env = gym.make(C4, opponent=ModelPolicy(model), play_as="random")
+        for seed in range(5):
+            _, info = env.reset(seed=seed)
+            over = False
+            while not over:
+                _, _, over, _, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+    table = round_robin({"model": model, "random": "random", "rule": "rule"}, C4, games=2)
+    assert set(table.names) == {"model", "random", "rule"}
+
+
+def test_models_in_matches_are_their_fixed_maps() -> None:
+    model = maskable(one_sided(TTT, "board"))
+    assert play_match(model, "random", TTT, games=30, seed=2) == play_match(
+        ModelPolicy(model), "random", TTT, games=30, seed=2
+    )
+    found = verdict(model)
+    assert found.policy == "MaskablePPO" and found.basis == "fixed map"
+
+
+def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
+    model = dqn(one_sided(TTT, "planes"))
+    with pytest.raises(IllegalMove, match="DQN"):
+        play_match(model, "random", TTT, games=100)
+
+
+# Observation spaces
+
+
+@pytest.mark.parametrize(
+    ("space", "obs_type"),
+    [
+        (spaces.Box(0, 1, (2, 3, 3), np.int8), "planes"),
+        (spaces.Box(0, 1, (18,), np.int8), "planes"),
+        (spaces.Box(0, 1, (18,), np.float32), "planes"),
+        (spaces.Box(0, 1, (3, 3, 2), np.int8), "planes, last"),
+        (spaces.Box(-1, 1, (3, 3), np.int8), "board"),
+        (spaces.Box(-1, 1, (9,), np.int8), "board"),
+        (spaces.Discrete(3**9), "code"),
+        (None, "planes"),
+    ],
+    ids=str,
+)
+def test_the_observation_space_says_what_a_model_sees(space: Any, obs_type: str) -> None:
+    shown = []
+
+    class Model:
+        def predict(self, observation: Any, deterministic: bool) -> tuple[int, None]:
+            shown.append(observation)
+            return 0, None
+
+    model = Model()
+    if space is not None:
+        model.observation_space = space  # type: ignore[attr-defined]
+    position = Position.from_moves(TTT, "51")
+    ModelPolicy(model).act(position, 0)
+    expected = what_it_sees(position, "last" if obs_type == "planes, last" else obs_type)
+    assert np.array_equal(shown[0], np.reshape(expected, np.shape(shown[0])))
+    if space is not None:
+        assert np.shape(shown[0]) == space.shape
+
+
+@pytest.mark.parametrize(
+    "space",
+    [spaces.Box(0, 1, (2, 6, 7), np.int8), spaces.Box(0, 1, (17,), np.int8), spaces.Discrete(5), spaces.Dict()],
+    ids=str,
+)
+def test_other_spaces_are_refused(space: Any) -> None:
+    class Model:
+        observation_space = space
+
+        def predict(self, observation: Any, deterministic: bool) -> tuple[int, None]:
+            raise AssertionError("it is not asked")
+
+    with pytest.raises(ValueError, match=r"no observation of .* fits the model's observation space"):
+        ModelPolicy(Model()).act(Position.start(TTT), 0)
+    env = gym.make(TTT, opponent=ModelPolicy(Model()), play_as="second")
+    with pytest.raises(ValueError, match=r"no observation of .* fits"):
+        env.reset()
+
+
+def test_a_model_trained_on_pettingzoos_game_plays_ours() -> None:
+    model = maskable(OpponentPolicyEnv(pettingzoo.make("aec", "classic/connect_four_v3")))
+    assert play_match(model, "random", C4, games=6).total.games == 6
+    env = OpponentPolicyEnv(pettingzoo.make("aec", "classic/connect_four_v3"), model, "second")
+    ours = gym.make(C4, opponent=ModelPolicy(model), play_as="second")
+    for action in (0, 1, 0, 1):
+        assert env.reset()[1]["opponent_action"] == ours.reset()[1]["opponent_action"]
+        assert env.step(action)[4]["opponent_action"] == ours.step(action)[4]["opponent_action"]
+
+
+# Specs and copies
+
+
+def test_the_spec_stays_whole_and_does_not_copy_the_model() -> None:
+    model = maskable(one_sided(TTT, "planes"))
+    policy = tictac_agents.ModelPolicy(model)
+    assert type(policy) is ModelPolicy
+    env = FlattenObservation(gym.make(TTT, opponent=policy, play_as="second"))
+    assert env.spec is not None and env.unwrapped.spec is not None
+    assert env.spec.kwargs == {"opponent": policy, "play_as": "second"}
+    for spec in (copy.deepcopy(env.spec), copy.copy(env.unwrapped.spec)):
+        assert spec.kwargs["opponent"] is policy
+        twin = gym.make(spec)
+        assert twin.unwrapped.opponent is policy and twin.unwrapped.opponent.model is model
+    assert gym.make(env.spec).reset(seed=0)[1]["seat"] == 1
+
+
+class Counting:
+    """A small model that tells how many of it were pickled."""
+
+    copies = 0
+
+    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
+        return int(np.argmax(action_masks)), None
+
+    def __deepcopy__(self, memo: Any) -> Counting:
+        raise AssertionError("a model is not to be copied")
+
+    def __reduce__(self) -> tuple[type[Counting], tuple[()]]:
+        Counting.copies += 1
+        return Counting, ()
+
+
+def test_copies_share_the_model_and_pickles_hold_it() -> None:
+    policy = ModelPolicy(Counting())
+    env = gym.make(TTT, opponent=policy)
+    env.reset(seed=0)
+    env.step(4)
+    for twin in (copy.deepcopy(env), copy.copy(env.unwrapped)):
+        assert twin.unwrapped.opponent is policy
+        assert twin.unwrapped.position == env.unwrapped.position
+    assert Counting.copies == 0
+    assert copy.deepcopy(policy) is policy
+    for thing in (env, env.spec, policy):
+        twin = pickle.loads(pickle.dumps(thing))
+        assert twin is not thing
+    assert pickle.loads(pickle.dumps(env)).step(8)[4]["opponent_action"] == 1
+
+
+def test_a_raw_model_works_too() -> None:
+    model = maskable(one_sided(TTT, "planes"))
+    env = gym.make(TTT, opponent=model, play_as="second")
+    assert isinstance(env.unwrapped.opponent, ModelPolicy)
+    shared = copy.deepcopy(env)
+    assert shared.unwrapped.opponent is env.unwrapped.opponent
+    assert shared.reset(seed=0)[1]["opponent_action"] == env.reset(seed=0)[1]["opponent_action"]
+
+
+def test_a_model_is_no_name_of_a_policy() -> None:
+    assert str(ModelPolicy(Counting())) == "Counting"
+    with pytest.raises(ValueError, match="no policy is called 'Counting'"):
+        make_policy("Counting")

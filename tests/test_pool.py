@@ -1,0 +1,314 @@
+"""Pools and mixtures of opponents: what is drawn, how often, and what copies share."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from tictac_env.arena import exploitability, play_match, round_robin, verdict
+from tictac_env.games import get_game
+from tictac_env.policies import Policy, check_policy, make_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.rng import mix
+from tictac_env.wrappers import Mixture, OpponentPolicyEnv, OpponentPool
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+
+
+class Always(Policy):
+    """Plays one column as long as it is open, then the next one."""
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+        self.name = f"always {column}"
+
+    def act(self, position: Position, seed: int) -> int:
+        legal = position.legal_actions
+        return min(legal, key=lambda action: (action - self.column) % position.game.num_actions)
+
+
+def zero(observation: Any, mask: Any) -> int:
+    return int(np.argmax(mask))
+
+
+def first_replies(env: gym.Env[Any, Any], games: int, seed: int | None = None) -> list[int]:
+    """The opponent's first moves of some games."""
+    return [env.reset(seed=seed if game == 0 else None)[1]["opponent_action"] for game in range(games)]
+
+
+both = pytest.mark.parametrize("cls", [Mixture, OpponentPool])
+
+
+# What is drawn
+
+
+@pytest.mark.parametrize("weights", [None, [1, 1, 1], [0.5, 0.3, 0.2], [1, 0, 3], [1e-9, 2e-9, 1e-9]])
+@both
+def test_weights_are_respected(cls: type[Mixture], weights: Sequence[float] | None) -> None:
+    pool = cls(["random", "rule", zero], weights)
+    counts = Counter(pool.draw(mix(seed)) for seed in range(6000))
+    shares = np.array(pool.weights) / sum(pool.weights)
+    drawn = np.array([counts[number] for number in range(3)])
+    assert not drawn[shares == 0].any()
+    assert chisquare(drawn[shares > 0], 6000 * shares[shares > 0]).pvalue > 0.001
+
+
+@both
+def test_the_ends_of_the_seeds(cls: type[Mixture]) -> None:
+    pool = cls(["random", "rule", "minimax"], [0, 1, 1])
+    assert (pool.draw(0), pool.draw(2**63 - 1)) == (1, 2)
+
+
+def test_a_pool_is_drawn_once_a_game_by_the_boards_randomness() -> None:
+    pool = OpponentPool([Always(0), Always(3)], [1, 3])
+    env = gym.make(C4, opponent=pool, play_as="second")
+    drawn = []
+    for game in range(400):
+        _, info = env.reset(seed=0 if game == 0 else None)
+        drawn.append(info["opponent_action"])
+        for column in (6, 5, 6):
+            _, _, _, _, info = env.step(column)
+            if info["opponent_action"] >= 0:
+                assert info["opponent_action"] == drawn[-1], "one opponent plays the whole game"
+    assert chisquare([drawn.count(0), drawn.count(3)], [100, 300]).pvalue > 0.001
+    replies = first_replies(env, 30, seed=0)
+    assert first_replies(env, 30, seed=0) == replies != first_replies(env, 30, seed=1)
+
+
+def test_a_mixture_is_drawn_for_each_move() -> None:
+    env = gym.make(C4, opponent=Mixture([Always(0), Always(3)]), play_as="second")
+    games = set()
+    for seed in range(200):
+        replies = [env.reset(seed=seed)[1]["opponent_action"]]
+        replies += [env.step(column)[4]["opponent_action"] for column in (6, 5)]
+        games.add(tuple(replies))
+    assert games == {(a, b, c) for a in (0, 3) for b in (0, 3) for c in (0, 3)}
+
+
+@both
+def test_a_seed_brings_the_games_back(cls: type[Mixture]) -> None:
+    """Whatever other environments draw from the same pool in between."""
+    pool = cls(["random", "rule", Always(2)])
+    alone = first_replies(gym.make(C4, opponent=pool, play_as="second"), 40, seed=5)
+    one, two = (gym.make(C4, opponent=pool, play_as="second") for _ in range(2))
+    heard = [one.reset(seed=5)[1]["opponent_action"]]
+    for _ in range(39):
+        two.reset()
+        heard.append(one.reset()[1]["opponent_action"])
+    assert heard == alone
+
+
+@both
+def test_it_is_a_policy(cls: type[Mixture]) -> None:
+    check_policy(cls(["random", "rule", "minimax"], [1, 2, 3]))
+    check_policy(cls(["random", "rule"]), C4)
+    assert isinstance(make_policy("random"), Policy) and issubclass(cls, Policy)
+    with pytest.warns(UserWarning, match="no `probabilities`"):
+        check_policy(cls([zero, "random"]))
+
+
+# Changing it
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [1],
+        [1, 2, 3],
+        [1, -1],
+        [0, 0],
+        [1, float("nan")],
+        [1, float("inf")],
+        [1e308, 1e308],
+        [1, "much"],
+        3,
+        [1, None],
+        [],
+    ],
+)
+@both
+def test_impossible_weights_are_refused_and_nothing_changes(cls: type[Mixture], weights: Any) -> None:
+    with pytest.raises(ValueError, match=f"a {cls.name} of 2 needs 2 weights, none negative, not all 0"):
+        cls(["random", "rule"], weights)
+    pool = cls(["random", "rule"], [1, 3])
+    drawn = [pool.draw(mix(seed)) for seed in range(100)]
+    with pytest.raises(ValueError, match="needs 2 weights"):
+        pool.weights = weights
+    assert pool.weights == [1, 3] and [pool.draw(mix(seed)) for seed in range(100)] == drawn
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "much", None])
+def test_impossible_additions_are_refused_and_nothing_changes(weight: Any) -> None:
+    pool = OpponentPool(["random", "rule"], [1, 3])
+    with pytest.raises(ValueError, match="a pool of 3 needs 3 weights"):
+        pool.add("minimax", weight)
+    assert pool.players == ["random", "rule"] and pool.weights == [1, 3]
+    pool.add("minimax", 2)
+    assert pool.players == ["random", "rule", "minimax"] and pool.weights == [1, 3, 2]
+
+
+@both
+def test_weights_and_players_are_the_pools_own(cls: type[Mixture]) -> None:
+    players, weights = ["random", "rule"], [1.0, 3.0]
+    pool = cls(players, weights)
+    players.append("minimax")
+    weights[0] = 5
+    pool.weights[0] = 7
+    assert pool.players == ["random", "rule"] and pool.weights == [1, 3]
+    with pytest.raises(ValueError, match=f"a {cls.name} needs at least one policy"):
+        cls([])
+
+
+def test_a_game_under_way_goes_on_with_the_opponent_it_has() -> None:
+    pool = OpponentPool([Always(0)])
+    env = gym.make(C4, opponent=pool, play_as="second")
+    env.reset(seed=0)
+    pool.add(Always(3), 10**9)
+    assert [env.step(column)[4]["opponent_action"] for column in (6, 5)] == [0, 0]
+    assert env.reset()[1]["opponent_action"] == 3
+    pool.weights = [1, 0]
+    assert [env.step(column)[4]["opponent_action"] for column in (6, 5)] == [3, 3]
+    assert set(first_replies(env, 20)) == {0}
+
+
+def test_an_unknown_opponent_is_named_when_it_is_drawn() -> None:
+    env = gym.make(TTT, opponent=OpponentPool(["random", "randm"], [0, 1]), play_as="second")
+    with pytest.raises(ValueError, match="no policy is called 'randm'; did you mean random"):
+        env.reset()
+
+
+def test_an_illegal_move_names_the_opponent_that_was_drawn() -> None:
+    def cheat(observation: Any, mask: Any) -> int:
+        return 99
+
+    env = gym.make(TTT, opponent=OpponentPool([zero, cheat], [0, 1]))
+    env.reset()
+    with pytest.raises(IllegalMove, match="cheat"):
+        env.step(4)
+
+
+def test_names() -> None:
+    class Model:
+        def predict(self, observation: Any, deterministic: bool) -> Any: ...
+
+    assert str(OpponentPool(["random", zero, Always(3)])) == "pool(random, zero, always 3)"
+    assert str(Mixture([Model(), OpponentPool(["rule"])])) == "mixture(Model, pool(rule))"
+
+
+def test_a_pool_in_a_pool() -> None:
+    pool = OpponentPool([OpponentPool([Always(0), Always(3)]), Always(5)], [2, 1])
+    for env in (gym.make(C4, opponent=pool, play_as="second"), OpponentPolicyEnv(aec(), pool, "second")):
+        replies = first_replies(env, 300, seed=1)
+        assert chisquare([replies.count(column) for column in (0, 3, 5)]).pvalue > 0.001
+
+
+def aec() -> Any:
+    from tictac_env import connect_four_v0
+
+    return connect_four_v0.env()
+
+
+# Probabilities
+
+
+def test_probabilities_are_the_weighted_mean() -> None:
+    members = [make_policy(name) for name in ("random", "rule", "minimax")]
+    mixture = Mixture(members, [1, 2, 5])
+    for moves in ("", "5", "51", "1593"):
+        position = Position.from_moves(TTT, moves)
+        expected = sum(w / 8 * m.probabilities(position) for w, m in zip((1, 2, 5), members, strict=True))  # type: ignore[operator]
+        assert mixture.probabilities(position) == pytest.approx(expected)
+        drawn = np.bincount([mixture.act(position, mix(seed)) for seed in range(4000)], minlength=9)
+        assert not drawn[expected == 0].any()
+        assert chisquare(drawn[expected > 0], 4000 * expected[expected > 0]).pvalue > 0.001
+
+
+def test_who_cannot_say_matters_only_if_it_may_play() -> None:
+    position = Position.start(get_game(TTT))
+    assert Mixture(["random", zero]).probabilities(position) is None
+    chances = Mixture(["random", zero], [1, 0]).probabilities(position)
+    assert chances == pytest.approx(np.full(9, 1 / 9))
+
+
+def test_a_mixture_is_judged_exactly() -> None:
+    found = verdict(Mixture(["random", "minimax"], [0.4, 0.6]))
+    assert found.basis == "probabilities" and not found.infallible
+    assert 0 < float(exploitability(Mixture(["random", "minimax"], [0.01, 0.99]))) < 0.2
+    for weights, name in (([1, 0], "random"), ([0, 1], "minimax")):
+        alone, mixed = verdict(make_policy(name)), verdict(Mixture(["random", "minimax"], weights))
+        assert mixed.as_first == alone.as_first and mixed.as_second == alone.as_second
+    values = [float(exploitability(Mixture(["random", "minimax"], [1 - w, w]))) for w in (0, 0.3, 0.6, 0.9, 1)]
+    assert values == sorted(values, reverse=True)
+    assert values[0] == pytest.approx(0.95983, abs=5e-6) and values[-1] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_exact_result_is_that_of_play() -> None:
+    mixture = Mixture(["random", "minimax"], [0.4, 0.6])
+    share = verdict(mixture).as_second.against_random
+    tally = play_match(mixture, "random", TTT, games=1200, seed=3).as_second
+    assert chisquare(list(tally), [600 * each for each in share]).pvalue > 0.001
+
+
+# Wherever an opponent is welcome
+
+
+@both
+def test_matches_and_tournaments(cls: type[Mixture]) -> None:
+    pool = cls(["random", "rule", zero])
+    for game in (TTT, C4):
+        match = play_match(pool, "random", game, games=20, seed=1)
+        assert match.total.games == 20 and match == play_match(pool, "random", game, games=20, seed=1)
+        table = round_robin({"pool": pool, "random": "random", "rule": "rule"}, game, games=4)
+        assert set(table.standings()) == {"pool", "random", "rule"}
+
+
+# Copies
+
+
+def test_copies_of_an_environment_share_the_pool() -> None:
+    pool = OpponentPool([Always(0)])
+    env = gym.make(C4, opponent=pool, play_as="second")
+    assert env.unwrapped.opponent is pool
+    env.reset(seed=0)
+    twins = [copy.deepcopy(env), copy.copy(env.unwrapped)]
+    assert all(twin.unwrapped.opponent is pool for twin in twins)
+    pool.add(Always(3), 10**9)
+    assert [twin.reset()[1]["opponent_action"] for twin in twins] == [3, 3]
+
+
+@pytest.mark.parametrize("how", ["state_dict", "pickle", "deepcopy"])
+def test_duplicates_keep_the_opponent_that_was_drawn(how: str) -> None:
+    pool = OpponentPool([Always(0), Always(3), "random"])
+    env = gym.make(C4, opponent=pool, play_as="second")
+    for seed in range(12):
+        env.reset(seed=seed)
+        env.step(6)
+        if how == "state_dict":
+            twin = gym.make(C4, opponent=pool, play_as="second")
+            twin.unwrapped.load_state_dict(json.loads(json.dumps(env.unwrapped.state_dict())))
+        else:
+            twin = copy.deepcopy(env) if how == "deepcopy" else pickle.loads(pickle.dumps(env))
+        one, two = ([each.step(column)[4]["opponent_action"] for column in (5, 4)] for each in (env, twin))
+        assert one == two
+        assert first_replies(env, 10) == first_replies(twin, 10)
+
+
+def test_a_pickled_pool_draws_the_same() -> None:
+    pool = OpponentPool(["random", zero, Always(2)], [1, 2, 3])
+    position = Position.start(get_game(C4))
+    for twin in (pickle.loads(pickle.dumps(pool)), copy.deepcopy(pool)):
+        assert twin.weights == pool.weights
+        assert [twin.act(position, mix(seed)) for seed in range(50)] == [
+            pool.act(position, mix(seed)) for seed in range(50)
+        ]
+        twin.add("rule")
+        assert len(pool.players) == 3
