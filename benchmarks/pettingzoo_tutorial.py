@@ -1,16 +1,15 @@
 """MaskablePPO on PettingZoo's Connect Four: by the scheme of PettingZoo's tutorial, and through OpponentPolicyEnv.
 
-    python benchmarks/pettingzoo_tutorial.py [--steps 40960] [--seeds 3] [--games 1000] [--output FOLDER]
+    python benchmarks/pettingzoo_tutorial.py [--steps 10240 20480 40960] [--seeds 3] [--games 500] [--output FOLDER]
 
-Both learn for the same number of environment steps with the default settings, and play deterministically against random
-play afterwards, in either seat. For the scheme see
+Both learn with the default settings. After each of so many environment steps they play deterministically against random
+play, in either seat. For the scheme see
 https://pettingzoo.farama.org/tutorials/sb3/connect_four/ and `TutorialEnv`.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -83,13 +82,16 @@ def main() -> None:
     for seed in range(options.seeds):
         rows += judge(UNTRAINED, seed, MaskablePPO("MlpPolicy", ours(), seed=seed, device="cpu"), options.games)
         for scheme, make in SCHEMES.items():
-            began = time.process_time()
-            model = MaskablePPO("MlpPolicy", make(), seed=seed, device="cpu").learn(options.steps)
-            print(f"{scheme}, seed {seed}: {model.num_timesteps:,} steps in {time.process_time() - began:.1f} CPU-s")
-            rows += judge(scheme, seed, model, options.games)
+            model = MaskablePPO("MlpPolicy", make(), seed=seed, device="cpu")
+            for steps in sorted(options.steps):
+                began = time.process_time()
+                model.learn(steps - model.num_timesteps, reset_num_timesteps=False)
+                spent = time.process_time() - began
+                print(f"{scheme}, seed {seed}: {model.num_timesteps:,} steps, the last of them in {spent:.1f} CPU-s")
+                rows += judge(scheme, seed, model, options.games)
     table = summary(rows)
-    show(f"Wins against random play after {model.num_timesteps:,} steps, in per cent", table)
-    settings = {"steps": model.num_timesteps, "seeds": options.seeds, "games": options.games}
+    show("Wins against random play, in per cent", table)
+    settings = {"steps": options.steps, "seeds": options.seeds, "games": options.games}
     save("pettingzoo-tutorial", settings, {"seeds": rows, "summary": table}, options.output)
     print(f"written to {options.output}")
 
@@ -101,7 +103,8 @@ def judge(scheme: str, seed: int, model: MaskablePPO, games: int) -> list[Row]:
         tally = play(model, seat, games)
         low, high = tally.interval(tally.wins)
         interval = {"win share, low": round(low, 4), "win share, high": round(high, 4)}
-        rows.append({"scheme": scheme, "seed": seed, "seat": seat, **tally._asdict(), **interval})
+        row = {"scheme": scheme, "steps": model.num_timesteps, "seed": seed, "seat": seat}
+        rows.append({**row, **tally._asdict(), **interval})
     return rows
 
 
@@ -122,27 +125,31 @@ def play(model: MaskablePPO, seat: str, games: int) -> Tally:
 def summary(rows: list[Row]) -> list[Row]:
     """All seeds together: the mean, its Wilson interval over the games, and the range over the seeds."""
     table: list[Row] = []
-    for scheme in (UNTRAINED, *SCHEMES):
-        row: dict[str, Any] = {"scheme": scheme}
+    for steps, scheme in sorted({(row["steps"], row["scheme"]) for row in rows}, reverse=True):
+        line: dict[str, Any] = {"scheme": scheme, "steps": steps}
         for seat in SEATS:
-            found = [row for row in rows if (row["scheme"], row["seat"]) == (scheme, seat)]
+            found = [row for row in rows if (row["scheme"], row["steps"], row["seat"]) == (scheme, steps, seat)]
             tallies = [Tally(row["wins"], row["draws"], row["losses"]) for row in found]
             total = sum(tallies, Tally(0, 0, 0))
             low, high = total.interval(total.wins)
             shares = [100 * tally.wins / tally.games for tally in tallies]
-            row[f"as {seat}"] = f"{statistics.mean(shares):.1f} ({100 * low:.1f}-{100 * high:.1f})"
-            row[f"seeds, {seat}"] = f"{min(shares):.1f} to {max(shares):.1f}"
-        table.append(row)
-    return table
+            line[f"as {seat}"] = f"{100 * total.wins / total.games:.1f} ({100 * low:.1f}-{100 * high:.1f})"
+            line[f"seeds, {seat}"] = f"{min(shares):.1f} to {max(shares):.1f}"
+        table.append(line)
+    return table[::-1]
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--steps", type=positive, default=40_960, help="environment steps of training (default: %(default)s)"
+        "--steps",
+        type=positive,
+        nargs="+",
+        default=[10_240, 20_480, 40_960],
+        help="after how many environment steps to play; PPO rounds up to 2,048 (default: %(default)s)",
     )
     parser.add_argument("--seeds", type=positive, default=3, help="runs of each (default: %(default)s)")
-    parser.add_argument("--games", type=positive, default=1000, help="games in each seat (default: %(default)s)")
+    parser.add_argument("--games", type=positive, default=500, help="games in each seat (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

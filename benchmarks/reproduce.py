@@ -3,7 +3,7 @@
     python benchmarks/reproduce.py [--system S0 ...] [--seeds 3] [--full] [--workers 2] [--fresh] [--output FOLDER]
 
 Every finished run is kept in reproduce-runs.json, and what is there is not run again, so that a stopped run of this
-program goes on where it was. Writes reproduce.json, two CSV files, a picture and a page, reproduction.md.
+program goes on where it was. Writes reproduce.json, two CSV files, a picture and a page, docs/reproduction.md.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tictac_env.progress import progress_bar
 from tictac_env.storage import save_text, writing
 from tictac_env.symmetry import canonical
 
+DOCS = Path(__file__).parents[1] / "docs"
 Run = dict[str, Any]
 """The figures of one seed."""
 CEILINGS = (
@@ -48,7 +49,7 @@ def main() -> None:
     settings = {"seeds": options.seeds, "systems": options.system}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
     plot(runs, options.output / "reproduce.png")
-    save_text(options.output / "reproduction.md", page(rows))
+    save_text((DOCS if options.output == RESULTS else options.output) / "reproduction.md", page(rows))
     print(f"written to {options.output}")
 
 
@@ -137,7 +138,8 @@ def positions_of(learner: Any) -> int:
     else:
         keys = set(learner.states.positions)
     folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
-    return sum(not Position(learner.game, own, opp).is_over for own, opp in folded)
+    met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.fault(own, opp))
+    return sum(not position.is_over for position in met)
 
 
 def summary(case: Case, runs: Sequence[Run]) -> Row:

@@ -8,10 +8,15 @@ from typing import Any
 _HOME = {
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
+    "PolicyIteration": "tictac_agents.dynamic_programming",
     "QLearning": "tictac_agents.q_learning",
     "Sarsa": "tictac_agents.sarsa",
+    "TabularModel": "tictac_agents.tabular_model",
     "UntilProven": "tictac_agents.proof",
+    "ValueIteration": "tictac_agents.dynamic_programming",
     "ValueTD": "tictac_agents.value_td",
+    "gridworld_4x4": "tictac_agents.tabular_model",
+    "policy_evaluation": "tictac_agents.policy_evaluation",
 }
 
 __all__ = list(_HOME)

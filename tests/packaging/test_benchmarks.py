@@ -116,3 +116,30 @@ def test_impossible_sizes_are_refused_by_name(arguments: tuple[str, str], tmp_pa
     assert done.returncode == 2
     assert f"argument {arguments[0]}" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
+    """The page, the picture and the tables are written; a second call runs nothing again."""
+    script = SCRIPT.with_name("reproduce.py")
+    command = [
+        sys.executable,
+        str(script),
+        "--system",
+        "S1",
+        "--seeds",
+        "1",
+        "--workers",
+        "1",
+        "--output",
+        str(tmp_path),
+    ]
+    spent = []
+    for _ in range(2):
+        subprocess.run(command, env=os.environ | {"MPLCONFIGDIR": str(tmp_path)}, capture_output=True, check=True)
+        runs = json.loads((tmp_path / "reproduce-runs.json").read_text())
+        spent.append([found["CPU-s"] for seeds in runs.values() for found in seeds.values()])
+    assert len(spent[0]) == 3
+    assert spent[0] == spent[1]
+    assert "two value vectors, 10,000 games" in (tmp_path / "reproduction.md").read_text()
+    assert (tmp_path / "reproduce.png").stat().st_size > 1000
+    assert (tmp_path / "reproduce-summary.csv").exists()
