@@ -24,6 +24,8 @@ class Policy(ABC):
 
     name: str = ""
     """How tables and error messages call the policy; the class's name if empty."""
+    reflex: Callable[[Game, int, int], int] | None = None
+    """What a `ReflexPolicy` draws from."""
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
@@ -71,6 +73,8 @@ class ReflexPolicy(Policy):
 
     def __init__(self, choices: Callable[[Game, int, int], int]) -> None:
         self.choices = choices
+        if type(self).act is ReflexPolicy.act:  # else a subclass plays otherwise
+            self.reflex = choices
 
     def act(self, position: Position, seed: int) -> int:
         return pick(position.game, self.choices(position.game, position.own, position.opp), seed)
@@ -119,11 +123,11 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     Raises:
         IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
     """
-    if isinstance(policy, ReflexPolicy) and type(policy).act is ReflexPolicy.act:
-        action = pick(game, policy.choices(game, own, opp), seed)
+    if policy.reflex is not None:
+        action = pick(game, policy.reflex(game, own, opp), seed)
     else:
         action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
-    after = game.play(own, opp, action)
-    if after == (own, opp):
+    next_own, next_opp = game.play(own, opp, action)
+    if next_own == own and next_opp == opp:
         raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
-    return action, *after
+    return action, next_own, next_opp

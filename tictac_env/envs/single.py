@@ -78,6 +78,7 @@ class BoardEnv(gym.Env[Any, int]):
         self._resets = 0  # since the last seeded one
         self._own, self._opp = game.start()  # of the side to move
         self._drawn = -1  # which opponent of a pool plays this game
+        self._answering = self._playing(self._drawn)
         self._mover = 0
         self._learner = 0
         self._moves: list[int] = []
@@ -134,6 +135,7 @@ class BoardEnv(gym.Env[Any, int]):
         for name in STATE:
             setattr(self, "_" + name, state[name])
         self._moves = list(state["moves"])
+        self._answering = self._playing(self._drawn)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
@@ -185,7 +187,8 @@ class BoardEnv(gym.Env[Any, int]):
         else:
             raise ValueError(f"the opponent ends the game before the learner's first move, from {position!r}")
         self._own, self._opp, self._mover, self._learner, self._moves = own, opp, mover, learner, moves
-        self._state, self._resets, self._drawn, self._over = state, resets + 1, drawn, False
+        self._state, self._resets, self._over = state, resets + 1, False
+        self._drawn, self._answering = drawn, self._playing(drawn)
         return self._view(reply)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -217,9 +220,7 @@ class BoardEnv(gym.Env[Any, int]):
         if result == UNFINISHED and self._opponent is not None:
             state = advance(self._state)
             try:
-                reply, next_own, next_opp = answer(
-                    self._playing(self._drawn), game, next_own, next_opp, self._moves, mix(state)
-                )
+                reply, next_own, next_opp = answer(self._answering, game, next_own, next_opp, self._moves, mix(state))
             except BaseException:  # Ctrl-C included: nothing else has changed yet
                 self._moves.pop()
                 raise
@@ -275,7 +276,7 @@ class BoardEnv(gym.Env[Any, int]):
 
     def _playing(self, drawn: int) -> Policy:
         """The policy that answers: the opponent, or the one of the pool that was drawn."""
-        if isinstance(self._opponent, OpponentPool):
+        if isinstance(self._opponent, OpponentPool) and drawn >= 0:
             return self._opponent.member(drawn, self._game, self._obs_type)
         return self._opponent  # type: ignore[return-value]  # nothing is asked of None
 
@@ -296,7 +297,7 @@ class BoardEnv(gym.Env[Any, int]):
     def __deepcopy__(self, memo: dict[int, Any]) -> BoardEnv:
         """A copy that goes on with the same game on its own; it shares the opponent (a model may be large)."""
         twin: BoardEnv = object.__new__(type(self))
-        for shared in (self._opponent, self.spec):
+        for shared in (self._opponent, self._answering, self.spec):
             memo[id(shared)] = shared
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
