@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 import tictac_env  # noqa: F401  # registers the environments
 from tictac_env.games import GAMES, Game, KInARow, game_name
 from tictac_env.position import Position
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads only wait for each other here
 
 settings.register_profile("tests", derandomize=True, database=None, deadline=None, max_examples=40)
 settings.load_profile("tests")

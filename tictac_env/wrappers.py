@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -13,6 +12,7 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import PLAY_AS
+from tictac_env.envs.copies import SharesOpponent
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
 from tictac_env.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action
@@ -24,7 +24,7 @@ RANDOM = "random"
 Mask = npt.NDArray[np.int8]
 
 
-class OpponentPolicyEnv(gym.Env[Any, int]):
+class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
     """A two-player AEC environment seen by one player, the opponent's turns being part of `step`.
 
     The learner's observation is the plain one (without the mask); the mask is in `info["action_mask"]` and
@@ -227,24 +227,3 @@ class OpponentPolicyEnv(gym.Env[Any, int]):
     def _draw(self) -> int:
         self._state = advance(self._state)
         return mix(self._state)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPolicyEnv:
-        """A copy that shares the opponent (a model may be large); it has the game if `env` copies its game."""
-        twin: OpponentPolicyEnv = object.__new__(type(self))
-        for shared in (self._opponent, self._playing, self.spec):
-            memo[id(shared)] = shared
-        memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
-
-    def __copy__(self) -> OpponentPolicyEnv:
-        return copy.deepcopy(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        try:
-            pickle.dumps(self._opponent)
-        except Exception as error:
-            raise TypeError(
-                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
-            ) from error
-        return self.__dict__

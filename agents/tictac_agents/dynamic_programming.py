@@ -244,7 +244,7 @@ class ValueIteration(DynamicProgramming):
         >>> import gymnasium as gym, tictac_env
         >>> from tictac_agents.dynamic_programming import ValueIteration
         >>> agent = ValueIteration(gym.make("TicTacToe-v0", opponent="minimax-first")).learn()
-        >>> agent.values[0], agent.policy[0]
+        >>> float(agent.values[0]), int(agent.policy[0])
         (0.0, 0)
     """
 

@@ -23,11 +23,11 @@ class UntilProven:
 
     Example:
         >>> from tictac_agents import QLearning, UntilProven
-        >>> agent = QLearning("TicTacToe-v0", seed=0)
-        >>> proof = UntilProven(every=1_000)
-        >>> _ = agent.learn(total_episodes=2_000, callback=proof)
-        >>> proof.verdict.as_first.infallible
-        False
+        >>> agent = QLearning.preset("self-play", seed=0)
+        >>> proof = UntilProven(every=500)
+        >>> _ = agent.learn(total_episodes=9_000, callback=proof)
+        >>> proof.proven, agent.num_episodes
+        (True, 3500)
     """
 
     def __init__(self, every: int = 1_000, start_afresh: int = 0) -> None:

@@ -542,7 +542,11 @@ def by_pickle(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, by_pickle])
-@pytest.mark.parametrize("opponent", ["random", "rule", lowest, OpponentPool(["random", lowest, "rule"])], ids=str)
+@pytest.mark.parametrize(
+    "opponent",
+    ["random", "rule", lowest, OpponentPool(["random", lowest, "rule"])],
+    ids=["random", "rule", "function", "pool"],
+)
 @pytest.mark.parametrize("name", OURS)
 def test_duplicates_go_on_with_the_same_game(name: str, opponent: Any, duplicate: Callable[..., Any]) -> None:
     env = RecordEpisodeStatistics(OpponentPolicyEnv(make(name), opponent, "alternate"))

@@ -30,7 +30,7 @@ ONLY_IN: dict[str, set[str]] = {
     "numba": {"tictac_env.compiled"},
     "llvmlite": {"tictac_env.compiled"},
     "pygame": {"tictac_env.render.window"},
-    "pickle": {"tictac_env.envs.single", "tictac_env.envs.vector"},  # to say that an opponent cannot be pickled
+    "pickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
 }
 """Packages that only these modules may import."""
 

@@ -20,6 +20,8 @@ pytest.importorskip("sb3_contrib")
 @pytest.fixture
 def tutorial(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark, imported as a script finds its neighbours."""
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     return importlib.import_module("pettingzoo_tutorial")
 

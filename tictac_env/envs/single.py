@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +14,7 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, unfinished
+from tictac_env.envs.copies import SharesOpponent
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, answer, as_policy
@@ -29,7 +28,7 @@ MAX_STARTS = 1000
 """How often a reset draws anew when the opponent ends the game before the learner's first move."""
 
 
-class BoardEnv(gym.Env[Any, int]):
+class BoardEnv(SharesOpponent, gym.Env[Any, int]):
     """One board of any game. The environments' pages are the docstrings of the classes in `tictac_env.envs.pages`.
 
     Args:
@@ -47,6 +46,9 @@ class BoardEnv(gym.Env[Any, int]):
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # as gym.Env
+
+    _opponent: Policy | None
+    _playing: Policy
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class BoardEnv(gym.Env[Any, int]):
         self._resets = 0  # since the last seeded one
         self._own, self._opp = game.start()  # of the side to move
         self._drawn = -1  # which opponent of a pool plays this game
-        self._answering = self._playing(self._drawn)
+        self._playing = self._player(self._drawn)
         self._mover = 0
         self._learner = 0
         self._moves: list[int] = []
@@ -135,7 +137,7 @@ class BoardEnv(gym.Env[Any, int]):
         for name in STATE:
             setattr(self, "_" + name, state[name])
         self._moves = list(state["moves"])
-        self._answering = self._playing(self._drawn)
+        self._playing = self._player(self._drawn)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
@@ -179,7 +181,7 @@ class BoardEnv(gym.Env[Any, int]):
                 learner = mover
             elif mover != learner:
                 state = advance(state)
-                reply, own, opp = answer(self._playing(drawn), self._game, own, opp, moves, mix(state))
+                reply, own, opp = answer(self._player(drawn), self._game, own, opp, moves, mix(state))
                 moves.append(reply)
                 mover = learner
             if self._game.result(own, opp) == UNFINISHED:
@@ -188,7 +190,7 @@ class BoardEnv(gym.Env[Any, int]):
             raise ValueError(f"the opponent ends the game before the learner's first move, from {position!r}")
         self._own, self._opp, self._mover, self._learner, self._moves = own, opp, mover, learner, moves
         self._state, self._resets, self._over = state, resets + 1, False
-        self._drawn, self._answering = drawn, self._playing(drawn)
+        self._drawn, self._playing = drawn, self._player(drawn)
         return self._view(reply)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -220,7 +222,7 @@ class BoardEnv(gym.Env[Any, int]):
         if result == UNFINISHED and self._opponent is not None:
             state = advance(self._state)
             try:
-                reply, next_own, next_opp = answer(self._answering, game, next_own, next_opp, self._moves, mix(state))
+                reply, next_own, next_opp = answer(self._playing, game, next_own, next_opp, self._moves, mix(state))
             except BaseException:  # Ctrl-C included: nothing else has changed yet
                 self._moves.pop()
                 raise
@@ -274,7 +276,7 @@ class BoardEnv(gym.Env[Any, int]):
         info |= {"outcome": LOST, "illegal_action": action}
         return observation, self._rewards[2], True, False, info
 
-    def _playing(self, drawn: int) -> Policy:
+    def _player(self, drawn: int) -> Policy:
         """The policy that answers: the opponent, or the one of the pool that was drawn."""
         if isinstance(self._opponent, OpponentPool) and drawn >= 0:
             return self._opponent.member(drawn, self._game, self._obs_type)
@@ -293,24 +295,3 @@ class BoardEnv(gym.Env[Any, int]):
         if self._opponent is None and play_as != PLAY_AS[0]:
             raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> BoardEnv:
-        """A copy that goes on with the same game on its own; it shares the opponent (a model may be large)."""
-        twin: BoardEnv = object.__new__(type(self))
-        for shared in (self._opponent, self._answering, self.spec):
-            memo[id(shared)] = shared
-        memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
-
-    def __copy__(self) -> BoardEnv:
-        return copy.deepcopy(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        try:
-            pickle.dumps(self._opponent)
-        except Exception as error:
-            raise TypeError(
-                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
-            ) from error
-        return self.__dict__

@@ -1,0 +1,40 @@
+"""Copies and pickles of an environment with an opponent: they go on with the same game."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, Self
+
+
+class SharesOpponent:
+    """An environment whose copies share its opponent, since a model may be large, and copy everything else."""
+
+    _opponent: Any
+    _playing: Any
+    """Who plays this game: the opponent, or the one of a pool that was drawn."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin: Self = object.__new__(type(self))
+        for shared in (self._opponent, self._playing, getattr(self, "spec", None)):
+            memo[id(shared)] = shared
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled.
+
+        Raises:
+            TypeError: the opponent cannot be pickled; the message names it.
+        """
+        try:
+            pickle.dumps(self._opponent)
+        except Exception as error:
+            raise TypeError(
+                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
+            ) from error
+        return self.__dict__
