@@ -158,7 +158,7 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
             "exploitability": "",
             "games": "",
             "CPU-s": "",
-            "published": case.note,
+            "published besides": case.note,
         }
     return row | {
         "ours, first": shares(runs, "first"),
@@ -167,7 +167,7 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
         "exploitability": spread([found["exploitability"] for found in runs], ".3f"),
         "games": spread([found["games"] for found in runs], ",.0f"),
         "CPU-s": spread([found["CPU-s"] for found in runs], ".1f"),
-        "published": case.note,
+        "published besides": case.note,
     }
 
 

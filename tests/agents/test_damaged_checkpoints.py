@@ -103,8 +103,8 @@ TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "randomness out of range": lambda meta, arrays: meta.update(random=2**70),
     "a run of nothing": lambda meta, arrays: meta.update(run=["moons", 0, 10]),
     "half a run": lambda meta, arrays: meta.update(run=["episodes"]),
-    "an environment without stones": lambda meta, arrays: meta["env"].pop("own"),
-    "an environment of words": lambda meta, arrays: meta["env"].update(own="many"),
+    "an environment without stones": lambda meta, arrays: meta["board"].pop("own"),
+    "an environment of words": lambda meta, arrays: meta["board"].update(own="many"),
 }
 
 

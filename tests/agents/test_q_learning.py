@@ -267,7 +267,7 @@ def test_every_game_can_be_learned(game: Game) -> None:
 
 
 NAMED = [
-    ("learning_rate", [0, 1.1, -0.4, "0.4", None, True, [], [0.4, 2], float("nan")]),
+    ("learning_rate", [0, 1.1, -0.4, "0.4", True, [], [0.4, 2], float("nan")]),
     ("gamma", [-0.1, 1.01, "1", None, float("nan")]),
     ("epsilon", [-0.1, 1.1, "0.1", None, [0.5, -1], [[0.5]]]),
     ("symmetry", [1, "yes", None]),

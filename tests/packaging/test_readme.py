@@ -25,9 +25,17 @@ def test_the_figures_are_those_of_the_results():
     """Every row of the table at the top stands so in the results of `make bench`."""
     with (ROOT / "benchmarks/results/tournament-verdicts.csv").open(newline="") as file:
         results = {row["policy"]: row for row in csv.DictReader(file)}
-    rows = re.findall(r"^\| (random|rule|minimax|Q-table, seed \d) \| (.*) \|$", README, re.MULTILINE)
-    assert len(rows) == 6
+    rows = re.findall(r"^\| (random|rule|minimax|Q-table, seed \d|Q-table, cured) \| (.*) \|$", README, re.MULTILINE)
+    assert len(rows) == 7
     for name, rest in rows:
         exploitability, *figures = rest.split(" | ")
         assert float(exploitability) == pytest.approx(float(results[name]["exploitability"]), abs=1e-4)
         assert set(figures) <= set(results[name].values()), name
+
+
+def test_the_table_of_the_five_systems_is_that_of_the_results():
+    with (ROOT / "benchmarks/results/reproduce-summary.csv").open(newline="") as file:
+        results = [row for row in csv.DictReader(file) if row["ours, first"] != "not yet"]
+    columns = ("system", "learner", "published, first", "ours, first", "published, second", "ours, second", "infallible")
+    for row in results:
+        assert f"| {' | '.join(row[column] for column in columns)} |" in README
