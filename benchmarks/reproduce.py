@@ -61,8 +61,10 @@ def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, lis
     """The runs of every case and seed, from the file or run now."""
     path = options.output / "reproduce-runs.json"
     kept: dict[str, dict[str, Run]] = {}
-    if path.exists() and not options.fresh:
+    if path.exists():
         kept = json.loads(path.read_text())
+    if options.fresh:
+        kept = {name: found for name, found in kept.items() if name not in map(label, cases)}
     wanted = {
         label(case): [str(seed) for seed in range(options.seeds if is_drawn(case) else 1)] for case in cases if case.run
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ from tictac_env.games import GAMES, Game, KInARow, game_name
 from tictac_env.position import Position
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads only wait for each other here
+
+if threading.current_thread() is threading.main_thread():
+    # A shell starts what runs in the background with Ctrl-C ignored; tests of Ctrl-C need it heard.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("tests", derandomize=True, database=None, deadline=None, max_examples=40)
 settings.load_profile("tests")

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "LearningCurve": "tictac_agents.curves",
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",
@@ -16,7 +17,7 @@ _HOME = {
     "ValueIteration": "tictac_agents.dynamic_programming",
     "ValueTD": "tictac_agents.value_td",
     "gridworld_4x4": "tictac_agents.tabular_model",
-    "policy_evaluation": "tictac_agents.policy_evaluation",
+    "policy_evaluation": "tictac_agents.dynamic_programming",
 }
 
 __all__ = list(_HOME)

@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.policy_evaluation import (
+from tictac_agents.sweeps import (
     SWEEP_LIMIT,
     TIE,
     action_weights,
@@ -197,8 +197,7 @@ class DynamicProgramming(Policy):
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged or holds something else; or `env` has another game, or differs in its rewards or
-                its opponent.
+            ValueError: it is damaged or holds something else; or `env` differs: in its game, its opponent or rewards.
         """
         meta, arrays = load_arrays(path, cls._kind())
         try:
@@ -208,8 +207,13 @@ class DynamicProgramming(Policy):
             agent.improvements = whole("improvements", meta["improvements"])
             agent._set_arrays(arrays)
             agent._conclude()
-            if env is not None and not agent.model.equals(other := TabularModel.of(env)):
-                raise ValueError(f"its model, {agent.model}, is not that of the environment, {other}")
+            if env is not None:
+                env = gym.make(env) if isinstance(env, str) else env
+                same_game = getattr(getattr(env, "unwrapped", env), "game", None) == game
+                if not same_game or not agent.model.equals(TabularModel.of(env)):
+                    raise ValueError(
+                        f"it holds {agent.model}, and the environment differs in its game, seats, opponent or rewards"
+                    )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is no usable file of {cls.__name__}: {error}") from error
         return agent

@@ -180,12 +180,13 @@ class Learner(Policy):
                     whole = False
                     self.num_timesteps += self._episode()
                     self.num_episodes += 1
-                    whole = True
+                    goes_on = callback is None or callback(self) is not False
+                    whole = True  # what the callback did to the learner is part of the run
                     show()
                     if checkpoint is not None and time.monotonic() >= due:
                         self.save(checkpoint)
                         due = time.monotonic() + checkpoint_seconds
-                    if callback is not None and callback(self) is False:
+                    if not goes_on:
                         break
                     if asked_to_stop():
                         print(f"stopped after {self.num_episodes:,} episodes; nothing is lost", file=sys.stderr)

@@ -12,14 +12,16 @@ class UntilProven:
 
     Args:
         every: how many episodes lie between two verdicts.
-        start_afresh: after how many episodes without success the learner forgets everything; 0 for never.
+        start_afresh: after how many episodes without success the learner forgets everything, a multiple of `every`;
+            0 for never.
 
     Attributes:
         proven: whether the last verdict was infallible from both seats.
         verdict: the last one.
+        judged_at: the learner's number of episodes at that verdict; -1 before the first.
 
     Raises:
-        ValueError: a number is not a whole one, or `every` is 0.
+        ValueError: a number is not a whole one, `every` is 0, or `start_afresh` no multiple of it.
 
     Example:
         >>> from tictac_agents import QLearning, UntilProven
@@ -35,14 +37,18 @@ class UntilProven:
         if not self.every:
             raise ValueError("every must be at least 1, not 0")
         self.start_afresh = whole("start_afresh", start_afresh)
+        if self.start_afresh % self.every:
+            raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
         self.proven = False
         self.verdict: Verdict | None = None
+        self.judged_at = -1
 
     def __call__(self, learner: Learner) -> bool:
         """False, which ends the run, once the learner is proven infallible."""
         if learner.num_episodes % self.every:
             return True
         self.verdict = verdict(learner, learner.game)
+        self.judged_at = learner.num_episodes
         self.proven = self.verdict.infallible
         learner.status = f"exploitability {self.verdict.exploitability:.4f}"
         if not self.proven and self.start_afresh and learner.num_episodes % self.start_afresh == 0:

@@ -215,7 +215,13 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     path = tmp_path / "agent.npz"
     with pytest.raises(KeyboardInterrupt):
-        make().learn(total_episodes=EPISODES, callback=interrupt_at(50, 2), progress_bar=False, checkpoint=path)
+        make().learn(
+            total_episodes=EPISODES,
+            callback=interrupt_at(50, 2),
+            progress_bar=False,
+            checkpoint=path,
+            checkpoint_seconds=0,
+        )
     assert signal.getsignal(signal.SIGINT) is before
     loaded = QLearning.load(path, environment())
     check_equal(loaded.resume(progress_bar=False), unbroken(), tmp_path)
