@@ -12,7 +12,7 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from peers import Run, aec_cases
 from report import RESULTS, Row, positive, save, show
 
 import tictac_env  # noqa: F401  # registers the environments
+from tictac_agents import ValueTD
 
 GAMES = {
     "Connect Four": ("ConnectFour-v0", minimal_env.CONNECT_FOUR),
@@ -43,13 +44,18 @@ def main() -> None:
         turns += measure(game, *aec_cases(game), options.seconds, options.repeats)
     show("Plies per CPU-second through gym.make, one environment", rows)
     show("Plies per CPU-second of the PettingZoo environments", turns)
+    cases = {"random games": games_of(None), "S0 learning": games_of("S0")}
+    learning = measure(
+        "tic-tac-toe", cases, dict.fromkeys(cases, "random games"), options.seconds, options.repeats, "games"
+    )
+    show("Games per CPU-second of a learner, beside stepping the environment alone", learning)
     settings = {"seconds": options.seconds, "repeats": options.repeats}
-    save("throughput", settings, {"single": rows, "aec": turns}, options.output)
+    save("throughput", settings, {"single": rows, "aec": turns, "learning": learning}, options.output)
     print(f"written to {options.output}")
 
 
 def measure(
-    game: str, cases: Mapping[str, Run], compared: Mapping[str, str], seconds: float, repeats: int
+    game: str, cases: Mapping[str, Run], compared: Mapping[str, str], seconds: float, repeats: int, unit: str = "plies"
 ) -> list[Row]:
     """Every case in turn, `repeats` times after a warm-up; medians of the speeds and of the ratios.
 
@@ -66,7 +72,7 @@ def measure(
     for name, found in speeds.items():
         ratios = [speed / yardstick for speed, yardstick in zip(found, speeds[compared[name]], strict=True)]
         median, ratio = statistics.median(found), statistics.median(ratios)
-        rows.append({"game": game, "case": name, "plies / CPU-s": round(median), "ratio": round(ratio, 3)})
+        rows.append({"game": game, "case": name, f"{unit} / CPU-s": round(median), "ratio": round(ratio, 3)})
     return rows
 
 
@@ -93,6 +99,39 @@ def stepping(env: gym.Env[Any, Any]) -> Run:
                 return plies, spent
 
     return run
+
+
+def games_of(preset: str | None) -> Run:
+    """Games of tic-tac-toe against random play, from each seat in turn: random ones, or those a ValueTD learns from."""
+    learner = ValueTD.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
+    learner.block = 100  # else a short run would see one seat only
+    draw = random.Random(0).random
+
+    def run(seconds: float) -> tuple[int, float]:
+        games, began = 0, time.process_time()
+        while True:
+            if preset:
+                learner.learn(total_episodes=200, progress_bar=False)
+            else:
+                play_randomly(learner.env, draw, 200)
+            games += 200
+            spent = time.process_time() - began
+            if spent > seconds:
+                return games, spent
+
+    return run
+
+
+def play_randomly(env: gym.Env[Any, Any], draw: Callable[[], float], games: int) -> None:
+    for game in range(games):
+        _, info = env.reset(options={"play_as": ("first", "second")[game // 100 % 2]})
+        terminated = False
+        while not terminated:
+            legal = info["action_mask"].tobytes()
+            action = int(draw() * len(legal))
+            while not legal[action]:
+                action = int(draw() * len(legal))
+            _, _, terminated, _, info = env.step(action)
 
 
 def parse_arguments() -> argparse.Namespace:
