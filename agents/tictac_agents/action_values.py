@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from tictac_agents.learner import Arrays, Learner, Schedule
-from tictac_agents.states import State, StateIndex
+from tictac_agents.states import State, StateIndex, is_position
 from tictac_env.checks import flag, number, schedule
 
 Row = dict[int, float]
@@ -158,7 +158,7 @@ class ActionValues(Learner):
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.states = StateIndex(self.game, self.symmetry)
         for row, (own, opp) in enumerate(positions.tolist()):
-            if own < 0 or opp < 0 or self.game.fault(own, opp) or self.states.of_bits(own, opp).row != row:
+            if not is_position(self.game, own, opp) or self.states.of_bits(own, opp).row != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
         self.tables = [sparse(values, self.states) for values in q]
         self.counts = sparse(counts, self.states)

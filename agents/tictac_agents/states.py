@@ -12,6 +12,13 @@ from tictac_env.position import Position
 from tictac_env.symmetry import symmetries
 
 
+def is_position(game: Game, own: int, opp: int) -> bool:
+    """Whether a game can reach a position that was read from a file: stones on the board, one a cell, no fault."""
+    board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
+    on_board = own >= 0 and opp >= 0 and not own & opp and own | opp | board == board
+    return on_board and not game.fault(own, opp)
+
+
 class State(NamedTuple):
     """Where a position stands in a table."""
 

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from tictac_agents.learner import UNIT, Arrays, Learner, Preset, Schedule
+from tictac_agents.states import is_position
 from tictac_agents.values import Backup, Node, Route
 from tictac_env.checks import flag, number, one_of, schedule, whole
 from tictac_env.envs.arguments import PLAY_AS, check_rewards
@@ -328,10 +329,11 @@ class ValueTD(Learner):
             positions, values, visits = (arrays[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
             if not positions.shape == (len(values), 2) or not values.shape == visits.shape == (len(values),):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
-            if not np.isfinite(values).all() or (visits < 0).any() or (positions < 0).any():
+            if not np.isfinite(values).all() or visits.dtype != np.int64 or (visits < 0).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
             for (own, opp), value, count in zip(positions.tolist(), values.tolist(), visits.tolist(), strict=True):
-                if self.game.fault(own, opp) and self.game.fault(opp, own):
-                    raise ValueError(f"its table {seat} holds an impossible position: {own}, {opp}")
+                possible = is_position(self.game, own, opp) or is_position(self.game, opp, own)
+                if not possible or (own, opp) in self.tables[seat]:
+                    raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
                 node = self._node(seat, own, opp)
                 node.value, node.visits = value, count
