@@ -1,4 +1,4 @@
-"""Other people's environments beside ours, played alike: PettingZoo's Connect Four and tic-tac-toe."""
+"""Other people's single environments beside ours, played alike: PettingZoo's and OpenSpiel's."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ AEC_GAMES = {
     "Connect Four": (connect_four_v0, "classic/connect_four_v3"),
     "tic-tac-toe": (tictactoe_v0, "classic/tictactoe_v3"),
 }
+
+OPEN_SPIEL_GAMES = {"Connect Four": "connect_four", "tic-tac-toe": "tic_tac_toe"}
 
 
 def aec_cases(game: str) -> tuple[dict[str, Run], dict[str, str]]:
@@ -84,6 +86,50 @@ def documented(env: Any) -> Run:
                     over = termination or truncation
                     env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
                     plies += not over
+            spent = time.process_time() - began
+            if spent > seconds:
+                return plies, spent
+
+    return run
+
+
+def open_spiel_cases(game: str) -> dict[str, Run]:
+    """OpenSpiel's game in C++, a state at a time; none, and a note, where it is not installed."""
+    try:
+        import pyspiel
+    except ImportError as error:
+        print(f"OpenSpiel's {game} is left out: {error}")
+        return {}
+    rules = pyspiel.load_game(OPEN_SPIEL_GAMES[game])
+    return {
+        "OpenSpiel, rules only": spiel(rules, False),
+        "OpenSpiel, observation and mask lists": spiel(rules, True),
+    }
+
+
+def spiel(rules: Any, observed: bool) -> Run:
+    """Random legal play: from the list of legal actions, or with the mover's observation and mask made at every ply."""
+
+    def run(seconds: float) -> tuple[int, float]:
+        draw = random.Random(0).random
+        plies, began = 0, time.process_time()
+        state = rules.new_initial_state()
+        while True:
+            for _ in range(200):
+                if observed:
+                    state.observation_tensor()
+                    legal = state.legal_actions_mask()
+                    action = int(draw() * len(legal))
+                    while not legal[action]:
+                        action = int(draw() * len(legal))
+                else:
+                    legal = state.legal_actions()
+                    action = legal[int(draw() * len(legal))]
+                state.apply_action(action)
+                plies += 1
+                if state.is_terminal():
+                    state.returns()
+                    state = rules.new_initial_state()
             spent = time.process_time() - began
             if spent > seconds:
                 return plies, spent

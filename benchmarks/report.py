@@ -21,7 +21,10 @@ from rich.table import Table
 from tictac_env.storage import save_text
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("tictac-env", "numpy", "gymnasium", "pettingzoo", "numba", "stable-baselines3", "sb3-contrib", "torch")
+PACKAGES = (
+    *("tictac-env", "numpy", "gymnasium", "pettingzoo", "numba", "stable-baselines3", "sb3-contrib", "torch"),
+    *("open_spiel", "pgx", "jax", "envpool"),
+)
 
 Row = Mapping[str, Any]
 

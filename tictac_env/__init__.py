@@ -10,15 +10,16 @@ import pettingzoo
 
 __version__ = "0.1.0"
 
-for _id, _name in (
-    ("TicTacToe-v0", "TicTacToeEnv"),
-    ("ConnectFour-v0", "ConnectFourEnv"),
-    ("KInARow-v0", "KInARowEnv"),
+for _id, _class, _function in (
+    ("TicTacToe-v0", "TicTacToeEnv", "tic_tac_toe"),
+    ("ConnectFour-v0", "ConnectFourEnv", "connect_four"),
+    ("KInARow-v0", "KInARowEnv", "k_in_a_row"),
 ):
     # The environments check themselves (order, types), so that Gymnasium's two wrappers would only cost time.
     gym.register(
         id=_id,
-        entry_point=f"tictac_env.envs.pages:{_name}",
+        entry_point=f"tictac_env.envs.pages:{_class}",
+        vector_entry_point=f"tictac_env.envs.vector:{_function}",
         order_enforce=False,
         disable_env_checker=True,
     )

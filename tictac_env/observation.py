@@ -41,10 +41,7 @@ class Cells:
         self._index = np.array(
             [[game.cell(row, col).bit_length() - 1 for col in range(cols)] for row in range(rows)], np.intp
         )
-        by_byte = rows <= 8 and all(
-            self._index[row, col] == 8 * col + rows - 1 - row for row, col in np.ndindex(rows, cols)
-        )
-        self._spread = sum(1 << row * (8 * cols + 1) for row in range(rows)) if by_byte else 0
+        self._spread = sum(1 << row * (8 * cols + 1) for row in range(rows)) if game.row_bytes else 0
         self._ones = sum(1 << 8 * cell for cell in range(self._size))
 
     def to_bytes(self, stones: int) -> bytes:

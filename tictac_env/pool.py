@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
@@ -14,10 +13,7 @@ import numpy.typing as npt
 from tictac_env.games import Game
 from tictac_env.policy import Policy
 from tictac_env.position import Position
-from tictac_env.rng import mix
-
-UNIT = 2.0**-63
-"""Turns a seed into a number in [0, 1)."""
+from tictac_env.rng import mix, weighted
 
 
 class Mixture(Policy):
@@ -59,12 +55,11 @@ class Mixture(Policy):
                 f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
             )
         self._weights = numbers
-        self._cumulative = list(accumulate(numbers))
+        self.cumulative = list(accumulate(numbers))
 
     def draw(self, seed: int) -> int:
         """The number of a policy, by `seed` in [0, 2**63)."""
-        share = seed * UNIT * self._cumulative[-1]
-        return min(bisect_right(self._cumulative, share), len(self.players) - 1)
+        return weighted(self.cumulative, seed)
 
     def member(self, number: int, game: Game, obs_type: str = "planes") -> Policy:
         """The policy of that number, for `game`."""
@@ -87,7 +82,7 @@ class Mixture(Policy):
             chances = self.member(number, position.game).probabilities(position)
             if chances is None:
                 return None
-            mean += weight / self._cumulative[-1] * chances
+            mean += weight / self.cumulative[-1] * chances
         return mean
 
     def __str__(self) -> str:

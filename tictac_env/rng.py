@@ -8,8 +8,13 @@ never overflows, so the usual generators, which multiply modulo 2**64, would not
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+UNIT = 2.0**-63
+"""Turns a draw into a number in [0, 1)."""
 STATES = (1 << 62) - 1
 STEP = 0x278DDE6E5FD29F05
 """2**62 divided by the golden ratio, which spreads any run of states evenly (Knuth, TAOCP 3, 6.4)."""
@@ -39,6 +44,20 @@ def mix(value: int) -> int:
     product = hi * 0x6C8E9CF5
     lo ^= (product ^ product >> 32) & LOW_31
     return hi << 31 | lo
+
+
+def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) -> int:
+    """Draws a number i in [0, n) with the chance of its weight, by a draw `value` in [0, 2**63).
+
+    Args:
+        cumulative: the n running sums of the weights.
+        value: the draw.
+    """
+    share = value * UNIT * cumulative[len(cumulative) - 1]
+    for index in range(len(cumulative) - 1):
+        if share < cumulative[index]:
+            return index
+    return len(cumulative) - 1
 
 
 def position_seed(own: int, opp: int, salt: int) -> int:

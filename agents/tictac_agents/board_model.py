@@ -45,7 +45,7 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
         raise ValueError("a model needs a fixed opponent, and with opponent=None both sides step")
     if isinstance(opponent, OpponentPool):
         raise ValueError(f"a model needs a fixed opponent, and {opponent} draws one for each game; give a Mixture")
-    win, draw, loss, step = board._rewards
+    win, draw, loss, step = board.arguments.rewards
     rewards = {1: win, 0: draw, -1: loss, UNFINISHED: step}
     numbers: dict[Bits, int] = {}
     positions: list[Bits] = []
@@ -71,7 +71,7 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
             yield chance, number(position), rewards[result], result != UNFINISHED
 
     for start in _starts(board):
-        for seat in SEATS[board._play_as]:
+        for seat in SEATS[board.arguments.play_as]:
             first = [(start.own, start.opp)]
             if start.seat != seat:
                 first = [after for _, after in replies(first[0]) if game.result(*after) == UNFINISHED]
@@ -96,7 +96,7 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
 
 
 def _starts(board: BoardEnv) -> list[Position]:
-    starts = board._start
+    starts = board.arguments.start
     return [Position.start(board.game)] if starts is None else [starts[i] for i in range(len(starts))]
 
 

@@ -1,39 +1,179 @@
-"""The throughput benchmark runs, in small, with PettingZoo's games and without."""
+"""The throughput benchmark runs, in small, with peers and without; its C reference plays by the rule book."""
 
 from __future__ import annotations
 
 import csv
 import importlib
+import random
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pettingzoo.env_registry.exceptions import FailedToImport
+
+from tictac_env.position import Position
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+IDS = {"Connect Four": "ConnectFour-v0", "tic-tac-toe": "TicTacToe-v0"}
+SMALL = ("--seconds", "0.01", "--repeats", "1", "--boards", "8", "16")
 
 
 def fail(*arguments: Any) -> None:
     raise FailedToImport("no pygame")
 
 
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The benchmark as a module."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("throughput")
+
+
+@pytest.fixture
+def reference(script: Any) -> Any:
+    """The module of the C reference, with no compiler found before."""
+    module = importlib.import_module("c_reference")
+    module.compiled.cache_clear()
+    importlib.import_module("vector_peers").left_out.cache_clear()
+    return module
+
+
+def boards_in_c(reference: Any, game: str, num_envs: int) -> Any:
+    try:
+        return reference.CReference(game, num_envs, seed=1)
+    except reference.NoCompiler as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("peers", [True, False])
 def test_throughput(
-    peers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    peers: bool, script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    throughput = importlib.import_module("throughput")
     if not peers:
         monkeypatch.setattr("pettingzoo.make", fail)
-    words = ["--seconds", "0.01", "--repeats", "1", "--output", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["throughput.py", *words])
-    throughput.main()
+    words = ["--only", "single", "aec", "learning", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["throughput.py", *SMALL, *words])
+    script.main()
     assert ("PettingZoo's tic-tac-toe is left out" in capsys.readouterr().out) is not peers
-    with (tmp_path / "throughput-aec.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    found = rows(tmp_path / "throughput-aec.csv")
     kinds = ["raw_env", "env", "env, documented loop"]
     whose = ["PettingZoo", "ours"] if peers else ["ours"]
-    assert {(row["game"], row["case"]) for row in rows} == {
-        (game, f"{who}, {kind}") for game in throughput.GAMES for who in whose for kind in kinds
+    assert {(row["game"], row["case"]) for row in found} == {
+        (game, f"{who}, {kind}") for game in script.GAMES for who in whose for kind in kinds
     }
-    assert all(int(row["plies / CPU-s"]) > 100 for row in rows)
-    assert {row["ratio"] for row in rows if row["case"] == ("PettingZoo, env" if peers else "ours, raw_env")} == {"1.0"}
+    assert all(int(row["plies / CPU-s"]) > 100 for row in found)
+    yardstick = "PettingZoo, env" if peers else "ours, raw_env"
+    assert {row["ratio"] for row in found if row["case"] == yardstick} == {"1.0"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "throughput.json",
+        *(f"throughput-{table}.csv" for table in ("single", "aec", "learning")),
+    }
+
+
+@pytest.mark.parametrize("compiler", [True, False])
+def test_many_boards(
+    compiler: bool,
+    script: Any,
+    reference: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if compiler:
+        boards_in_c(reference, "tic-tac-toe", 1)
+    else:
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+    words = ["--only", "vector", "threads", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["throughput.py", *SMALL, *words])
+    script.main()
+    assert ("the C reference is left out: there is no C compiler" in capsys.readouterr().out) is not compiler
+    found = rows(tmp_path / "throughput-vector.csv")
+    cases = {(row["game"], row["boards"], row["case"]): row for row in found}
+    names = ["ours, copy=False", "ours, copy=True", "SyncVectorEnv", *(["C reference"] if compiler else [])]
+    for game in script.GAMES:
+        for boards in ("8", "16"):
+            for name in names:
+                row = cases[game, boards, name]
+                assert int(row["plies / CPU-s"]) > 100
+                assert row["a ply builds"]
+                assert ("times C reference" in row) is compiler
+            if compiler:
+                assert cases[game, boards, "C reference"]["times C reference"] == "1.0"
+                assert float(cases[game, boards, "SyncVectorEnv"]["times C reference"]) > 0
+    threads = rows(tmp_path / "throughput-threads.csv")
+    assert [(row["game"], row["boards"], row["case"]) for row in threads] == [
+        (game, "16", f"threads={threads}") for game in script.GAMES for threads in (1, 2)
+    ]
+    assert all(int(row["plies / s"]) > 100 for row in threads)
+
+
+def test_a_part_does_not_replace_a_whole_run(
+    script: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["throughput.py", *SMALL, "--only", "threads"])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert "--output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("game", IDS)
+def test_the_c_reference_plays_by_the_rule_book(game: str, reference: Any) -> None:
+    """Ply by ply: legality, reward, end, and what the next player sees; every other board is kept from being won."""
+    boards = boards_in_c(reference, game, 40)
+    start = Position.start(IDS[game])
+    positions = [start] * 40
+    ends = {-1: 0, 0: 0}
+    generator = random.Random(0)
+    for _ in range(250):
+        boards.draw()
+        for i, position in enumerate(positions):
+            if i % 2:
+                quiet = [action for action in position.legal_actions if position.play(action).result != -1]
+                boards.actions[i] = generator.choice(quiet or position.legal_actions)
+            positions[i] = position.play(int(boards.actions[i]))
+        boards.step()
+        for i, position in enumerate(positions):
+            assert boards.done[i] == position.is_over
+            assert boards.rewards[i] == (position.result == -1)
+            if position.is_over:
+                ends[position.result] += 1
+                positions[i] = position = start
+            cells = position.to_array()
+            np.testing.assert_array_equal(boards.planes[i], [cells == 1 + position.seat, cells == 2 - position.seat])
+            mask = [action in position.legal_actions for action in range(len(boards.masks[i]))]
+            np.testing.assert_array_equal(boards.masks[i], mask)
+    assert min(ends.values()) > 5
+
+
+@pytest.mark.parametrize("game", IDS)
+def test_the_c_reference_draws_every_legal_action_alike(game: str, reference: Any) -> None:
+    boards = boards_in_c(reference, game, 50)
+    counts = np.zeros_like(boards.masks, np.int64)
+    for _ in range(25 if game == "Connect Four" else 6):
+        boards.draw()
+        boards.step()
+    draws = 2000
+    for _ in range(draws):
+        boards.draw()
+        counts[np.arange(50), boards.actions] += 1
+    legal = boards.masks != 0
+    chance = legal / legal.sum(1, keepdims=True)
+    assert len(np.unique(legal.sum(1))) > 2  # some boards have fewer legal actions than others
+    deviation = np.sqrt(draws * chance * (1 - chance))
+    assert (np.abs(counts - draws * chance) <= 5 * deviation).all()
+
+
+def test_a_compiler_that_fails_is_named(reference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    if not shutil.which("false"):
+        pytest.skip("no such program here")
+    with pytest.raises(reference.NoCompiler, match="false failed"):
+        reference.CReference("tic-tac-toe", 1)

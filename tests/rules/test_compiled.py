@@ -13,15 +13,23 @@ import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import title
 
 from tictac_env import compiled
 from tictac_env.compiled import kernel
-from tictac_env.games import GAMES, UNFINISHED, Game
+from tictac_env.games import GAMES, UNFINISHED, Game, KInARow
 from tictac_env.reflexes import pick, random_choices, rule_choices
 from tictac_env.rng import advance, mix, new_state, position_seed
 
 RANDOM, RULE, MIXED = 0, 1, 2
 COLUMNS = 18
+SIZES: list[Game] = [
+    *GAMES.values(),
+    KInARow.make(8, 7, 4, True),
+    KInARow.make(4, 5, 3, False),
+    KInARow.make(5, 7, 6, True),
+]
+"""The registered games, all 63 bits, an oblong without gravity, and a line longer than `has_line` unrolls."""
 
 
 @kernel
@@ -72,15 +80,31 @@ def logged(function: Any, game: Game, seed: int, player: int) -> tuple[npt.NDArr
     return log[: plies + 1], plies
 
 
+def assert_games_agree(game: Game, seed: int, player: int) -> int:
+    """Plays a game compiled and interpreted, asserts that they agree in everything, and returns how long it was."""
+    compiled_log, compiled_plies = logged(play_out, game, seed, player)
+    log, plies = logged(play_out.py_func, game, seed, player)
+    assert compiled_plies == plies
+    np.testing.assert_array_equal(compiled_log, log)
+    assert (log[:-1, 15] == log[:-1, 0]).all() and (log[:-1, 16] == log[:-1, 1]).all()  # undo takes back
+    assert log[-1, 2] != UNFINISHED and (log[:-1, 2] == UNFINISHED).all()
+    return plies
+
+
 @pytest.mark.parametrize("player", [RANDOM, RULE, MIXED], ids=["random", "rule", "mixed"])
 def test_compiled_games_equal_interpreted_ones(game: Game, player: int) -> None:
     for seed in range(5):
-        compiled_log, compiled_plies = logged(play_out, game, seed, player)
-        log, plies = logged(play_out.py_func, game, seed, player)
-        assert compiled_plies == plies
-        np.testing.assert_array_equal(compiled_log, log)
-        assert (log[:-1, 15] == log[:-1, 0]).all() and (log[:-1, 16] == log[:-1, 1]).all()  # undo takes back
-        assert log[-1, 2] != UNFINISHED and (log[:-1, 2] == UNFINISHED).all()
+        assert_games_agree(game, seed, player)
+
+
+@pytest.mark.parametrize("plies", [pytest.param(1_000_000, marks=pytest.mark.slow), 3_000])
+@pytest.mark.parametrize("game", SIZES, ids=title)
+def test_compiled_and_interpreted_rules_agree_over_many_random_plies(game: Game, plies: int) -> None:
+    """Random moves, with a move by the rule of thumb now and then: the games end in all ways, and soon or late."""
+    played = seed = 0
+    while played < plies:
+        played += assert_games_agree(game, seed, MIXED if seed % 4 == 0 else RANDOM)
+        seed += 1
 
 
 def test_the_games_compared_end_in_every_way() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -174,7 +175,8 @@ for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "floo
 
 @every_size
 def test_no_intermediate_value_leaves_63_bits(rules: KInARow) -> None:
-    checked = KInARow(*(Int63(field) if type(field) is int else field for field in rules[:-1]), rules.shifts)
+    fields = {field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)}
+    checked = KInARow(**{name: Int63(value) if type(value) is int else value for name, value in fields.items()})
     for board, own, opp in lockstep(rules, seed=5, games=3):
         a, b = Int63(own), Int63(opp)
         assert checked.result(a, b) == rules.result(own, opp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -195,13 +196,17 @@ def gives_probabilities(policy: Policy, game: Game) -> bool:
     return policy.probabilities(Position.start(game)) is not None
 
 
+@functools.lru_cache(maxsize=8)
 def random_moves(table: GameTable) -> Floats:
-    """Uniformly random play as float64 (N, num_actions)."""
+    """Uniformly random play as float64 (N, num_actions), not to be written to."""
     return _normalised(table.children >= 0)
 
 
+@functools.lru_cache(maxsize=16)
 def best_moves(table: GameTable, first_only: bool = False) -> Floats:
-    """Uniform play over the moves that keep the value, or the lowest one, as float64 (N, num_actions)."""
+    """Uniform play over the moves that keep the value, or the lowest one, as float64 (N, num_actions), not to be
+    written to.
+    """
     values = np.sign(table.action_scores(slice(None)))
     values[table.children < 0] = -2
     best = (values == values.max(axis=1, keepdims=True)) & (table.children >= 0)
@@ -234,7 +239,8 @@ def _judge(strategy: Strategy) -> SeatVerdict:
 def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int, draws: bool) -> Floats:
     """float64 (len(rows), num_actions): the chance of each action of the policy's."""
     batch = PositionBatch(table.game, table.own[rows], table.opp[rows])
-    drawn = [policy.probabilities(batch[i]) for i in range(len(batch))]
+    never = type(policy).probabilities is Policy.probabilities
+    drawn = [] if never else [policy.probabilities(batch[i]) for i in range(len(batch))]
     for i, chance in enumerate(drawn):
         if chance is None and not draws:
             continue
@@ -244,8 +250,8 @@ def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed:
     if draws:
         chances = np.array(drawn, np.float64)
     else:
-        seeds = [position_seed(int(own), int(opp), seed) for own, opp in zip(batch.own, batch.opp, strict=True)]
-        actions = np.asarray(policy.act_many(batch, np.array(seeds, np.int64)))
+        seeds = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
+        actions = np.asarray(policy.act_many(batch, seeds))  # type: ignore[arg-type]
         if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
             raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
         in_range = (actions >= 0) & (actions < table.game.num_actions)
@@ -265,6 +271,7 @@ def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed:
 
 def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:
     shares: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    shares.flags.writeable = False
     return shares
 
 

@@ -1,18 +1,81 @@
-"""The checks of the arguments that the single and the vector environment share."""
+"""The arguments that the single and the vector environment share, and their checks."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from tictac_env.games import Game
+from tictac_env.checks import one_of
+from tictac_env.games import Game, describe_game
+from tictac_env.policies import Policy, as_policy
 from tictac_env.position import Position, PositionBatch
 
 PLAY_AS = ("first", "second", "random", "alternate")
 ILLEGAL = ("lose", "raise")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What the games of an environment depend on, checked."""
+
+    game: Game
+    opponent: Policy | None
+    play_as: str
+    obs_type: str
+    illegal: str
+    rewards: tuple[float, float, float, float]
+    start: tuple[Position, ...] | None
+
+    @classmethod
+    def check(
+        cls, game: Game, opponent: Any, play_as: Any, obs_type: Any, illegal: Any, rewards: Any, start: Any
+    ) -> Self:
+        """The arguments of an environment as its user gives them; `obs_type` is checked by the `Observer`.
+
+        Raises:
+            ValueError: one of them is not allowed; the message names it and what is allowed.
+        """
+        arguments = cls(
+            game,
+            None if opponent is None else as_policy(opponent, game, obs_type),
+            play_as,
+            obs_type,
+            one_of("illegal", illegal, ILLEGAL),
+            check_rewards(rewards),
+            check_start(start, game),
+        )
+        arguments.check_play_as(play_as)
+        return arguments
+
+    def check_play_as(self, play_as: Any) -> str:
+        """`play_as`, if it may be played here.
+
+        Raises:
+            ValueError: there is no such seat, or there is no opponent and it is not the default.
+        """
+        if self.opponent is None and play_as != PLAY_AS[0]:
+            raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
+        return one_of("play_as", play_as, PLAY_AS)
+
+    def describe(self) -> dict[str, Any]:
+        """What the games depend on, for JSON: to see whether another environment plays the same games."""
+        start = None
+        if self.start is not None:
+            stones = [(position.own, position.opp) for position in self.start]
+            start = hashlib.sha256(repr(stones).encode()).hexdigest()
+        return {
+            "game": describe_game(self.game),
+            "opponent": None if self.opponent is None else str(self.opponent),
+            "play_as": self.play_as,
+            "illegal": self.illegal,
+            "rewards": list(self.rewards),
+            "start": start,
+        }
 
 
 def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
@@ -33,7 +96,7 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
     return win, draw, loss, step
 
 
-def check_start(start: Any, game: Game) -> Sequence[Position] | PositionBatch | None:
+def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
     """The positions `start` names, if they are unfinished positions of `game`.
 
     Raises:

@@ -11,7 +11,7 @@ class SharesOpponent:
     """An environment whose copies share its opponent, since a model may be large, and copy everything else."""
 
     _opponent: Any
-    _playing: Any
+    _playing: Any = None
     """Who plays this game: the opponent, or the one of a pool that was drawn."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +11,12 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from tictac_env.checks import one_of
-from tictac_env.envs.arguments import ILLEGAL, PLAY_AS, check_rewards, check_start, unfinished
+from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.envs.copies import SharesOpponent
+from tictac_env.envs.options import check_options
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, game_name
 from tictac_env.observation import Observer
-from tictac_env.policies import Policy, answer, as_policy
+from tictac_env.policies import Policy, answer
 from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
@@ -66,11 +65,9 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self._observer = Observer(game, obs_type, follow=True)
         self._observe = self._observer.observe
         self._mask = self._observer.mask
-        self._opponent = None if opponent is None else as_policy(opponent, game, obs_type)
-        self._play_as = self._check_play_as(play_as)
-        self._raises = one_of("illegal", illegal, ILLEGAL) == "raise"
-        self._rewards = check_rewards(rewards)
-        self._start = check_start(start, game)
+        self.arguments = Arguments.check(game, opponent, play_as, obs_type, illegal, rewards, start)
+        self._opponent = self.arguments.opponent
+        self._rewards = self.arguments.rewards
         self.render_mode = render_mode
         self._display = Display(render_mode, game_name(game) or repr(game))
         self.observation_space = self._observer.space
@@ -103,18 +100,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     def describe(self) -> dict[str, Any]:
         """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
-        start = None
-        if self._start is not None:
-            stones = [(self._start[i].own, self._start[i].opp) for i in range(len(self._start))]
-            start = hashlib.sha256(repr(stones).encode()).hexdigest()
-        return {
-            "game": describe_game(self._game),
-            "opponent": None if self._opponent is None else str(self._opponent),
-            "play_as": self._play_as,
-            "illegal": "raise" if self._raises else "lose",
-            "rewards": list(self._rewards),
-            "start": start,
-        }
+        return self.arguments.describe()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""
@@ -155,16 +141,16 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
                 game before the learner has moved.
             IllegalMove: the opponent's first move is illegal.
         """
-        given, play_as = self._check_options(options or {})
+        given, play_as = self._check_options(options)
         super().reset(seed=seed)
         fresh = seed is not None or self._state < 0
         state = new_state(seed) if fresh else self._state
         resets = 0 if seed is not None else self._resets
         for _ in range(MAX_STARTS):
             position = given
-            if position is None and self._start:
+            if position is None and self.arguments.start:
                 state = advance(state)
-                position = self._start[mix(state) % len(self._start)]
+                position = self.arguments.start[mix(state) % len(self.arguments.start)]
             if position is None:
                 position = Position(self._game, *self._game.start())
             own, opp, mover, moves = position.own, position.opp, position.seat, list(position.moves)
@@ -267,7 +253,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     def _lose(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """What an illegal action of the learner does: an error, or the loss of the game."""
-        if self._raises:
+        if self.arguments.illegal == "raise":
             raise illegal_move(self.position, action)
         self._over = True
         if self._opponent is None:
@@ -282,16 +268,8 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             return self._opponent.member(drawn, self._game, self._obs_type)
         return self._opponent  # type: ignore[return-value]  # nothing is asked of None
 
-    def _check_options(self, options: Mapping[str, Any]) -> tuple[Position | None, str]:
-        if not isinstance(options, Mapping):
-            raise ValueError(f"options must be a dict, not {options!r}")
-        for key in options:
-            one_of("options key", key, ("position", "play_as"))
-        play_as = options.get("play_as", self._play_as)
+    def _check_options(self, options: Mapping[str, Any] | None) -> tuple[Position | None, str]:
+        options = check_options(options, ("position", "play_as"))
+        play_as = options.get("play_as", self.arguments.play_as)
         given = options.get("position")
-        return None if given is None else unfinished(given, self._game), self._check_play_as(play_as)
-
-    def _check_play_as(self, play_as: str) -> str:
-        if self._opponent is None and play_as != PLAY_AS[0]:
-            raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
-        return one_of("play_as", play_as, PLAY_AS)
+        return None if given is None else unfinished(given, self._game), self.arguments.check_play_as(play_as)

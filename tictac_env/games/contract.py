@@ -15,7 +15,7 @@ class Game(Protocol):
     """The rules of a two-player game on a board of at most 63 bits.
 
     A position is two non-negative integers below 2**63: `own`, the stones of the player to move, and `opp`, the other
-    player's. A game is a `NamedTuple` of sizes and masks, its methods are the rules: pure integer arithmetic on
+    player's. A game is a frozen dataclass of sizes and masks, its methods are the rules: pure integer arithmetic on
     `own`, `opp` and the fields, with every intermediate result non-negative and below 2**63 (so `x ^ full`, never
     `~x`). Python then computes the same values as Numba does in int64, and both run the same source.
 
@@ -24,6 +24,8 @@ class Game(Protocol):
         cells: rows * cols, which is also the largest number of plies a game can last.
         num_actions: actions are 0 to num_actions - 1.
         num_symmetries: how many symmetries the board has, the identity (number 0) among them.
+        row_bytes: the bits 8 * col for every column, where the bit of each cell is 8 * col + rows - 1 - row, so that
+            the cells of a row are a byte apart and can be written at once; 0 where they lie otherwise.
     """
 
     @property
@@ -36,6 +38,8 @@ class Game(Protocol):
     def num_actions(self) -> int: ...
     @property
     def num_symmetries(self) -> int: ...
+    @property
+    def row_bytes(self) -> int: ...
 
     def __hash__(self) -> int: ...
 

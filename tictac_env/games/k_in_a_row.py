@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED
 
 MAX_BITS = 63
 
 
-class KInARow(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KInARow:
     """Players in turn place a stone; the first to have `connect` in a straight line wins.
 
     With gravity an action is a column, and the stone falls onto those already there; without, it is a cell, counted
-    row by row from the top left. Build one with `KInARow.make`, which fills in the fields that follow from the first
-    four.
+    row by row from the top left. Get one from `KInARow.make`, which fills in the fields that follow from the first
+    four. There is one object for each game, so two games are equal if they are the same object.
 
     Bits are column-major. A column takes `stride` bits, from the bottom up, at least one of them always empty above
     the top cell, so that no line can run from one column into the next. The board of 6 rows and 7 columns:
@@ -36,11 +40,17 @@ class KInARow(NamedTuple):
     cells: int
     num_actions: int
     num_symmetries: int
+    reciprocal: int
+    """2**16 / cols, rounded up: there are vector instructions to multiply, but none to divide."""
     stride: int
     column: int
     """The cells of the leftmost column."""
+    bottom: int
+    """The lowest cell of every column."""
     full: int
     """All cells."""
+    row_bytes: int
+    """`bottom` where a column takes 8 bits, else 0: see `Game.row_bytes`."""
     choices: int
     """The cells that stand for the actions: with gravity the top row, else all."""
     shifts: tuple[int, int, int, int, int, int, int, int]
@@ -62,6 +72,12 @@ class KInARow(NamedTuple):
             raise ValueError(f"gravity must be True or False, not {gravity!r}")
         if connect > max(rows, cols):
             raise ValueError(f"connect={connect} does not fit on a board of {rows} rows and {cols} columns")
+        return cls._get(rows, cols, connect, gravity)
+
+    @classmethod
+    @cache
+    def _get(cls, rows: int, cols: int, connect: int, gravity: bool) -> KInARow:
+        """The one object of these sizes."""
         stride = 8 if max(rows, cols) <= 7 else rows + 1
         if stride * cols > MAX_BITS:
             raise ValueError(
@@ -69,7 +85,7 @@ class KInARow(NamedTuple):
                 f"at most {MAX_BITS} are possible"
             )
         column = (1 << rows) - 1
-        bottom_row = sum(1 << col * stride for col in range(cols))
+        bottom = sum(1 << col * stride for col in range(cols))
         steps = (1, stride, stride + 1, stride - 1)
         first, second = min(1, connect - 1), max(0, min(2, connect - 2))
         shifts = tuple(step * times for step in steps for times in (first, second))
@@ -82,12 +98,18 @@ class KInARow(NamedTuple):
             rows * cols,
             cols if gravity else rows * cols,
             num_symmetries,
+            (1 << 16) // cols + 1,
             stride,
             column,
-            bottom_row * column,
-            bottom_row << rows - 1 if gravity else bottom_row * column,
+            bottom,
+            bottom * column,
+            bottom if stride == 8 else 0,
+            bottom << rows - 1 if gravity else bottom * column,
             shifts,  # type: ignore[arg-type]  # 4 directions x 2
         )
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[int, int, int, bool]]:
+        return type(self).make, (self.rows, self.cols, self.connect, self.gravity)
 
     def __repr__(self) -> str:
         return f"KInARow.make(rows={self.rows}, cols={self.cols}, connect={self.connect}, gravity={self.gravity})"
@@ -107,26 +129,30 @@ class KInARow(NamedTuple):
 
     def choice(self, action: int) -> int:
         """The bit that stands for `action` in `legal`: the cell of that number, row by row from the top left."""
-        cols = self.cols
-        return 1 << action % cols * self.stride + self.rows - 1 - action // cols
+        row = action * self.reciprocal >> 16  # action // cols
+        return 1 << (action - row * self.cols) * self.stride + self.rows - 1 - row
 
     def legal(self, own: int, opp: int) -> int:
         """The choices that are still empty: a column is open while its top cell is."""
         choices = self.choices
         return (own | opp) & choices ^ choices
 
+    def action(self, choice: int) -> int:
+        """The action of a bit that `choice` gives."""
+        bit = (choice - 1).bit_count()
+        return (self.rows - 1 - bit % self.stride) * self.cols + bit // self.stride
+
     def nth(self, legal: int, index: int) -> int:
         """The legal action that has `index` smaller ones."""
-        action = 0
-        for row in range(self.rows):
-            choice = 1 << self.rows - 1 - row
-            for _ in range(self.cols):
-                if legal & choice:
-                    if index == 0:
-                        return action
-                    index -= 1
-                action += 1
-                choice <<= self.stride
+        for row in range(self.num_actions // self.cols):
+            height = self.rows - 1 - row
+            cells = legal >> height & self.bottom
+            count = cells.bit_count()
+            if index < count:
+                for _ in range(index):
+                    cells &= cells - 1  # without its lowest bit
+                return self.action((cells ^ cells & cells - 1) << height)
+            index -= count
         return -1
 
     def stone(self, own: int, opp: int, action: int) -> int:
@@ -214,8 +240,7 @@ class KInARow(NamedTuple):
                 f"the first player has {first.bit_count()} stones and the second {second.bit_count()}; "
                 "the first has as many or one more"
             )
-        bottom_row = self.full & ~(self.full << 1)
-        if self.gravity and (own | opp) & (own | opp) + bottom_row:
+        if self.gravity and (own | opp) & (own | opp) + self.bottom:
             return "a stone floats above an empty cell"
         if self.has_line(own):
             if self.has_line(opp):

@@ -1,0 +1,45 @@
+"""The rows of `boards`, which all kernels of the vector environment work on, and what stands in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+
+# The rows of `boards`, int64 (ROWS, num_envs).
+(
+    OWN,  # the stones of the side to move
+    OPP,
+    LEARNER,  # the seat whose observation is shown
+    STATE,  # of the board's randomness
+    BEGUN,  # games dealt since the last seeded reset
+    DRAWN,  # which opponent of a pool plays this game; 0 without a pool
+    PHASE,
+    SAMPLER,  # the state of the randomness of `sample`
+    ANSWER,  # what the opponent has just played, -1 if nothing, -2 - a if the learner's illegal action a ended the game
+    OUTCOME,  # for the side that the reward is for; 0 while the game goes on
+    ROWS,
+) = range(11)
+
+# What a board waits for. Between two steps it is PLAYING or OVER.
+(
+    PLAYING,  # the learner's action
+    OVER,
+    DEALT,  # nothing: it has just begun a game
+    DEAL,  # the beginning of a game
+    REDEAL,  # the same, as the opponent has ended a game before the learner's first move
+    WAITING,  # the opponent's answer
+    OPENING,  # the opponent's first move, before the learner's first
+) = range(7)
+
+# The indices of arguments.PLAY_AS that are no seats.
+RANDOM_SEAT, ALTERNATE = 2, 3
+
+# The indices of observation.OBS_TYPES.
+PLANES, BOARD, CODE = range(3)
+
+# Who answers.
+NOBODY, ASKED, RANDOM, RULE = range(4)

@@ -1,0 +1,209 @@
+"""Many boards of one game, each with its own randomness, stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tictac_env.envs import kernels, stepping
+from tictac_env.envs.arguments import PLAY_AS, Arguments
+from tictac_env.envs.boards import (
+    BEGUN,
+    DEAL,
+    DRAWN,
+    OPP,
+    OVER,
+    OWN,
+    PHASE,
+    ROWS,
+    SAMPLER,
+    STATE,
+    WAITING,
+    Ints,
+)
+from tictac_env.envs.opponents import Opponents
+from tictac_env.envs.options import NOWHERE
+from tictac_env.envs.outputs import Bools, Output
+from tictac_env.envs.views import show
+from tictac_env.games import UNFINISHED
+from tictac_env.observation import OBS_TYPES
+from tictac_env.position import PositionBatch
+from tictac_env.rng import STATES, mix, new_state
+
+NOT_SEEDED = -1
+PADDING = 72
+"""Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
+
+
+class ManyBoards:
+    """N boards and who answers on them. If anything goes wrong, an opponent's error or Ctrl-C, no board is changed.
+
+    Args:
+        arguments: the environment's.
+        count: how many boards.
+        threads: how many threads share them.
+    """
+
+    def __init__(self, arguments: Arguments, count: int, threads: int) -> None:
+        game = arguments.game
+        self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
+        self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
+        self._obs_type = OBS_TYPES.index(arguments.obs_type)
+        self._raises = arguments.illegal == "raise"
+        self._padded: Ints = np.zeros((ROWS, count + PADDING), np.int64)
+        self.rows[OWN], self.rows[OPP] = game.start()
+        self.rows[STATE] = NOT_SEEDED
+        self.rows[PHASE] = OVER
+        self._replies = np.full(count, -1, np.int64)
+        self._seating = np.full(count, PLAY_AS.index(arguments.play_as), np.int64)
+        starts = arguments.start or ()
+        self._starts = np.array([[start.own for start in starts], [start.opp for start in starts]], np.int64)
+        # Where an opponent may end the game before the learner has moved, a board may find no beginning.
+        openings = [game.play(*game.start(), action) for action in range(game.num_actions)]
+        self._may_get_stuck = bool(starts) or any(game.result(*opening) != UNFINISHED for opening in openings)
+
+    @property
+    def rows(self) -> Ints:
+        """All there is to know of the boards: int64 (ROWS, N), a view; see `tictac_env.envs.boards`."""
+        return self._padded[:, : self._count]
+
+    @property
+    def batch(self) -> PositionBatch:
+        """The positions on the boards."""
+        return PositionBatch(self._game, self.rows[OWN].copy(), self.rows[OPP].copy())
+
+    @property
+    def were_reset(self) -> bool:
+        """Whether there was a reset yet."""
+        return bool(self.rows[STATE, 0] != NOT_SEEDED)
+
+    def begin(self, chosen: Bools, seeds: Sequence[int | None], fixed: Ints, seating: Ints) -> None:
+        """Begins games.
+
+        Args:
+            chosen: bool (N,), on which boards.
+            seeds: for each board a seed, or None.
+            fixed: where they begin, as `options.read_positions` gives it.
+            seating: where the learners sit, as `options.read_seating` gives it.
+
+        Raises:
+            ValueError: an opponent always ends the game before the learner has moved.
+            IllegalMove: an opponent's first move is illegal.
+        """
+        self._opponents.update()
+        saved = self.rows.copy()
+        try:
+            for board in np.flatnonzero(chosen).tolist():
+                self._seed(board, seeds[board])
+            self.rows[PHASE, chosen] = DEAL
+            self._settle(fixed, seating)
+        except BaseException:
+            self._restore(saved)
+            raise
+        kernels.begin_games(self._padded, 0, self._count)
+
+    def step(self, actions: Ints, output: Output) -> tuple[int, int, int]:
+        """Plays an action on each board, and the opponent's answer.
+
+        Args:
+            actions: int64 (N,), contiguous.
+            output: what the step is written to.
+
+        Returns:
+            The number of the first board whose action is out of range (or illegal, if that raises), else -1; how many
+            actions were illegal, and how many games have ended.
+
+        Raises:
+            IllegalMove: an opponent's choice is illegal.
+        """
+        opponents = self._opponents
+        opponents.update()
+        if opponents.asked or self._may_get_stuck:
+            refused = kernels.refused(
+                self._game, self.rows[OWN], self.rows[OPP], self.rows[PHASE], actions, self._raises
+            )
+            return (refused, 0, 0) if refused >= 0 else (-1, *self._step_and_ask(actions, output))
+        # fmt: off
+        given = (
+            self._game, self._padded, actions, self._replies, self._seating, self._starts, opponents.kinds,
+            opponents.cumulative, self._arguments.rewards, self._raises, self._obs_type,
+            output.cells, output.codes, output.masks, output.rewards, output.ended, output.finals,
+        )
+        # fmt: on
+        if self._threads > 1:
+            return stepping.step_in_threads(*given, self._threads)
+        return stepping.step(*given, 0, self._count)
+
+    def sample(self, actions: Ints) -> None:
+        """Writes a random legal action for each board to `actions`, int64 (N,); 0 where a game is over."""
+        if self._threads > 1:
+            stepping.sample_in_threads(self._game, self._padded, actions, self._threads)
+        else:
+            stepping.sample(self._game, self._padded, actions, 0, self._count)
+
+    def show(self, output: Output, last: bool = False) -> None:
+        """Writes the observations and masks, or the last observations of the games that are over."""
+        # fmt: off
+        show(
+            self._game, self._padded, self._obs_type, output.cells, output.codes, output.masks,
+            self._count if last else 0, 0, self._count,
+        )
+        # fmt: on
+
+    def _step_and_ask(self, actions: Ints, output: Output) -> tuple[int, int]:
+        """The kernel `step`, piece by piece, as opponents have to be asked in between."""
+        game, boards, count = self._game, self._padded, self._count
+        saved = self.rows.copy()
+        try:
+            num_illegal = kernels.move(game, boards, actions, self._arguments.opponent is None, True, 0, count)
+            self._settle(NOWHERE, self._seating)
+            num_ended = kernels.report(boards, self._arguments.rewards, output.rewards, output.ended, 0, count)
+            if output.finals.shape[1] and num_ended:
+                self.show(output, last=True)
+                kernels.conclude(boards, output.finals, 0, count)
+                self._settle(NOWHERE, self._seating)
+                kernels.begin_games(boards, 0, count)
+        except BaseException:
+            self._restore(saved)
+            raise
+        self.show(output)
+        return num_illegal, num_ended
+
+    def _settle(self, fixed: Ints, seating: Ints) -> None:
+        """Has opponents answer and deals games until no board waits for either."""
+        rows, opponents = self.rows, self._opponents
+        for _ in range(kernels.MAX_STARTS):
+            # fmt: off
+            asked, _, stuck = kernels.settle(
+                self._game, self._padded, self._replies, fixed, seating, self._starts, opponents.kinds, opponents.cumulative,
+                0, self._count,
+            )
+            # fmt: on
+            if not asked:
+                break
+            waiting = np.flatnonzero(rows[PHASE] >= WAITING)
+            drawn, own, opp, states = (rows[row, waiting] for row in (DRAWN, OWN, OPP, STATE))
+            seeds: Any = mix(states)  # of an array it makes an array
+            self._replies[waiting] = opponents.answers(drawn, own, opp, seeds)
+        else:
+            stuck = asked
+        if stuck:
+            board = int(np.flatnonzero(rows[PHASE] >= DEAL)[0])
+            raise ValueError(
+                f"board {board}: the opponent ends the game before the learner's first move, in {self.batch[board]!r}"
+            )
+
+    def _seed(self, board: int, seed: int | None) -> None:
+        """Seeds a board, from fresh entropy if there is no seed and never was one."""
+        if seed is None and self.rows[STATE, board] != NOT_SEEDED:
+            return
+        state = new_state(seed)
+        self.rows[STATE, board] = state
+        self.rows[SAMPLER, board] = mix(state) & STATES
+        self.rows[BEGUN, board] = 0
+
+    def _restore(self, saved: Ints) -> None:
+        self.rows[:] = saved
+        self._replies[:] = -1

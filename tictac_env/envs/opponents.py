@@ -1,0 +1,73 @@
+"""Who answers on many boards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tictac_env.envs import kernels
+from tictac_env.envs.boards import ASKED, NOBODY, PLAYING, RANDOM, RULE, Ints
+from tictac_env.games import Game
+from tictac_env.policies import Policy
+from tictac_env.pool import OpponentPool
+from tictac_env.position import PositionBatch, illegal_move
+from tictac_env.reflexes import random_choices, rule_choices
+
+COMPILED: dict[object, int] = {random_choices: RANDOM, rule_choices: RULE}
+
+
+class Opponents:
+    """Who answers on the boards: an opponent, the members of a pool, or nobody.
+
+    Attributes:
+        kinds: int64 (M,), for each of them NOBODY, RANDOM, RULE or ASKED, as the kernels know them.
+        cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
+        asked: whether one of them is not compiled and has to be asked.
+    """
+
+    def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
+        self._opponent, self._game, self._obs_type = opponent, game, obs_type
+        self._weights: list[float] | None = None
+        self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
+
+    def update(self) -> None:
+        """Sees who has joined the pool, or whose weight has changed."""
+        if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
+            self._read(list(self._opponent.cumulative))
+
+    def policy(self, drawn: int) -> Policy | None:
+        """The one of this number; without a pool there is but one."""
+        if isinstance(self._opponent, OpponentPool):
+            return self._opponent.member(drawn, self._game, self._obs_type)
+        return self._opponent
+
+    def answers(self, drawn: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
+        """What the opponents of the numbers `drawn` play in these positions, all int64 (B,).
+
+        Raises:
+            IllegalMove: one of them plays what is not allowed; the message names it, its choice and the position.
+        """
+        answers = np.empty(len(drawn), np.int64)
+        for number in np.unique(drawn).tolist():
+            chosen = np.flatnonzero(drawn == number)
+            policy = self.policy(number)
+            assert policy is not None  # nobody is never asked
+            batch = PositionBatch(self._game, own[chosen], opp[chosen])
+            replies = np.asarray(policy.act_many(batch, seeds[chosen]))
+            if replies.shape != chosen.shape or not np.issubdtype(replies.dtype, np.integer):
+                raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {chosen.shape}")
+            answers[chosen] = replies
+            playing = np.full(len(chosen), PLAYING)
+            wrong = kernels.refused(self._game, batch.own, batch.opp, playing, answers[chosen], True)
+            if wrong >= 0:
+                raise illegal_move(batch[wrong], int(replies[wrong]), str(policy))
+        return answers
+
+    def _read(self, weights: list[float]) -> None:
+        self._weights = weights
+        self.cumulative = np.array(weights, np.float64)
+        policies = [self.policy(number) for number in range(max(1, len(weights)))]
+        self.kinds = np.array(
+            [NOBODY if policy is None else COMPILED.get(policy.reflex, ASKED) for policy in policies],
+            np.int64,
+        )
+        self.asked = bool((self.kinds == ASKED).any())

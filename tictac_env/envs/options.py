@@ -1,0 +1,117 @@
+"""What `reset` is given, checked: its options, and what is one for all boards or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import one_of, whole
+from tictac_env.envs.arguments import PLAY_AS, Arguments, unfinished
+from tictac_env.games import Game
+from tictac_env.position import Position, PositionBatch
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+DRAWN = -1
+"""Instead of a position: it is drawn, or the game's start."""
+NOWHERE: Ints = np.zeros((2, 0), np.int64)
+"""Instead of the positions of all boards: they are all drawn."""
+
+
+def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
+    """The options of a reset; an empty dict if there are none.
+
+    Raises:
+        ValueError: they are no dict, or it has another key than these.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dict, not {options!r}")
+    for key in options:
+        one_of("options key", key, keys)
+    return options
+
+
+def read_mask(mask: Any, num_envs: int) -> Bools:
+    """Which boards are reset: all if `mask` is None.
+
+    Raises:
+        ValueError: it is no bool array of the shape (num_envs,), or chooses no board.
+    """
+    if mask is None:
+        return np.ones(num_envs, np.bool_)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,) or not mask.any():
+        raise ValueError(f"reset_mask must be a bool array of the shape ({num_envs},), somewhere True, not {mask!r}")
+    return mask.copy()
+
+
+def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """A seed, or None, for each board: s + i for board i if one number s is given.
+
+    Raises:
+        ValueError: a seed is no whole number, or they are not as many as there are boards.
+    """
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        first = whole("seed", int(seed))
+        return [first + i for i in range(num_envs)]
+    if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
+        raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {seed!r}")
+    return [None if one is None else whole(f"seed[{i}]", int(one)) for i, one in enumerate(seed)]
+
+
+def read_positions(given: Any, game: Game, chosen: Bools) -> Ints:
+    """Where the chosen boards begin: int64 (2, num_envs), own and opp, `DRAWN` where it is not said; or `NOWHERE`.
+
+    Args:
+        given: None, an unfinished position or move string for all, or a sequence of these and None, or a batch.
+        game: the rule book.
+        chosen: bool (num_envs,); elsewhere it does not matter what is given.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if given is None:
+        return NOWHERE
+    each = _each("position", given, (str, Position), len(chosen))
+    fixed = np.full((2, len(chosen)), DRAWN, np.int64)
+    for i in np.flatnonzero(chosen).tolist():
+        one = each[i]
+        if one is not None:
+            position = unfinished(one, game)
+            fixed[:, i] = position.own, position.opp
+    return fixed
+
+
+def read_seating(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
+    """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), the environment's own where it is not said.
+
+    Args:
+        given: None, a `play_as` for all, or a sequence of these and None.
+        arguments: the environment's.
+        chosen: bool (num_envs,); elsewhere it does not matter what is given.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    each = _each("play_as", given, (str, type(None)), len(chosen))
+    seating = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
+    for i in np.flatnonzero(chosen).tolist() if given is not None else ():
+        one = each[i]
+        if one is not None:
+            seating[i] = PLAY_AS.index(arguments.check_play_as(one))
+    return seating
+
+
+def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any:
+    """What is given for each board, if it is one for all or a sequence of the right length."""
+    if isinstance(given, single):
+        return [given] * num_envs
+    if not isinstance(given, (Sequence, PositionBatch, np.ndarray)) or len(given) != num_envs:
+        raise ValueError(f"{name} must be one for all, or a sequence of {num_envs}, not {given!r}")
+    return given

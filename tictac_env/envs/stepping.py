@@ -1,0 +1,107 @@
+"""A whole step of many boards, and a random action for each, on one thread or several."""
+
+from __future__ import annotations
+
+from tictac_env.compiled import kernel, parallel_kernel, prange
+from tictac_env.envs.boards import NOBODY, OPP, OVER, OWN, PHASE, SAMPLER, Bytes, Floats, Ints
+from tictac_env.envs.kernels import begin_games, conclude, move, nth, refused, report, settle
+from tictac_env.envs.views import show
+from tictac_env.games import Game
+from tictac_env.rng import advance, mix
+
+BLOCK = 512
+"""How many boards go through the passes of a step together: few enough for the processor's nearest cache."""
+
+
+@kernel
+def step(
+    game: Game,
+    boards: Ints,
+    actions: Ints,
+    replies: Ints,
+    seating: Ints,
+    starts: Ints,
+    kinds: Ints,
+    cumulative: Floats,
+    pay: tuple[float, float, float, float],
+    raises: bool,
+    obs_type: int,
+    cells: Bytes,
+    codes: Ints,
+    masks: Bytes,
+    rewards: Floats,
+    ended: Bytes,
+    finals: Ints,
+    begin: int,
+    end: int,
+) -> tuple[int, int, int]:
+    """A step of boards whose opponents need not be asked, and let the learner move: the kernels above, one by one.
+
+    Games that are over are dealt anew at once if `finals` is not empty. Returns -1, how many actions were illegal and
+    how many games have ended; or, if an action is `refused`, the number of its board, and nothing is done.
+    """
+    wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
+    if wrong >= 0:
+        return wrong, 0, 0
+    nowhere = boards[:2, :0]
+    alone = kinds[0] == NOBODY
+    deals = not alone or starts.shape[1] > 0
+    num_illegal = num_ended = 0
+    for first in range(begin, end, BLOCK):
+        last = min(first + BLOCK, end)
+        num_illegal += move(game, boards, actions, alone, deals, first, last)
+        if deals:
+            settle(game, boards, replies, nowhere, seating, starts, kinds, cumulative, first, last)
+        over = report(boards, pay, rewards, ended, first, last)
+        num_ended += over
+        if finals.shape[1] and over:
+            show(game, boards, obs_type, cells, codes, masks, finals.shape[1], first, last)
+            conclude(boards, finals, first, last)
+            settle(game, boards, replies, nowhere, seating, starts, kinds, cumulative, first, last)
+            begin_games(boards, first, last)
+        show(game, boards, obs_type, cells, codes, masks, 0, first, last)
+    return -1, num_illegal, num_ended
+
+
+# fmt: off
+@parallel_kernel
+def step_in_threads(
+    game: Game, boards: Ints, actions: Ints, replies: Ints, seating: Ints, starts: Ints, kinds: Ints,
+    cumulative: Floats, pay: tuple[float, float, float, float], raises: bool, obs_type: int, cells: Bytes, codes: Ints,
+    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, threads: int,
+) -> tuple[int, int, int]:
+    """`step` of all boards, each thread taking its share of them."""
+    wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
+    if wrong >= 0:
+        return wrong, 0, 0
+    count = len(actions)
+    num_illegal = num_ended = 0
+    for thread in prange(threads):
+        _, illegal, over = step(
+            game, boards, actions, replies, seating, starts, kinds, cumulative, pay, False, obs_type, cells, codes,
+            masks, rewards, ended, finals, thread * count // threads, (thread + 1) * count // threads,
+        )
+        num_illegal += illegal
+        num_ended += over
+    return -1, num_illegal, num_ended
+# fmt: on
+
+
+@kernel
+def sample(game: Game, boards: Ints, actions: Ints, begin: int, end: int) -> None:
+    """Draws a legal action for each board, all with the same chance, by the sampler's randomness; 0 where none is."""
+    owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
+    states, drawn = boards[SAMPLER, begin:end], actions[begin:end]
+    for i in range(end - begin):
+        states[i] = state = advance(states[i])
+        legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
+        index = (mix(state) >> 31) * legal.bit_count() >> 32
+        drawn[i] = nth(game, legal, index)
+
+
+@parallel_kernel
+def sample_in_threads(game: Game, boards: Ints, actions: Ints, threads: int) -> None:
+    """`sample` for all boards, each thread taking its share of them."""
+    count = len(actions)
+    for thread in prange(threads):
+        sample(game, boards, actions, thread * count // threads, (thread + 1) * count // threads)
