@@ -1,0 +1,59 @@
+"""Our VecEnv and Stable-Baselines3's DummyVecEnv over the same boards, and what it takes to compare them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from tictac_agents import SB3VecEnv
+from tictac_env.policies import RandomPolicy
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+SMALL = {"id": "KInARow-v0", "rows": 4, "cols": 5, "connect": 3, "gravity": False}
+BOARDS = 5
+
+
+class Cautious(RandomPolicy):
+    """Random play that is not compiled, so that it is asked."""
+
+    reflex = None
+
+
+def dummy(num_envs: int = BOARDS, **kwargs: Any) -> DummyVecEnv:
+    return DummyVecEnv([lambda: gym.make(**kwargs) for _ in range(num_envs)])
+
+
+def ours(num_envs: int = BOARDS, **kwargs: Any) -> SB3VecEnv:
+    return SB3VecEnv(kwargs.pop("id"), num_envs, **kwargs)
+
+
+def assert_same(mine: Any, theirs: Any) -> None:
+    """Equal, and of equal types, all the way down."""
+    assert type(mine) is type(theirs)
+    if isinstance(theirs, dict):
+        assert set(mine) == set(theirs)
+        for key, value in theirs.items():
+            assert_same(mine[key], value)
+    elif isinstance(theirs, (list, tuple)):
+        assert len(mine) == len(theirs)
+        for pair in zip(mine, theirs, strict=True):
+            assert_same(*pair)
+    elif isinstance(theirs, np.ndarray):
+        assert mine.dtype == theirs.dtype and mine.shape == theirs.shape and np.array_equal(mine, theirs)
+    else:
+        assert mine == theirs
+
+
+def choices(masks: npt.NDArray[np.int8], rng: np.random.Generator, illegal: float) -> npt.NDArray[np.int64]:
+    """An action for each board: a legal one, or with some probability any."""
+    wild = rng.random(len(masks)) < illegal
+    return np.array(
+        [
+            rng.integers(len(mask)) if any_ else rng.choice(np.flatnonzero(mask))
+            for mask, any_ in zip(masks, wild, strict=True)
+        ]
+    )
