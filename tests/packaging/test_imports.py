@@ -30,6 +30,7 @@ ONLY_IN: dict[str, set[str]] = {
     "numba": {"tictac_env.compiled"},
     "llvmlite": {"tictac_env.compiled"},
     "pygame": {"tictac_env.render.window"},
+    "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "pickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
 }
 """Packages that only these modules may import."""
