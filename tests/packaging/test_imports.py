@@ -137,6 +137,12 @@ env = gym.make("ConnectFour-v0", opponent="rule")
 env.reset(seed=0)
 env.step(3)
 """,
+    "tabulated": """
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
+make_policy("minimax").act(Position.from_moves("TicTacToe-v0", "5"), 0)
+make_policy("minimax:4", "ConnectFour-v0")
+""",
     "learn": """
 from tictac_agents import QLearning
 QLearning("TicTacToe-v0", seed=0).learn(total_episodes=3, progress_bar=False)
