@@ -158,8 +158,8 @@ class KInARow(NamedTuple):
             completed |= self.completing(own, step)
         if not self.gravity:
             return completed & (stones ^ self.full)
-        # A column's bottom bit, added, carries through the stones to the lowest empty cell. Where that cell is left, adding
-        # the whole column carries out of the top, one above the choice.
+        # A column's bottom bit, added, carries through the stones to the lowest empty cell. Where that cell is left,
+        # adding the whole column carries out of the top, one above the choice.
         lowest = completed & stones + (self.choices >> self.rows - 1) & self.full
         return (lowest + self.full & self.choices << 1) >> 1
 
