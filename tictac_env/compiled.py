@@ -98,7 +98,7 @@ def kernel(function: Function) -> Function:
     configured = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_FOLDER  # is read when the dispatcher is made; other users of Numba keep theirs
     try:
-        compiled: Function = numba.njit(cache=True, nogil=True)(function)
+        compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
         numba.config.CACHE_DIR = configured
     return compiled

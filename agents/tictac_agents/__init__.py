@@ -7,6 +7,7 @@ from typing import Any
 
 _HOME = {
     "LearningCurve": "tictac_agents.curves",
+    "MCTS": "tictac_agents.mcts",
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",
