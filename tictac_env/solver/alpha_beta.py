@@ -44,9 +44,10 @@ def new_table(depth: int) -> Ints:
 
 @functools.lru_cache(maxsize=64)
 def middle_out(game: Game) -> Ints:
-    """The actions, those in the middle of the board first, which tend to be better and so prune more."""
+    """The `choice` bits of the actions, those in the middle first: they tend to be better and so prune more."""
     middle = (game.num_actions - 1) / 2
-    return np.array(sorted(range(game.num_actions), key=lambda action: abs(action - middle)), np.int64)
+    actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
+    return np.array([game.choice(action) for action in actions], np.int64)
 
 
 compiled_loss_score = kernel(loss_score)
@@ -76,36 +77,39 @@ def search(game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, or
         depth: how many plies to look ahead.
         alpha: see above.
         beta: more than alpha.
-        order: int64 (num_actions,), the actions in the order in which they are tried.
+        order: int64 (num_actions,), the `choice` bits of the actions in the order in which they are tried.
         table: see `new_table`; it may have served any other searches of the same game.
     """
     ply = (own | opp).bit_count()
     result = game.result(own, opp)
     if result != UNFINISHED:
         return -result * compiled_loss_score(game, ply)
-    if depth == 0:
-        return 0
     # At best the side to move wins with its next stone, at worst the other side does with the one after.
     low, high = compiled_loss_score(game, ply + 2), -compiled_loss_score(game, ply + 1)
-    slot = 0
-    if depth > 1:
-        slot = mix(own ^ mix(opp)) & len(table) - 1
-        if table[slot, OWN] == own and table[slot, OPP] == opp and table[slot, HORIZON] == ply + depth:
-            low, high = int(table[slot, LOW]), int(table[slot, HIGH])
-            if low >= beta or low == high:
-                return low
-            if high <= alpha:
-                return high
+    if depth > 0 and game.winning_choices(own, opp):
+        return high
+    if depth <= 1:
+        return 0
+    slot = mix(own ^ mix(opp)) & len(table) - 1
+    if table[slot, OWN] == own and table[slot, OPP] == opp and table[slot, HORIZON] == ply + depth:
+        low, high = int(table[slot, LOW]), int(table[slot, HIGH])
+        if low >= beta or low == high:
+            return low
+        if high <= alpha:
+            return high
     best = -game.cells
-    for number in range(game.num_actions):
-        next_own, next_opp = game.play(own, opp, order[number])
-        if next_own != own or next_opp != opp:
+    # A win of the other side's must be blocked: any other move is no better than a block that fails.
+    moves = game.winning_choices(opp, own)
+    if moves == 0:
+        moves = game.legal(own, opp)
+    for choice in order:
+        if moves & choice:
+            next_own, next_opp = game.play_choice(own, opp, choice)
             score = -search(game, next_own, next_opp, depth - 1, -beta, -max(alpha, best), order, table)
             best = max(best, score)
             if best >= beta or best >= high:
                 break
-    if depth > 1:
-        table[slot, OWN], table[slot, OPP], table[slot, HORIZON] = own, opp, ply + depth
-        table[slot, LOW] = best if best > alpha else low
-        table[slot, HIGH] = best if best < beta else high
+    table[slot, OWN], table[slot, OPP], table[slot, HORIZON] = own, opp, ply + depth
+    table[slot, LOW] = best if best > alpha else low
+    table[slot, HIGH] = best if best < beta else high
     return best
