@@ -38,6 +38,7 @@ POLICIES: dict[str, str] = {
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
+    "level": "tictac_env.levels:Level",
     "human": "tictac_env.human:HumanPolicy",
 }
 """Where each named policy lives; it is imported when it is first used."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, chi2, norm
+from scipy.stats import binomtest, chi2
 
 from tictac_env.arena.choices import choices, gives_probabilities
+from tictac_env.arena.intervals import mean_interval
 from tictac_env.arena.labels import LabelledPosition, check_label, read_positions
 from tictac_env.checks import whole
 from tictac_env.games import Game, get_game
@@ -22,7 +22,6 @@ from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE
 
 Floats = npt.NDArray[np.float64]
-CONFIDENCE = 0.95
 
 
 class Rate(NamedTuple):
@@ -154,10 +153,9 @@ def move_accuracy(
     `act_many` on all positions at once. The seeds depend on nothing but the position, so that two policies can be
     compared draw by draw.
 
-    The intervals are Wilson's, for the positions as a sample of such positions. With several seeds or probabilities
-    they use the effective number of positions (Korn and Graubard, "Confidence intervals for proportions with small
-    expected number of positive counts estimated from survey data", 1998). An interval relative to random's rate holds
-    that rate on these positions to be known, as it is.
+    The intervals are Wilson's, for the positions as a sample of such positions; with several seeds or probabilities,
+    those of `tictac_env.arena.intervals.mean_interval`. An interval relative to random's rate holds that rate on these
+    positions to be known, as it is.
 
     Args:
         policy: whatever `as_policy` accepts.
@@ -234,21 +232,6 @@ def _together(
 
 def _rate(shares: Floats, random: Floats) -> Rate:
     """The mean of shares in [0, 1], one a position, with its interval."""
-    count = len(shares)
-    if not count:
+    if not len(shares):
         return Rate(*[float("nan")] * 4)
-    mean, variance = float(shares.mean()), float(shares.var(ddof=1)) / count if count > 1 else 0.0
-    # As many yes-or-no positions as would make the mean as uncertain as it is; where nothing varies, all of them.
-    effective = max(count, mean * (1 - mean) / variance) if variance > 0 else count
-    low, high = wilson(mean, effective)
-    return Rate(mean, low, high, float(random.mean()))
-
-
-def wilson(share: float, trials: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's score interval of a share seen in `trials`, which need not be a whole number ("Probable inference, the
-    law of succession, and statistical inference", JASA 22, 1927).
-    """
-    z2 = float(norm.ppf((1 + confidence) / 2)) ** 2
-    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = sqrt(z2 * (share * (1 - share) / trials + z2 / (4 * trials**2))) / (1 + z2 / trials)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return Rate(float(shares.mean()), *mean_interval(shares), float(random.mean()))
