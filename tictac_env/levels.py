@@ -37,9 +37,9 @@ LEVELS: dict[str, tuple[Setting, ...]] = {
         Setting("minimax:2"),
         Setting("minimax:4", 0.05),
         Setting("mcts:40"),
-        Setting("mcts:110"),
-        Setting("mcts:330"),
-        Setting("mcts:1100"),
+        Setting("mcts:100"),
+        Setting("mcts:300"),
+        Setting("mcts:1000"),
         Setting("mcts:4000"),
     ),
 }
