@@ -11,6 +11,7 @@ compares the others; of an illegal one 0 and -inf.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -86,9 +87,15 @@ def new_tree(game: Game, capacity: int, priors: bool = False) -> SearchTree:
         np.empty(shape, np.int8),
         np.empty(shape if priors else (0, shape[1]), np.float32),
         np.zeros(1, np.int64),
-        np.array([game.choice(action) for action in range(game.num_actions)], np.int64),
+        choices_of(game),
         np.zeros((game.cells + 1, 2), np.int32),
     )
+
+
+@functools.lru_cache(maxsize=64)
+def choices_of(game: Game) -> npt.NDArray[np.int64]:
+    """`Game.choice` of each action: int64 (num_actions,), shared by all trees."""
+    return np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
 
 
 def first_state(seed: int) -> int:
@@ -115,11 +122,13 @@ def add_node(game: Game, tree: SearchTree, own: int, opp: int) -> int:
 
 
 @kernel
-def select_uct(tree: SearchTree, node: int, total: int, exploration: float, state: int) -> tuple[int, int]:
+def select_uct(
+    values: npt.NDArray[np.float32], visits: npt.NDArray[np.int32], total: int, exploration: float, state: int
+) -> tuple[int, int]:
     """The action of the highest mean + exploration * sqrt(ln(total) / visits), one at random if some are unvisited.
 
-    Kocsis and Szepesvari, "Bandit based Monte-Carlo planning", 2006; UCB1 of Auer et al., 2002. `total` is how often
-    the node was visited.
+    Kocsis and Szepesvari, "Bandit based Monte-Carlo planning", 2006; UCB1 of Auer et al., 2002. `values`
+    and `visits` are a node's, `total` is how often it was visited.
 
     A score plus 1 is not negative, and non-negative floats are in the order of their bits. So the bits and, below them,
     the place make a whole number, and one maximum over whole numbers, which the processor takes eight at a time, is
@@ -127,7 +136,6 @@ def select_uct(tree: SearchTree, node: int, total: int, exploration: float, stat
 
         bits of score + 1 (32) | 63 - place (6)
     """
-    values, visits = tree.values[node], tree.visits[node]
     logarithm = LOGARITHMS[total] if total < len(LOGARITHMS) else np.float32(math.log(total))
     factor = np.float32(np.float32(exploration * exploration) * logarithm)
     best = -1 << 40
@@ -183,7 +191,7 @@ def descend(
         if len(tree.priors):
             action = select_puct(tree, node, total, rules.exploration)
         else:
-            action, state = select_uct(tree, node, total, rules.exploration, state)
+            action, state = select_uct(tree.values[node], tree.visits[node], total, rules.exploration, state)
         tree.path[depth, 0] = node
         tree.path[depth, 1] = action
         depth += 1
