@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tictac_agents.evaluators import Evaluator
 from tictac_agents.explanation import Explanation, MoveReport
 from tictac_agents.root import Root, chosen_action, merged
-from tictac_agents.search_tree import RANDOM, RULE, STORED, Rules, bytes_per_node
+from tictac_agents.search_tree import bytes_per_node
+from tictac_agents.uct import RANDOM, RULE, STORED, Rules
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import Game
 from tictac_env.policies import Policy
@@ -57,6 +58,7 @@ class MCTS(Policy):
         exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
         rollout: how games go on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
             random), "random", or "stored": by the formula to the very end, every position met getting a node.
+            Without effect where an evaluator judges.
         evaluator: judges positions instead of games played out (see `tictac_agents.evaluators`).
         solver: whether proven results are passed up.
         choose: the action that was visited most ("visits"), or of the highest mean ("value").
@@ -138,7 +140,8 @@ class MCTS(Policy):
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.reuse = flag("reuse", reuse)
         self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
-        self._rules = Rules(float(exploration), float(draw), solver, ROLLOUTS[rollout])
+        beyond = ROLLOUTS[rollout] if evaluator is None else RANDOM
+        self._rules = Rules(float(exploration), float(draw), solver, beyond)
         self._kept: list[Root] = []
 
     @classmethod

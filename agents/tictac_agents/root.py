@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents import search_tree
+from tictac_agents import uct
 from tictac_agents.evaluators import Evaluator, checked
-from tictac_agents.search_tree import ILLEGAL, OPEN, Rules, SearchTree, add_node, first_state, new_tree, transplant
+from tictac_agents.playouts import first_state
+from tictac_agents.search_tree import ILLEGAL, OPEN, SearchTree, add_node, new_tree, transplant
+from tictac_agents.uct import Rules
 from tictac_env.position import Position, PositionBatch
 
 
@@ -71,14 +73,14 @@ class Root:
     def simulate(self, simulations: int, rules: Rules) -> int:
         """Grows the tree by so many games, fewer if it is proven, and says by how many."""
         at = self.position
-        played, self.state = search_tree.simulate(at.game, self.tree, at.own, at.opp, simulations, rules, self.state)
+        played, self.state = uct.simulate(at.game, self.tree, at.own, at.opp, simulations, rules, self.state)
         return played
 
     def collect(self, games: int, rules: Rules) -> int:
         """Plays so many games as far as the tree goes; `deliver` ends those that then wait. Says how many it played."""
         at = self.position
         paths, leaves = np.empty((games, at.game.cells + 1, 2), np.int32), np.empty((games, 3), np.int64)
-        played, waiting, self.state = search_tree.collect(
+        played, waiting, self.state = uct.collect(
             at.game, self.tree, at.own, at.opp, games, rules, self.state, paths, leaves
         )
         self.waiting = paths[:waiting], leaves[:waiting]
@@ -97,7 +99,7 @@ class Root:
         none = np.zeros(0, np.float32)
         for i, (root, path, leaf) in enumerate(ends):
             priors = none if found.priors is None else np.asarray(found.priors[i], np.float32)
-            search_tree.deliver(game, root.tree, path, leaf, float(found.values[i]), priors, rules)
+            uct.deliver(game, root.tree, path, leaf, float(found.values[i]), priors, rules)
 
     @staticmethod
     def ask_priors(roots: Sequence[Root], evaluator: Evaluator) -> None:
