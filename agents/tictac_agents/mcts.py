@@ -79,7 +79,7 @@ class MCTS(Policy):
 
     "S2": 4,000 simulations by UCB1 to the end of every game, every position met stored, the action of the highest (wins
     + draws) / visits; c = sqrt 2 on values from 0 to 1, which is 2 sqrt 2 on ours. "S4": one new position a game, then
-    random moves; a draw counts 0.5; its c was a setting, here 1 by default, and so are its 1,000 simulations.
+    random moves; a draw counts 0.5; its c was a setting, here 2 by default; the 1,000 simulations are ours.
 
     ## References
 
@@ -89,8 +89,8 @@ class MCTS(Policy):
 
     Example:
         >>> agent = MCTS(simulations=1_000)
-        >>> agent.act(Position.from_moves("ConnectFour-v0", "435363"), seed=0)  # X has three in column 3's reach
-        2
+        >>> agent.act(Position.from_moves("ConnectFour-v0", "435363"), seed=0)  # X has three in a row
+        6
     """
 
     PRESETS: ClassVar[dict[str, Mapping[str, Any]]] = {
@@ -102,7 +102,7 @@ class MCTS(Policy):
             "choose": "value",
             "draw": 1.0,
         },
-        "S4": {"simulations": 1_000, "exploration": 1.0, "rollout": "random", "solver": False, "draw": 0.5},
+        "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
     }
 
     def __init__(
