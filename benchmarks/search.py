@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def speeds(game: str, repeats: int) -> list[Row]:
-    """Every player in turn, random games only, so that all do the same."""
+    """Every player in turn, random games only, so that all do the same; each beside the peer with the like switch."""
     position = Position.start(GAMES[game][0])
     rows: list[Row] = []
     for simulations in (1_000, 10_000, 100_000):
@@ -271,7 +271,7 @@ def ratio_with_interval(share: Any, peer: Any) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: %(default)s)")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="only these")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="files connect_four_<name>.csv (default: %(default)s)")
     parser.add_argument("--players", nargs="+", choices=list(PLAYERS), help="only these")
     parser.add_argument("--budgets", nargs="+", default=["1000", "1ms", "10ms"], help="(default: %(default)s)")
     parser.add_argument("--seeds", type=positive, default=5, help="(default: %(default)s)")

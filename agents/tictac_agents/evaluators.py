@@ -88,8 +88,8 @@ class NetworkEvaluator:
 
     Args:
         function: from int8 (B, 2, rows, cols) planes, own stones first, to values (B,) in [-1, 1] and, if `priors`,
-            non-negative priors (B, num_actions). In its last bits a network's answer to one row can depend on the number
-            of rows; who needs results to the bit gives a function that asks it row by row.
+            non-negative priors (B, num_actions). A network's answer to one row can depend on the number of rows in its
+            last bits; who needs results to the bit gives a function that asks it row by row.
         priors: whether the function returns the pair, or values alone.
     """
 

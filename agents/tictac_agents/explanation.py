@@ -43,9 +43,16 @@ class Explanation:
 
     Example:
         >>> from tictac_agents import MCTS
-        >>> found = MCTS(1_000).search(Position.from_moves("TicTacToe-v0", "1529"), seed=0)
-        >>> print(found)  # doctest: +ELLIPSIS
-        2 ...
+        >>> print(MCTS(1_000).search(Position.from_moves("TicTacToe-v0", "15"), seed=0))
+        plays 4 (4 7 3 2 8 6 9); value -0.012; 1,000 games, 175 nodes
+        move    visits   value  proven
+           4       289  +0.035
+           8       220  +0.014
+           3       206  +0.010
+           2       175  -0.006
+           7        65  -0.138
+           9        27  -0.333
+           6        18  -0.444
     """
 
     position: Position
@@ -72,8 +79,9 @@ class Explanation:
         head = f"plays {name(self.action)} ({variation}); value {self.value:+.3f}{outcome}"
         rows = [f"{head}; {self.simulations:,} games, {self.nodes:,} nodes", "move    visits   value  proven"]
         for move in sorted(self.moves, key=lambda move: -move.visits):
+            value = f"{move.value:+.3f}" if move.visits else "-"
             prior = "" if move.prior is None else f"  prior {move.prior:.3f}"
-            row = f"{name(move.action):>4} {move.visits:>9,} {move.value:>+7.3f}  {PROVEN[move.proven]}{prior}"
+            row = f"{name(move.action):>4} {move.visits:>9,} {value:>7}  {PROVEN[move.proven]}{prior}"
             rows.append(row.rstrip())
         return "\n".join(rows)
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tictac_agents.evaluators import Evaluator
 from tictac_agents.explanation import Explanation, MoveReport
 from tictac_agents.root import Root, chosen_action, merged
-from tictac_agents.search_tree import RANDOM, RULE, STORED, Rules, bytes_per_node
+from tictac_agents.search_tree import bytes_per_node
+from tictac_agents.uct import RANDOM, RULE, STORED, Rules
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import Game
 from tictac_env.policies import Policy
@@ -57,6 +58,7 @@ class MCTS(Policy):
         exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
         rollout: how games go on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
             random), "random", or "stored": by the formula to the very end, every position met getting a node.
+            Without effect where an evaluator judges.
         evaluator: judges positions instead of games played out (see `tictac_agents.evaluators`).
         solver: whether proven results are passed up.
         choose: the action that was visited most ("visits"), or of the highest mean ("value").
@@ -77,7 +79,7 @@ class MCTS(Policy):
 
     "S2": 4,000 simulations by UCB1 to the end of every game, every position met stored, the action of the highest (wins
     + draws) / visits; c = sqrt 2 on values from 0 to 1, which is 2 sqrt 2 on ours. "S4": one new position a game, then
-    random moves; a draw counts 0.5; its c was a setting, here 1 by default, and so are its 1,000 simulations.
+    random moves; a draw counts 0.5; its c was a setting, here 2 by default; the 1,000 simulations are ours.
 
     ## References
 
@@ -87,8 +89,8 @@ class MCTS(Policy):
 
     Example:
         >>> agent = MCTS(simulations=1_000)
-        >>> agent.act(Position.from_moves("ConnectFour-v0", "435363"), seed=0)  # X has three in column 3's reach
-        2
+        >>> agent.act(Position.from_moves("ConnectFour-v0", "435363"), seed=0)  # X has three in a row
+        6
     """
 
     PRESETS: ClassVar[dict[str, Mapping[str, Any]]] = {
@@ -100,7 +102,7 @@ class MCTS(Policy):
             "choose": "value",
             "draw": 1.0,
         },
-        "S4": {"simulations": 1_000, "exploration": 1.0, "rollout": "random", "solver": False, "draw": 0.5},
+        "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
     }
 
     def __init__(
@@ -138,7 +140,8 @@ class MCTS(Policy):
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.reuse = flag("reuse", reuse)
         self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
-        self._rules = Rules(float(exploration), float(draw), solver, ROLLOUTS[rollout])
+        beyond = ROLLOUTS[rollout] if evaluator is None else RANDOM
+        self._rules = Rules(float(exploration), float(draw), solver, beyond)
         self._kept: list[Root] = []
 
     @classmethod

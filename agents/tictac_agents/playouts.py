@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game
+from tictac_env.rng import mix
 
 MULTIPLIER = 698_769_069
 LOW_32 = (1 << 32) - 1
+
+
+def first_state(seed: int) -> int:
+    """The state a seed in [0, 2**63) begins with, in [1, 2**61)."""
+    return mix(seed) >> 2 | 1
 
 
 @kernel

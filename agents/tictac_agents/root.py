@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents import search_tree
+from tictac_agents import uct
 from tictac_agents.evaluators import Evaluator, checked
-from tictac_agents.search_tree import OPEN, Rules, SearchTree, add_node, first_state, new_tree, transplant
+from tictac_agents.playouts import first_state
+from tictac_agents.search_tree import ILLEGAL, OPEN, SearchTree, add_node, new_tree, transplant
+from tictac_agents.uct import Rules
 from tictac_env.position import Position, PositionBatch
 
 
@@ -66,19 +68,19 @@ class Root:
     @property
     def outcome(self) -> int | None:
         """What is certain of the root's position, None if nothing is."""
-        return outcome_of([self.tree.proven[0, action] for action in self.position.legal_actions])
+        return outcome_of(self.tree.proven[0].tolist())
 
     def simulate(self, simulations: int, rules: Rules) -> int:
         """Grows the tree by so many games, fewer if it is proven, and says by how many."""
         at = self.position
-        played, self.state = search_tree.simulate(at.game, self.tree, at.own, at.opp, simulations, rules, self.state)
+        played, self.state = uct.simulate(at.game, self.tree, at.own, at.opp, simulations, rules, self.state)
         return played
 
     def collect(self, games: int, rules: Rules) -> int:
         """Plays so many games as far as the tree goes; `deliver` ends those that then wait. Says how many it played."""
         at = self.position
         paths, leaves = np.empty((games, at.game.cells + 1, 2), np.int32), np.empty((games, 3), np.int64)
-        played, waiting, self.state = search_tree.collect(
+        played, waiting, self.state = uct.collect(
             at.game, self.tree, at.own, at.opp, games, rules, self.state, paths, leaves
         )
         self.waiting = paths[:waiting], leaves[:waiting]
@@ -97,7 +99,7 @@ class Root:
         none = np.zeros(0, np.float32)
         for i, (root, path, leaf) in enumerate(ends):
             priors = none if found.priors is None else np.asarray(found.priors[i], np.float32)
-            search_tree.deliver(game, root.tree, path, leaf, float(found.values[i]), priors, rules)
+            uct.deliver(game, root.tree, path, leaf, float(found.values[i]), priors, rules)
 
     @staticmethod
     def ask_priors(roots: Sequence[Root], evaluator: Evaluator) -> None:
@@ -136,28 +138,31 @@ class Root:
         position, node, line = self.position, 0, [action]
         while node := int(self.tree.children[node, line[-1]]):
             position = position.play(line[-1])
-            below = statistics(self.tree, node, position.legal_actions, solver)
+            below = statistics(self.tree, node, solver)
             if not below.visits.any():
                 break
             line.append(chosen_action(below, "visits"))
         return tuple(line)
 
 
-def statistics(tree: SearchTree, node: int, legal: tuple[int, ...], solver: bool) -> Statistics:
-    """What a node says."""
+def statistics(tree: SearchTree, node: int, solver: bool) -> Statistics:
+    """What a node says; nothing counts as certain unless `solver`."""
     count = len(tree.choices)
+    certain = tree.proven[node, :count].tolist()
+    legal = tuple(action for action, known in enumerate(certain) if known != ILLEGAL)
+    proven = {action: certain[action] for action in legal if certain[action] != OPEN} if solver else {}
     visits = tree.visits[node, :count].astype(np.int64)
     values = np.where(visits > 0, tree.values[node, :count], 0).astype(np.float64)
-    known = {action: int(tree.proven[node, action]) for action in legal if tree.proven[node, action] != OPEN}
-    outcome = outcome_of([tree.proven[node, action] for action in legal]) if solver else None
     priors = tree.priors[node, :count] if len(tree.priors) else None
-    return Statistics(legal, visits, values, known if solver else {}, outcome, priors)
+    return Statistics(legal, visits, values, proven, outcome_of(certain) if solver else None, priors)
 
 
 def merged(roots: Sequence[Root], solver: bool) -> Statistics:
     """What the trees of one position say together: visits and values are added up, what one has proven is proven."""
-    every = [statistics(root.tree, 0, root.position.legal_actions, solver) for root in roots]
+    every = [statistics(root.tree, 0, solver) for root in roots]
     first = every[0]
+    if len(every) == 1:
+        return first
     proven = {action: known for one in every for action, known in one.proven.items()}
     known = [proven.get(action, OPEN) for action in first.legal]
     return Statistics(
@@ -170,11 +175,11 @@ def merged(roots: Sequence[Root], solver: bool) -> Statistics:
     )
 
 
-def outcome_of(known: Sequence[Any]) -> int | None:
-    """What is certain of a position by what is certain of its actions, `OPEN` standing for nothing."""
-    if 1 in known:
+def outcome_of(certain: Sequence[int]) -> int | None:
+    """What is certain of a position by what is certain of its actions, as in `SearchTree.proven`."""
+    if 1 in certain:
         return 1
-    return None if OPEN in known else int(max(known))
+    return None if OPEN in certain else max(known for known in certain if known != ILLEGAL)
 
 
 def chosen_action(found: Statistics, by: str) -> int:
