@@ -96,9 +96,8 @@ def faults(tables: dict[str, list[Row]]) -> list[str]:
     wrong = []
     for row in tables["connect-four"][1:]:
         if not (row["low"] >= LOWEST and row["high"] <= HIGHEST):
-            wrong.append(
-                f"Connect Four, level {row['level']}: {row['low']:.3f} to {row['high']:.3f}, not in 0.6 to 0.8"
-            )
+            interval = f"{row['low']:.3f} to {row['high']:.3f}"
+            wrong.append(f"Connect Four: level {row['level']} scores {interval}, which is not within 0.6 to 0.8")
     for below, above in pairwise(tables["tic-tac-toe"]):
         if not (above["exploitability"] < below["exploitability"] or below["exploitability"] == 0):
             wrong.append(f"tic-tac-toe: level {above['level']} is as exploitable as the one below")

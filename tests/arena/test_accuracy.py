@@ -260,6 +260,15 @@ def test_wrong_arguments_are_refused() -> None:
         move_accuracy("rule", solved(7), C4)
     with pytest.raises(ValueError, match="no policy is called 'rul'"):
         move_accuracy("rul", solved(7), TTT)
+    with pytest.raises(ValueError, match="is no labelled position"):
+        move_accuracy("rule", [Position.start(TTT)], TTT)  # type: ignore[list-item]
+    start = Position.start(TTT)
+    for scores, message in (
+        ((0,) * 8, "8 actions have a score, not 9"),
+        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is no whole number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            move_accuracy("rule", [LabelledPosition(start, scores)], TTT)  # type: ignore[arg-type]
     over = LabelledPosition(Position.from_moves(TTT, "14253"), (None,) * 9)
     with pytest.raises(ValueError, match="the game is over after '14253'"):
         move_accuracy("rule", [over], TTT)

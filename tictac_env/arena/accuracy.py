@@ -17,7 +17,7 @@ from tictac_env.arena.labels import LabelledPosition, check_label, read_position
 from tictac_env.checks import whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies import as_policy
-from tictac_env.position import PositionBatch
+from tictac_env.position import Position, PositionBatch
 from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE
 
@@ -117,7 +117,9 @@ class MoveAccuracy:
             np.array_equal(mine.own, theirs.own) and np.array_equal(mine.opp, theirs.opp)
         ):
             raise ValueError(f"{self.policy} and {other.policy} were not measured on the same positions")
-        more = self.mistake_shares - other.mistake_shares
+        more = np.round(
+            self.mistake_shares - other.mistake_shares, 12
+        )  # sums of probabilities may miss 1 by a rounding
         worse, better = int((more > 0).sum()), int((more < 0).sum())
         if not more.any():
             p_value = 1.0
@@ -222,7 +224,10 @@ def _together(
         labelled = list(positions)
         if not labelled:
             raise ValueError("there are no positions to move in")
-        for position, scores in labelled:
+        for entry in labelled:
+            if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], Position)):
+                raise ValueError(f"{entry!r} is no labelled position: give a LabelledPosition, or a file of them")
+            position, scores = entry
             if position.game != game:
                 raise ValueError(f"{position!r} is not of the game {game!r}: give the positions' own")
             check_label(position, scores)

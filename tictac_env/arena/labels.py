@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from tictac_env.games import LOST, Game, get_game
 from tictac_env.position import Position
 from tictac_env.solver.enumerate import loss_score
@@ -87,6 +89,8 @@ def check_label(position: Position, action_scores: Sequence[int | None]) -> None
             raise ValueError(f"{what} is {state} in {position!r}")
         if score is None:
             continue
+        if isinstance(score, bool) or not isinstance(score, (int, np.integer)):
+            raise ValueError(f"{what} has the score {score!r}, which is no whole number, in {position!r}")
         if not in_two <= score <= at_once:
             raise ValueError(f"{what} has the score {score}, not in [{in_two}, {at_once}], in {position!r}")
         wins = game.result(*game.play(own, opp, action)) == LOST
