@@ -32,29 +32,41 @@ def play_out(game: Game, own: int, opp: int, rule: bool, state: int) -> tuple[in
 
     Both sides move at random; with `rule` only where they can neither win at once nor block such a win.
     """
+    if rule:
+        return play_by_rule(game, own, opp, state)
     value = 1
     while True:
-        legal = game.legal(own, opp)
-        if rule:
-            if game.winning_choices(own, opp):
-                return value, state
-            blocks = game.winning_choices(opp, own)
-            if blocks:
-                legal = blocks
+        # The first draw is nearly always legal, which the processor foresees; how many bits to skip it cannot.
+        state, action = below(state, game.num_actions)
+        next_own, next_opp = game.play(own, opp, action)
+        if next_own == own:
+            legal = game.legal(own, opp)
             state, index = below(state, legal.bit_count())
-            own, opp = game.play_choice(own, opp, nth_bit(legal, index))
-        else:
-            # The first draw is nearly always legal, which the processor foresees; how many bits to skip it cannot.
-            state, action = below(state, game.num_actions)
-            next_own, next_opp = game.play(own, opp, action)
-            if next_own == own:
-                state, index = below(state, legal.bit_count())
-                next_own, next_opp = game.play_choice(own, opp, nth_bit(legal, index))
-            own, opp = next_own, next_opp
+            next_own, next_opp = game.play_choice(own, opp, nth_bit(legal, index))
+        own, opp = next_own, next_opp
         value = -value
         result = game.result(own, opp)
         if result != UNFINISHED:
             return value * result, state
+
+
+@kernel
+def play_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
+    """`play_out` by the rule. A side's threats change only when it moves; a game nobody wins ends without moves."""
+    value = 1
+    mine, theirs = game.threats(own), game.threats(opp)
+    while True:
+        if game.choices_into(own, opp, mine):
+            return value, state
+        choices = game.choices_into(own, opp, theirs)
+        if not choices:
+            choices = game.legal(own, opp)
+        state, index = below(state, choices.bit_count())
+        own, opp = game.play_choice(own, opp, nth_bit(choices, index))
+        mine, theirs = theirs, game.threats(opp)
+        value = -value
+        if not game.legal(own, opp):
+            return value * game.result(own, opp), state
 
 
 @kernel

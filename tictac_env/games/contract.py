@@ -71,7 +71,16 @@ class Game(Protocol):
         """
 
     def winning_choices(self, own: int, opp: int) -> int:
-        """The choices that win at once for the owner of `own`, were it his turn; the game is not over."""
+        """The choices that win at once for the owner of `own`, were it his turn; the game is not over.
+
+        The same as `choices_into(own, opp, threats(own))`.
+        """
+
+    def threats(self, stones: int) -> int:
+        """The cells, empty or not, that would win for the owner of `stones`; they change only with the stones."""
+
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        """The choices that fill one of the `cells` at once."""
 
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if that can have been the last move; else the same position."""

@@ -152,15 +152,23 @@ class KInARow(NamedTuple):
 
     def winning_choices(self, own: int, opp: int) -> int:
         """The choices with which the player to move makes a line; 0 if there is none."""
-        stones = own | opp
-        completed = 0
+        return self.choices_into(own, opp, self.threats(own))
+
+    def threats(self, stones: int) -> int:
+        """The cells, empty or not, that make up a line with the other cells of it in `stones`."""
+        cells = 0
         for step in (1, self.stride, self.stride + 1, self.stride - 1):
-            completed |= self.completing(own, step)
+            cells |= self.completing(stones, step)
+        return cells
+
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        """The choices whose stone would fill one of the `cells`."""
+        stones = own | opp
         if not self.gravity:
-            return completed & (stones ^ self.full)
+            return cells & (stones ^ self.full)
         # A column's bottom bit, added, carries through the stones to the lowest empty cell. Where that cell is left,
         # adding the whole column carries out of the top, one above the choice.
-        lowest = completed & stones + (self.choices >> self.rows - 1) & self.full
+        lowest = cells & stones + (self.choices >> self.rows - 1) & self.full
         return (lowest + self.full & self.choices << 1) >> 1
 
     def completing(self, stones: int, step: int) -> int:
