@@ -21,9 +21,9 @@ from published import SYSTEMS, Case
 from report import RESULTS, Row, markdown, positive, save, show
 
 import tictac_agents
-from tictac_agents import UntilProven, ValueTD
+from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
 from tictac_agents.learner import Learner
-from tictac_env.arena import SeatVerdict, verdict
+from tictac_env.arena import SeatVerdict, play_match, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
@@ -46,6 +46,8 @@ def main() -> None:
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
     every = [{"case": name, **run} for name, found in runs.items() for run in found]
+    columns = dict.fromkeys(column for row in every for column in row)
+    every = [{column: row.get(column, "") for column in columns} for row in every]
     settings = {"seeds": options.seeds, "systems": options.system}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
     plot(runs, options.output / "reproduce.png")
@@ -97,10 +99,14 @@ def is_drawn(case: Case) -> bool:
 def run(case: Case, seed: int) -> Run:
     """Trains and judges one learner."""
     kind, name, *rest = case.run.split(":")
+    if kind == "GameTree":
+        return run_tree(name, int(rest[0]), seed)
     began = time.process_time()
     policy: Policy
     if kind == "policy":
         policy, games, positions = make_policy(name), 0, 0
+    elif kind == "MCTS":
+        policy, games, positions = MCTS.preset(name), 0, 0
     elif kind == "ValueIteration":
         policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
     else:
@@ -120,6 +126,30 @@ def run(case: Case, seed: int) -> Run:
         "infallible": found.infallible,
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
+    }
+
+
+def run_tree(game: str, games: int, seed: int) -> Run:
+    """Grows S4's tree; on Connect Four its results are sampled, 1,000 games a seat."""
+    tree = GameTree(game, seed=seed)
+    began = time.process_time()
+    tree.learn(games, progress_bar=False)
+    spent = time.process_time() - began
+    found = play_match(tree, "random", game=game, games=2_000, seed=seed)
+    seats = {"first": found.as_first, "second": found.as_second}
+    return {
+        "seed": seed,
+        "games": games,
+        "CPU-s": round(spent, 2),
+        "positions of 627": 0,
+        "exploitability": None,
+        "infallible": None,
+        **{
+            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
+            for seat, won in seats.items()
+        },
+        "games/s": round(games / spent),
+        "bytes a node": round(tree.nbytes / len(tree), 1),
     }
 
 
@@ -165,12 +195,25 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
     return row | {
         "ours, first": shares(runs, "first"),
         "ours, second": shares(runs, "second"),
-        "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}",
-        "exploitability": spread([found["exploitability"] for found in runs], ".3f"),
+        "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}" if judged(runs) else "",
+        "exploitability": spread([found["exploitability"] for found in runs], ".3f") if judged(runs) else "",
         "games": spread([found["games"] for found in runs], ",.0f"),
         "CPU-s": spread([found["CPU-s"] for found in runs], ".1f"),
-        "published besides": case.note,
+        "published besides": case.note + tree_figures(runs),
     }
+
+
+def tree_figures(runs: Sequence[Run]) -> str:
+    """What stands beside S4's published rate and size."""
+    if "games/s" not in runs[0]:
+        return ""
+    rate, size = (median(found[key] for found in runs) for key in ("games/s", "bytes a node"))
+    return f"; ours: {rate:,.0f} games/s, {size:.0f} bytes; 1,000 games a seat, sampled"
+
+
+def judged(runs: Sequence[Run]) -> bool:
+    """Whether there is an exact verdict; on Connect Four there is none."""
+    return runs[0]["exploitability"] is not None
 
 
 def shares(runs: Sequence[Run], seat: str) -> str:
@@ -206,6 +249,7 @@ mean length of won games and the positions met is in `benchmarks/results/reprodu
 
 def plot(runs: dict[str, list[Run]], path: Path) -> None:
     """Every seed's exact exploitability, and its wins against random play as the second player."""
+    runs = {name: found for name, found in runs.items() if judged(found)}
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

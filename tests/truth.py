@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conftest import playout
 from naive import NaiveBoard
 
 from tictac_env.games import KInARow
@@ -178,3 +179,27 @@ class Truth:
     def first_best(self, board: str) -> dict[int, float]:
         """Plays the lowest action that keeps the value."""
         return {min(self.keeping(board)): 1.0}
+
+
+def looked_ahead(truth: Truth, board: str, depth: int) -> int:
+    """Full-width minimax: the score if the game is decided within `depth` plies, else 0."""
+    if truth.over(board):
+        return truth.end_score(board)
+    if depth == 0:
+        return 0
+    return max(-looked_ahead(truth, after, depth - 1) for after in truth.moves(board).values())
+
+
+def board_of(position: Position) -> str:
+    """The position as a string."""
+    return "".join(".XO"[mark] for mark in position.to_array().reshape(-1))
+
+
+def sampled(game: KInARow, games: int) -> list[Position]:
+    """Unfinished positions of random games: every other one a few plies before the end, the rest at any stage."""
+    found = []
+    for seed in range(games):
+        positions = playout(game, seed)[:-1]
+        late = max(0, len(positions) - 1 - seed // 2)
+        found.append(positions[late if seed % 2 else len(positions) * seed // games])
+    return found

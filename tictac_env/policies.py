@@ -37,6 +37,8 @@ POLICIES: dict[str, str] = {
     "rule": "tictac_env.policies:RulePolicy",
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
+    "mcts": "tictac_agents.mcts:MCTS",
+    "level": "tictac_env.levels:Level",
     "human": "tictac_env.human:HumanPolicy",
 }
 """Where each named policy lives; it is imported when it is first used."""

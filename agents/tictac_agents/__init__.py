@@ -6,7 +6,9 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "GameTree": "tictac_agents.game_tree",
     "LearningCurve": "tictac_agents.curves",
+    "MCTS": "tictac_agents.mcts",
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",

@@ -17,7 +17,7 @@ import tictac_env
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress"},
     {"position", "notation", "symmetry", "observation", "reflexes", "checks", "compiled"},
-    {"policies", "policy", "pool", "adapters", "human", "solver", "render"},
+    {"policies", "policy", "pool", "levels", "adapters", "human", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
     {"cli", "__main__", "web"},
 ]
@@ -30,6 +30,7 @@ ONLY_IN: dict[str, set[str]] = {
     "numba": {"tictac_env.compiled"},
     "llvmlite": {"tictac_env.compiled"},
     "pygame": {"tictac_env.render.window"},
+    "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "pickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
 }
 """Packages that only these modules may import."""
@@ -135,6 +136,12 @@ import gymnasium as gym, tictac_env
 env = gym.make("ConnectFour-v0", opponent="rule")
 env.reset(seed=0)
 env.step(3)
+""",
+    "tabulated": """
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
+make_policy("minimax").act(Position.from_moves("TicTacToe-v0", "5"), 0)
+make_policy("minimax:4", "ConnectFour-v0")
 """,
     "learn": """
 from tictac_agents import QLearning

@@ -1,4 +1,4 @@
-"""Minimax players: exact on small games, alpha-beta elsewhere, both against a search that leaves nothing out."""
+"""Minimax players: exact on small games, searching elsewhere, both against a search that leaves nothing out."""
 
 from __future__ import annotations
 
@@ -6,82 +6,19 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import playout, title
+from conftest import title
 from scipy.stats import chisquare
-from truth import Truth
+from truth import Truth, board_of, looked_ahead, sampled
 
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
 from tictac_env.position import Position, PositionBatch
 from tictac_env.rng import mix
-from tictac_env.solver.alpha_beta import action_scores, search
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
-SEARCHED = [
-    TIC_TAC_TOE,
-    KInARow.make(4, 3, 3, gravity=True),
-    KInARow.make(3, 4, 3, gravity=False),
-    KInARow.make(5, 5, 4, gravity=True),
-    KInARow.make(5, 7, 5, gravity=True),
-    CONNECT_FOUR,
-]
 SOLVED = [TIC_TAC_TOE, KInARow.make(4, 3, 3, gravity=True), KInARow.make(3, 3, 2, gravity=True)]
-
-
-def looked_ahead(truth: Truth, board: str, depth: int) -> int:
-    """Full-width minimax: the score if the game is decided within `depth` plies, else 0."""
-    if truth.over(board):
-        return truth.end_score(board)
-    if depth == 0:
-        return 0
-    return max(-looked_ahead(truth, after, depth - 1) for after in truth.moves(board).values())
-
-
-def board_of(position: Position) -> str:
-    return "".join(".XO"[mark] for mark in position.to_array().reshape(-1))
-
-
-def sampled(game: KInARow, games: int) -> list[Position]:
-    """Unfinished positions of random games: every other one a few plies before the end, the rest at any stage."""
-    found = []
-    for seed in range(games):
-        positions = playout(game, seed)[:-1]
-        late = max(0, len(positions) - 1 - seed // 2)
-        found.append(positions[late if seed % 2 else len(positions) * seed // games])
-    return found
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
-@pytest.mark.parametrize("game", SEARCHED, ids=title)
-def test_alpha_beta_equals_full_width_search(game: KInARow, depth: int) -> None:
-    truth = Truth(game)
-    decided = 0
-    for position in sampled(game, 8 if depth < 4 else 5):
-        expected: list[int | None] = [None] * game.num_actions
-        for action, after in truth.moves(board_of(position)).items():
-            expected[action] = -looked_ahead(truth, after, depth - 1)
-        assert action_scores(game, position.own, position.opp, depth) == expected
-        score = search(game, position.own, position.opp, depth, -game.cells, game.cells)
-        assert score == max(value for value in expected if value is not None)
-        decided += any(expected)
-    assert decided, "every position was beyond the horizon"
-
-
-@pytest.mark.parametrize("game", SEARCHED, ids=title)
-def test_scores_outside_the_window_are_bounds(game: KInARow) -> None:
-    for position in sampled(game, 6):
-        bits, depth = (position.own, position.opp), 4
-        exact = search(game, *bits, depth, -game.cells, game.cells)
-        for alpha, beta in ((-1, 0), (0, 1), (-2, 2), (exact - 1, exact + 1), (exact, exact + 1), (exact - 1, exact)):
-            found = search(game, *bits, depth, alpha, beta)
-            if found <= alpha:
-                assert exact <= found
-            elif found >= beta:
-                assert exact >= found
-            else:
-                assert exact == found
 
 
 @pytest.mark.parametrize("game", SOLVED, ids=title)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arena.choices import choices, gives_probabilities
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, as_policy
-from tictac_env.position import Position, PositionBatch, illegal_move
-from tictac_env.rng import position_seed
+from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import GameTable, tabulate
 
 Floats = npt.NDArray[np.float64]
@@ -158,7 +158,7 @@ def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Ve
         str(player),
         first,
         second,
-        "fixed map" if player.probabilities(Position.start(rules)) is None else "probabilities",
+        "probabilities" if gives_probabilities(player, rules) else "fixed map",
     )
 
 
@@ -183,17 +183,13 @@ def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strateg
     for level in table.levels:
         rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
         if len(rows) and table.seat[rows[0]] == seat:
-            moves[rows] = _choices(policy, table, rows, seed, draws)
+            batch = PositionBatch(game, table.own[rows], table.opp[rows])
+            moves[rows] = choices(policy, batch, table.children[rows] >= 0, seed, draws)
             followed = moves[rows] > 0
         else:
             followed = table.children[rows] >= 0
         reached[table.children[rows][followed]] = True
     return Strategy(table, seat, moves, reached)
-
-
-def gives_probabilities(policy: Policy, game: Game) -> bool:
-    """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
-    return policy.probabilities(Position.start(game)) is not None
 
 
 @functools.lru_cache(maxsize=8)
@@ -234,39 +230,6 @@ def _judge(strategy: Strategy) -> SeatVerdict:
         plies_to_win=_plies_to_win(strategy),
         gain=_gain(strategy),
     )
-
-
-def _choices(policy: Policy, table: GameTable, rows: npt.NDArray[np.intp], seed: int, draws: bool) -> Floats:
-    """float64 (len(rows), num_actions): the chance of each action of the policy's."""
-    batch = PositionBatch(table.game, table.own[rows], table.opp[rows])
-    never = type(policy).probabilities is Policy.probabilities
-    drawn = [] if never else [policy.probabilities(batch[i]) for i in range(len(batch))]
-    for i, chance in enumerate(drawn):
-        if chance is None and not draws:
-            continue
-        if chance is None or not draws or np.shape(chance) != (table.game.num_actions,) or np.min(chance) < 0:
-            wanted = f"{table.game.num_actions}, none negative, everywhere or nowhere"
-            raise ValueError(f"the probabilities of {policy} must be {wanted}, not {chance} in {batch[i]!r}")
-    if draws:
-        chances = np.array(drawn, np.float64)
-    else:
-        seeds = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-        actions = np.asarray(policy.act_many(batch, seeds))  # type: ignore[arg-type]
-        if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
-            raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
-        in_range = (actions >= 0) & (actions < table.game.num_actions)
-        if not in_range.all():
-            wrong = int(np.flatnonzero(~in_range)[0])
-            raise illegal_move(batch[wrong], int(actions[wrong]), str(policy))
-        chances = np.eye(table.game.num_actions)[actions]
-    illegal = (chances > 0) & (table.children[rows] < 0)
-    if illegal.any():
-        row, action = np.argwhere(illegal)[0]
-        raise illegal_move(batch[int(row)], int(action), str(policy))
-    if not np.allclose(chances.sum(axis=1), 1):
-        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
-        raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
-    return chances
 
 
 def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
+from tictac_env.arena.intervals import mean_interval
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.position import Position
@@ -42,6 +43,12 @@ class Tally(NamedTuple):
             return 0.0, 1.0
         low, high = binomtest(count, self.games).proportion_ci(confidence, "wilson")
         return float(low), float(high)
+
+    def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval of `score` (see `tictac_env.arena.intervals.mean_interval`)."""
+        if not self.games:
+            return 0.0, 1.0
+        return mean_interval(np.repeat([1.0, 0.5, 0.0], self), confidence)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):

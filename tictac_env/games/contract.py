@@ -68,6 +68,24 @@ class Game(Protocol):
         Here as everywhere `action` must be in [0, num_actions): who takes it from outside checks that.
         """
 
+    def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
+        """The position after the action whose `choice` bit this is; it must be legal.
+
+        Cheaper than `play` where the legal actions are at hand as a set.
+        """
+
+    def winning_choices(self, own: int, opp: int) -> int:
+        """The choices that win at once for the owner of `own`, were it his turn; the game is not over.
+
+        The same as `choices_into(own, opp, threats(own))`.
+        """
+
+    def threats(self, stones: int) -> int:
+        """The cells, empty or not, that would win for the owner of `stones`; they change only with the stones."""
+
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        """The choices that fill one of the `cells` at once."""
+
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if that can have been the last move; else the same position."""
 

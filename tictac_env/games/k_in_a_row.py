@@ -169,6 +169,62 @@ class KInARow:
         stone = self.stone(own, opp, action)
         return (opp, own | stone) if stone else (own, opp)
 
+    def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
+        """The position after the legal action whose `choice` bit this is."""
+        if self.gravity:
+            bottom = choice >> self.rows - 1
+            choice = (own | opp) + bottom & (choice << 1) - bottom
+        return opp, own | choice
+
+    def winning_choices(self, own: int, opp: int) -> int:
+        """The choices with which the player to move makes a line; 0 if there is none."""
+        return self.choices_into(own, opp, self.threats(own))
+
+    def threats(self, stones: int) -> int:
+        """The cells, empty or not, that make up a line with the other cells of it in `stones`."""
+        cells = 0
+        for step in (1, self.stride, self.stride + 1, self.stride - 1):
+            cells |= self.completing(stones, step)
+        return cells
+
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        """The choices whose stone would fill one of the `cells`."""
+        stones = own | opp
+        if not self.gravity:
+            return cells & (stones ^ self.full)
+        # A column's bottom bit, added, carries through the stones to the lowest empty cell. Where that cell is left,
+        # adding the whole column carries out of the top, one above the choice.
+        lowest = cells & stones + (self.choices >> self.rows - 1) & self.full
+        return (lowest + self.full & self.choices << 1) >> 1
+
+    def completing(self, stones: int, step: int) -> int:
+        """The cells, empty or not, that make up a line in the direction of `step` with all its other cells in `stones`.
+
+        Unrolled for lines of four. With the first cell at p and one of the four missing, the stones that must be there:
+
+            . x x x      (stones >> s)          & (stones >> 2s & stones >> 3s)      the cell is p
+            x . x x       stones                & (stones >> 2s & stones >> 3s)      p + s
+            x x . x      (stones & stones >> s) & (stones >> 3s)                     p + 2s
+            x x x .      (stones & stones >> s) & (stones >> 2s)                     p + 3s, which must be on the board
+        """
+        if self.connect == 4:
+            second = stones >> step
+            third = second >> step
+            fourth = third >> step
+            front, back = stones & second, third & fourth
+            last = front & third & self.full >> step >> step >> step
+            return second & back | (stones & back | (front & fourth | last << step) << step) << step
+        found = 0
+        for missing in range(self.connect):
+            lines = self.full
+            for place in range(self.connect - 1, -1, -1):
+                cells = self.full if place == missing else stones
+                lines = cells if place == self.connect - 1 else lines >> step & cells
+            for _ in range(missing):
+                lines <<= step
+            found |= lines
+        return found
+
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if that can have been the last move; else the same position."""
         if self.gravity:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from tictac_env.games import Game
 from tictac_env.policies import Policy, uniform
 from tictac_env.position import Position
-from tictac_env.solver.alpha_beta import action_scores
 from tictac_env.solver.enumerate import tabulate
 
 SMALL_CELLS = 12
@@ -16,12 +15,20 @@ SMALL_CELLS = 12
 DEFAULT_DEPTH = 4
 
 
+def _searched(position: Position, depth: int) -> list[int | None]:
+    """The score of each action as far as `depth` plies tell, None where it is illegal."""
+    from tictac_env.solver.alpha_beta import action_scores  # loads Numba, which tabulated play does not need
+
+    return action_scores(position.game, position.own, position.opp, depth)
+
+
 class Minimax(Policy):
     """Plays a move that keeps the value of the position, one among equals drawn by the seed.
 
     Without a depth the game is tabulated, and every move that keeps a win a win, or a draw a draw, is as good as the
     next. With a depth the position is searched that many plies ahead; then nearer wins and farther losses are
-    preferred, and what lies beyond counts as a draw.
+    preferred, and what lies beyond counts as a draw. The search is compiled: the first one on a machine takes about two
+    seconds longer (see `tictac_env.solver.alpha_beta`).
 
     Args:
         depth: how many plies to look ahead, at least 1, or None for the exact value.
@@ -50,9 +57,8 @@ class Minimax(Policy):
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """All actions the player holds equally good, in ascending order."""
-        game, own, opp = position.game, position.own, position.opp
         if self.depth is not None:
-            values = action_scores(game, own, opp, self.depth)
+            values = _searched(position, self.depth)
         else:
             values = [score and (score > 0) - (score < 0) for score in self._exact(position)]
         best = max(value for value in values if value is not None)
@@ -60,11 +66,11 @@ class Minimax(Policy):
 
     def _exact(self, position: Position) -> list[int | None]:
         """The exact score of each action, None where it is illegal."""
-        game, own, opp = position.game, position.own, position.opp
+        game = position.game
         table = tabulate(game)
-        row = table.index.get((own, opp))
+        row = table.index.get((position.own, position.opp))
         if row is None:  # a position that no order of moves leads to, but that can be set up
-            return action_scores(game, own, opp, game.cells)
+            return _searched(position, game.cells)
         legal = position.legal_actions
         scores = table.action_scores([row])[0].tolist()
         return [score if action in legal else None for action, score in enumerate(scores)]

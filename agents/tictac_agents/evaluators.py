@@ -1,0 +1,135 @@
+"""What a search may ask instead of playing games out: values and priors from a table, a network or the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.observation import Observer
+from tictac_env.position import PositionBatch
+from tictac_env.solver.enumerate import tabulate
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+class Evaluation(NamedTuple):
+    """What an evaluator says of B positions, each for its side to move."""
+
+    values: Floats
+    """(B,), in [-1, 1]: what the position is worth."""
+    priors: Floats | None = None
+    """(B, num_actions), not negative: how good each action looks. Illegal ones are ignored, the rest scaled to 1."""
+
+
+class Evaluator(Protocol):
+    """Judges unfinished positions, any number at once. What it says of one must not depend on the others."""
+
+    priors: bool
+    """Whether it gives priors."""
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """The values of B unfinished positions, and priors if it gives them."""
+
+
+class ExactEvaluator:
+    """The true values, on games small enough to tabulate."""
+
+    priors = False
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """Values -1, 0 and 1.
+
+        Raises:
+            ValueError: the game is too large to tabulate.
+            KeyError: a position is none that a game can reach.
+        """
+        table = tabulate(batch.game)
+        rows = [table.index[key] for key in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
+        return Evaluation(np.sign(table.score[rows]).astype(np.float32))
+
+
+class HasValues(Protocol):
+    """Whatever has a value for each move, as the tabular learners do."""
+
+    game: Game
+
+    def values(self, own: int, opp: int) -> Mapping[int, float]:
+        """The value of each legal action."""
+
+
+class TableEvaluator:
+    """A position is worth its best move, by what a learner's table says.
+
+    Args:
+        learner: has `values(own, opp)`, as `QLearning` does.
+        scale: what a table's value is divided by, so that a sure win is worth 1.
+    """
+
+    priors = False
+
+    def __init__(self, learner: HasValues, scale: float = 1.0) -> None:
+        self.learner = learner
+        self.scale = scale
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        best = [
+            max(self.learner.values(own, opp).values())
+            for own, opp in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
+        ]
+        return Evaluation(np.clip(np.array(best, np.float32) / self.scale, -1, 1))
+
+
+class NetworkEvaluator:
+    """Any function of planes, such as a network.
+
+    Args:
+        function: from int8 (B, 2, rows, cols) planes, own stones first, to values (B,) in [-1, 1] and, if `priors`,
+            non-negative priors (B, num_actions). A network's answer to one row can depend on the number of rows in its
+            last bits; who needs results to the bit gives a function that asks it row by row.
+        priors: whether the function returns the pair, or values alone.
+    """
+
+    def __init__(self, function: Callable[[npt.NDArray[np.int8]], Any], priors: bool = True) -> None:
+        self.function = function
+        self.priors = priors
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        observe = Observer(batch.game, "planes").observe
+        pairs = zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
+        planes = np.stack([observe(own, opp, 0) for own, opp in pairs])
+        found = self.function(planes)
+        return Evaluation(*map(np.asarray, found)) if self.priors else Evaluation(np.asarray(found))
+
+
+def checked(found: Evaluation, batch: PositionBatch, priors: bool, who: object) -> Evaluation:
+    """What an evaluator said, in the form the tree wants: float32, priors of legal actions only, scaled to sum 1.
+
+    Raises:
+        ValueError: wrong shapes, values outside [-1, 1], or negative priors; the message names the position.
+    """
+    values = np.asarray(found.values, np.float32)
+    if values.shape != (len(batch),):
+        raise ValueError(f"{who} gave values of shape {values.shape}, not {(len(batch),)}")
+    wrong = np.flatnonzero(~(np.abs(values) <= 1))
+    if len(wrong):
+        raise ValueError(f"{who} gave the value {values[wrong[0]]}, not in [-1, 1], for {batch[int(wrong[0])]!r}")
+    if not priors:
+        return Evaluation(values)
+    chances = np.asarray(found.priors, np.float32)
+    game = batch.game
+    if chances.shape != (len(batch), game.num_actions):
+        raise ValueError(f"{who} gave priors of shape {chances.shape}, not {(len(batch), game.num_actions)}")
+    wrong = np.flatnonzero(~(chances >= 0).all(axis=1) | ~np.isfinite(chances).all(axis=1))
+    if len(wrong):
+        raise ValueError(f"{who} gave the priors {chances[wrong[0]]}, not all >= 0, for {batch[int(wrong[0])]!r}")
+    choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
+    legal = np.array([game.legal(int(own), int(opp)) for own, opp in zip(batch.own, batch.opp, strict=True)], np.int64)
+    allowed = (legal[:, None] & choices) != 0
+    chances = np.where(allowed, chances, 0)
+    sums = chances.sum(axis=1, keepdims=True)
+    uniform = allowed / allowed.sum(axis=1, keepdims=True)
+    return Evaluation(values, np.where(sums > 0, chances / np.maximum(sums, 1e-30), uniform).astype(np.float32))

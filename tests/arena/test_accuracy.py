@@ -1,0 +1,415 @@
+"""Mistakes counted on labelled positions: by definition, by the published sets, and with intervals that hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import DATA, playout
+from scipy.stats import binomtest, norm
+from truth import Truth
+
+from tictac_env.arena import LabelledPosition, move_accuracy, read_positions
+from tictac_env.games import GAMES, KInARow
+from tictac_env.policies import Policy, RandomPolicy, make_policy
+from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.rng import position_seed
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+
+
+@cache
+def solved(every: int = 1) -> list[LabelledPosition]:
+    """Unfinished positions of tic-tac-toe, labelled by a solver of the tests' own."""
+    game = GAMES[TTT]
+    assert isinstance(game, KInARow)
+    truth, found = Truth(game), []
+    for board in [board for board in truth.boards() if not truth.over(board)][::every]:
+        scores = {action: -truth.score(after) for action, after in truth.moves(board).items()}
+        found.append(LabelledPosition(truth.position(board), tuple(scores.get(action) for action in range(9))))
+    return found
+
+
+def sign(score: int) -> int:
+    return (score > 0) - (score < 0)
+
+
+def wrong(label: LabelledPosition, action: int) -> bool:
+    scores = [score for score in label.action_scores if score is not None]
+    chosen = label.action_scores[action]
+    assert chosen is not None
+    return any(sign(score) > sign(chosen) for score in scores)
+
+
+def is_critical(label: LabelledPosition) -> bool:
+    legal = label.position.legal_actions
+    return len(legal) > 1 and sum(not wrong(label, action) for action in legal) == 1
+
+
+class Sampled(Policy):
+    """Plays as another policy does, but does not say with what chances."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.name = f"sampled {policy}"
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.policy.act(position, seed)
+
+
+class Chosen(Policy):
+    """Plays what `choose` says."""
+
+    name = "chosen"
+
+    def __init__(self, choose: Callable[[Position], int]) -> None:
+        self.choose = choose
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.choose(position)
+
+
+# What is counted
+
+
+@pytest.mark.parametrize("name", ["random", "rule", "minimax", "minimax-first:3"])
+def test_rates_are_those_of_the_definitions(name: str) -> None:
+    labels, policy = solved(), make_policy(name)
+    found = move_accuracy(name, labels, TTT)
+    for among, rates in ((labels, found.overall), ([x for x in labels if is_critical(x)], found.critical)):
+        mistakes = perfect = random_mistakes = random_perfect = 0.0
+        for label in among:
+            chances = policy.probabilities(label.position)
+            assert chances is not None
+            best = max(score for score in label.action_scores if score is not None)
+            legal = label.position.legal_actions
+            for action in legal:
+                mistakes += chances[action] * wrong(label, action)
+                perfect += chances[action] * (label.action_scores[action] == best)
+                random_mistakes += wrong(label, action) / len(legal)
+                random_perfect += (label.action_scores[action] == best) / len(legal)
+        assert rates.positions == len(among) > 500
+        assert rates.mistakes.value == pytest.approx(mistakes / len(among))
+        assert rates.perfect.value == pytest.approx(perfect / len(among))
+        assert rates.mistakes.random == pytest.approx(random_mistakes / len(among))
+        assert rates.perfect.random == pytest.approx(random_perfect / len(among))
+    assert found.basis == "probabilities"
+
+
+def test_known_players_stand_where_they_must() -> None:
+    minimax = move_accuracy("minimax", solved(), TTT)
+    assert minimax.overall.mistakes.value == minimax.critical.mistakes.value == 0
+    assert minimax.overall.perfect.value < 1  # it wins, but not always at once
+    assert move_accuracy("minimax:9", solved(), TTT).overall.perfect.value == 1
+    random = move_accuracy("random", solved(), TTT)
+    assert random.overall.mistakes.relative[0] == random.critical.perfect.relative[0] == pytest.approx(1)
+    rule = move_accuracy("rule", solved(), TTT).overall.mistakes
+    assert rule.relative == pytest.approx([x / rule.random for x in rule[:3]])
+    assert 0 < rule.low < rule.value < rule.high < rule.random
+
+
+def test_without_probabilities_the_seeds_are_played() -> None:
+    labels = solved(7)
+    found = move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=5)
+    shares = []
+    for label in labels:
+        position = label.position
+        seeds = [position_seed(position.own, position.opp, number) for number in (5, 6, 7)]
+        shares.append(sum(wrong(label, RandomPolicy().act(position, seed)) for seed in seeds) / 3)
+    np.testing.assert_allclose(found.mistake_shares, shares)
+    assert found.overall.mistakes.value == pytest.approx(sum(shares) / len(shares))
+    assert found.basis == "3 seeds"
+    assert found == move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=5)
+    assert found != move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=6)
+
+
+def test_many_seeds_come_to_the_probabilities() -> None:
+    exact = move_accuracy("random", solved(7), TTT).overall
+    drawn = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, seeds=200).overall
+    assert drawn.mistakes.value == pytest.approx(exact.mistakes.value, abs=0.01)
+    assert drawn.perfect.value == pytest.approx(exact.perfect.value, abs=0.01)
+
+
+def test_a_batched_policy_is_asked_once_for_all_positions() -> None:
+    calls = []
+
+    class Batched(Sampled):
+        def act(self, position: Position, seed: int) -> int:
+            raise AssertionError("asked one by one")
+
+        def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+            calls.append(len(batch))
+            return self.policy.act_many(batch, seeds)
+
+    batched = move_accuracy(Batched(RandomPolicy()), solved(7), TTT, seeds=2)
+    assert calls == [len(solved(7))] * 2
+    single = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, seeds=2)
+    np.testing.assert_array_equal(batched.mistake_shares, single.mistake_shares)
+
+
+# Intervals and comparisons
+
+
+def test_the_interval_of_one_draw_is_wilsons() -> None:
+    found = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT).overall.mistakes
+    count = round(found.value * len(solved(7)))
+    low, high = binomtest(count, len(solved(7))).proportion_ci(0.95, "wilson")
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_no_mistake_seen_does_not_mean_that_there_is_none() -> None:
+    found = move_accuracy("minimax", solved()[:200], TTT).overall.mistakes
+    _, high = binomtest(0, 200).proportion_ci(0.95, "wilson")
+    assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(high)
+
+
+@pytest.mark.parametrize("draws", [False, True], ids=["one seed", "probabilities"])
+def test_intervals_hold_the_truth_as_often_as_they_say(draws: bool) -> None:
+    policy = RandomPolicy() if draws else Sampled(RandomPolicy())
+    truth = move_accuracy("random", solved(), TTT).overall.mistakes.value
+    rng, held, trials = np.random.default_rng(0), 0, 300
+    for trial in range(trials):
+        sample = [solved()[i] for i in rng.choice(len(solved()), 100)]
+        found = move_accuracy(policy, sample, TTT, seed=trial * 1000).overall.mistakes
+        held += found.low <= truth <= found.high
+    assert binomtest(held, trials, 0.95).pvalue > 1e-3
+
+
+def test_seeds_narrow_the_interval_only_as_far_as_positions_allow() -> None:
+    widths = []
+    for seeds in (1, 5, 60):
+        found = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, seeds=seeds).overall.mistakes
+        widths.append(found.high - found.low)
+    exact = move_accuracy("random", solved(7), TTT).overall.mistakes
+    assert widths[0] > widths[1] > widths[2] > exact.high - exact.low > 0
+
+
+def test_two_players_are_compared_position_by_position() -> None:
+    """One draw a position: McNemar's exact test, counted by hand."""
+    labels = solved(7)
+    one, two = (Sampled(make_policy(name)) for name in ("minimax:1", "minimax:3"))
+    first, second = (move_accuracy(player, labels, TTT) for player in (one, two))
+    only_first = only_second = 0
+    for label in labels:
+        seed = position_seed(label.position.own, label.position.opp, 0)
+        errs = [wrong(label, player.act(label.position, seed)) for player in (one, two)]
+        only_first += errs == [True, False]
+        only_second += errs == [False, True]
+    found = first.compare(second)
+    assert (found.worse, found.better) == (only_first, only_second)
+    assert found.difference == pytest.approx((only_first - only_second) / len(labels))
+    assert found.p_value == pytest.approx(binomtest(only_first, only_first + only_second).pvalue)
+    assert found.p_value < 1e-4
+    reverse = second.compare(first)
+    assert reverse[2:] == (-found.difference, found.better, found.worse, found.p_value)
+
+
+def test_nobody_is_better_than_himself() -> None:
+    rule = move_accuracy("rule", solved(7), TTT)
+    assert rule.compare(rule)[2:] == (0, 0, 0, 1)
+
+
+def test_equal_players_are_told_apart_as_seldom_as_they_should_be() -> None:
+    """Several seeds a position: the draws within one are not independent, and the test must know it."""
+    rng, p_values = np.random.default_rng(1), []
+    for trial in range(200):
+        sample = [solved()[i] for i in rng.choice(len(solved()), 150, replace=False)]
+        player = Sampled(RandomPolicy())
+        first, second = (move_accuracy(player, sample, TTT, 3, seed) for seed in (1000 * trial, 1000 * trial + 500))
+        p_values.append(first.compare(second).p_value)
+    assert binomtest(sum(p < 0.05 for p in p_values), 200, 0.05).pvalue > 1e-3
+
+
+def test_only_the_same_positions_can_be_compared() -> None:
+    with pytest.raises(ValueError, match="rule and random were not measured on the same positions"):
+        move_accuracy("rule", solved(7), TTT).compare(move_accuracy("random", solved(8), TTT))
+
+
+def test_what_is_printed_says_who_how_and_how_sure() -> None:
+    rule, random = (move_accuracy(name, solved(7), TTT) for name in ("rule", "random"))
+    assert str(rule).startswith(f"rule (probabilities)\n  all: {len(solved(7))} positions: mistakes ")
+    assert "of random's" in str(rule) and "critical" in str(rule)
+    assert "mistakes of rule less those of random: -" in str(rule.compare(random))
+
+
+def test_a_set_without_critical_positions_has_no_rate_there() -> None:
+    calm = [label for label in solved() if not is_critical(label)][:50]
+    found = move_accuracy("rule", calm, TTT).critical
+    assert found.positions == 0 and all(map(math.isnan, found.mistakes))
+    assert "nan" in str(found)
+
+
+# What is refused
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="seeds must be at least 1"):
+        move_accuracy("rule", solved(7), TTT, seeds=0)
+    with pytest.raises(ValueError, match="seeds must be a whole number"):
+        move_accuracy("rule", solved(7), TTT, seeds=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="seed must be a whole number"):
+        move_accuracy("rule", solved(7), TTT, seed=-1)
+    with pytest.raises(ValueError, match="no positions"):
+        move_accuracy("rule", [], TTT)
+    with pytest.raises(ValueError, match="is not of the game"):
+        move_accuracy("rule", solved(7), C4)
+    with pytest.raises(ValueError, match="no policy is called 'rul'"):
+        move_accuracy("rul", solved(7), TTT)
+    with pytest.raises(ValueError, match="is no labelled position"):
+        move_accuracy("rule", [Position.start(TTT)], TTT)  # type: ignore[list-item]
+    start = Position.start(TTT)
+    for scores, message in (
+        ((0,) * 8, "8 actions have a score, not 9"),
+        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is no whole number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            move_accuracy("rule", [LabelledPosition(start, scores)], TTT)  # type: ignore[arg-type]
+    over = LabelledPosition(Position.from_moves(TTT, "14253"), (None,) * 9)
+    with pytest.raises(ValueError, match="the game is over after '14253'"):
+        move_accuracy("rule", [over], TTT)
+
+
+def test_an_illegal_move_is_named_with_its_position() -> None:
+    with pytest.raises(IllegalMove, match=r"chosen chose action 0, illegal here .*TicTacToe-v0"):
+        move_accuracy(Chosen(lambda position: 0), solved(7), TTT)
+
+
+# Files
+
+
+def as_csv(labels: list[LabelledPosition]) -> str:
+    """As the public files are written."""
+    actions = labels[0].position.game.num_actions
+    lines = [",".join(["moves", "score", *(f"column_{i + 1}" for i in range(actions))])]
+    for position, scores in labels:
+        best = max(score for score in scores if score is not None)
+        lines.append(",".join([position.to_moves(), str(best), *("" if s is None else str(s) for s in scores)]))
+    return "\n".join(lines) + "\n"
+
+
+def test_a_file_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "positions.csv"
+    path.write_text(as_csv(solved(7)))
+    assert read_positions(path, TTT) == read_positions(str(path), GAMES[TTT]) == solved(7)
+    assert move_accuracy("rule", path, TTT) == move_accuracy("rule", solved(7), TTT)
+
+
+LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,column_7
+475774457522754657214321516462111,5,,-4,5,,,5,
+656661727466313725351253537375174,5,-4,-4,,5,,,
+442522227136456651542576634533634,0,0,,0,,,,0
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("moves,score", "Moves,score", r"line 1: the header must be moves,score,column_1,.*not Moves"),
+        (",column_7", "", r"line 1: the header must be"),
+        ("656661727466313725351253537375174,5,", "656661727466313725351253537375174,", r"line 3: 8 fields, not 9"),
+        ("0,0,,0,,,,0", "0,0,,0,,,,0,0", r"line 4: 10 fields, not 9"),
+        ("475774457522", "475774457582", r"line 2: move 11 of '.*' is '8'; moves of this game are 1234567"),
+        ("656661727466", "656661727666", r"line 3: action 5, illegal here"),
+        ("475774457522754657214321516462111,", "1212121,", r"line 2: the game is over after '1212121'"),
+        (",5,,-4,5,,,5,", ",5,,-4,five,,,5,", r"line 2: column_3 must be a whole number, not 'five'"),
+        (",5,,-4,5,,,5,", ",5.0,,-4,5,,,5,", r"line 2: score must be a whole number, not '5.0'"),
+        (",5,,-4,5,,,5,", ",4,,-4,5,,,5,", r"line 2: the score is 4, but that of the best action 5"),
+        (",5,,-4,5,,,5,", ",5,,-4,5,,,,", r"line 2: action 5 \(number 6 in the file\) is legal but has no score"),
+        (",5,,-4,5,,,5,", ",5,1,-4,5,,,5,", r"line 2: action 0 .* is illegal but has the score 1"),
+        (",5,,-4,5,,,5,", ",6,,-4,6,,,5,", r"line 2: action 2 .* has the score 6, not in \[-4, 5\]"),
+        (",5,,-4,5,,,5,", ",5,,5,-4,,,5,", r"line 2: action 1 .* has the score 5 but does not win at once"),
+        (",5,,-4,5,,,5,", ",5,,-4,-4,,,5,", r"line 2: action 2 .* has the score -4 but wins at once"),
+        (",0,0,,0,,,,0\n", ',0,0,,0,,,,"0', r"line 4: unexpected end of data"),
+        ("442522", "4425\ufffd2", r"line 4: move 5"),
+        ("0,0,,0,,,,0\n", "0,0,,0,,,,0\n\n", r"line 5: 0 fields"),
+    ],
+)
+def test_a_damaged_file_is_answered_with_the_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "positions.csv"
+    assert LABELLED.count(old) == 1
+    path.write_text(LABELLED.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"positions\.csv, {message}"):
+        move_accuracy("rule", path)
+
+
+def test_the_file_above_is_right_as_long_as_it_is_not_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "positions.csv"
+    path.write_text(LABELLED, newline="\r\n")
+    found = move_accuracy("random", path)
+    assert found.overall.positions == 3 and found.critical.positions == 1
+    assert found.overall.mistakes.value == pytest.approx((1 / 3 + 2 / 3 + 0) / 3)
+
+
+def test_files_that_hold_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_positions(tmp_path / "nowhere.csv")
+    path = tmp_path / "positions.csv"
+    for content in (b"", LABELLED.splitlines()[0].encode()):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"positions\.csv holds no positions"):
+            read_positions(path)
+    path.write_bytes(LABELLED.encode().replace(b"656661", b"6566\xff1"))
+    with pytest.raises(ValueError, match=r"positions\.csv, line 3: not text in UTF-8"):
+        read_positions(path)
+
+
+# Connect Four, by the published sets or, where they are not there, by an independent solver
+
+
+def labelled_by_bitbully(games: int, ply: int) -> list[LabelledPosition]:
+    """Positions of random games after `ply` plies, with exact scores by BitBully, which the packages never use."""
+    bitbully = pytest.importorskip("bitbully", reason="neither the public positions nor BitBully are there")
+    solver, found = bitbully.BitBully(None), []
+    for seed in range(games):
+        position = playout(GAMES[C4], seed, ply)[-1]
+        if not position.is_over:
+            scores = solver.score_all_moves(bitbully.Board(list(position.moves)))
+            found.append(LabelledPosition(position, tuple(scores.get(action) for action in range(7))))
+    return found
+
+
+@pytest.fixture(scope="module")
+def connect_four(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of labelled positions from the middle of the game."""
+    if (path := DATA / "connect_four_middle_easy.csv").exists():
+        return path
+    path = tmp_path_factory.mktemp("labelled") / "positions.csv"
+    path.write_text(as_csv(labelled_by_bitbully(400, 22)))
+    return path
+
+
+def test_on_connect_four_players_err_less_than_random(connect_four: Path) -> None:
+    random, rule, minimax = (move_accuracy(name, connect_four) for name in ("random", "rule", "minimax:2"))
+    assert 0.15 < random.overall.mistakes.value < 0.45
+    assert rule.overall.mistakes.high < 0.6 * random.overall.mistakes.value
+    assert minimax.overall.mistakes.high < 0.6 * random.overall.mistakes.value
+    assert rule.compare(random).p_value < 1e-6 and minimax.compare(random).p_value < 1e-6
+    assert rule.overall.positions > 100 and rule.critical.positions > 20
+
+
+def test_the_public_sets_and_bitbully_agree(data: Path, tmp_path: Path) -> None:
+    bitbully = pytest.importorskip("bitbully")
+    solver = bitbully.BitBully(None)
+    for name in ("end_easy", "middle_easy"):
+        for position, scores in read_positions(data / f"connect_four_{name}.csv")[::20]:
+            found = solver.score_all_moves(bitbully.Board(list(position.moves)))
+            assert tuple(found.get(action) for action in range(7)) == scores
+
+
+@pytest.mark.parametrize(("name", "published"), [("middle_easy", 0.304), ("middle_medium", 0.422), ("end_easy", 0.302)])
+def test_random_errs_as_often_as_published(data: Path, name: str, published: float) -> None:
+    """The figures were drawn, one move in each of 500 positions."""
+    found = move_accuracy("random", data / f"connect_four_{name}.csv").overall
+    assert found.positions == 1000
+    error = math.sqrt(published * (1 - published) / 500)
+    assert abs(found.mistakes.value - published) < norm.ppf(0.9995) * error
+
+
+def test_labels_made_by_bitbully_are_accepted() -> None:
+    found = move_accuracy("random", labelled_by_bitbully(40, 18))
+    assert found.overall.positions > 10

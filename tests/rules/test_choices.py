@@ -1,0 +1,41 @@
+"""Sets of moves as bits: playing one of them, and those that win at once."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import numpy.typing as npt
+from naive import NaiveBoard
+
+from tictac_env.compiled import kernel
+from tictac_env.games import UNFINISHED, Game, KInARow
+
+
+@kernel
+def both(game: Game, own: int, opp: int, out: npt.NDArray[np.int64]) -> None:
+    out[0] = game.winning_choices(own, opp)
+    out[1] = game.winning_choices(opp, own)
+
+
+def test_sets_of_moves_against_the_naive_board(game: KInARow) -> None:
+    rng = random.Random(3)
+    out = np.zeros(2, np.int64)
+    for _ in range(20):
+        board, (own, opp) = NaiveBoard.of(game), game.start()
+        while game.result(own, opp) == UNFINISHED:
+            legal = board.legal()
+            for mark, found in (
+                (board.mark, game.winning_choices(own, opp)),
+                (3 - board.mark, game.winning_choices(opp, own)),
+            ):
+                wins = {action for action in legal if board.after(action, mark).winner() == mark}
+                assert {action for action in range(game.num_actions) if found & game.choice(action)} == wins
+                assert found == sum(game.choice(action) for action in wins)
+            both(game, own, opp, out)
+            assert tuple(out) == (game.winning_choices(own, opp), game.winning_choices(opp, own))
+            for action in legal:
+                assert game.play_choice(own, opp, game.choice(action)) == game.play(own, opp, action)
+            action = rng.choice(legal)
+            board.play(action)
+            own, opp = game.play(own, opp, action)

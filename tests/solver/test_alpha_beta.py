@@ -1,0 +1,145 @@
+"""Alpha-beta search: against full width, compiled against interpreted, and whatever the table holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import playout, title
+from truth import Truth, board_of, looked_ahead, sampled
+
+from tictac_env.arena import read_positions
+from tictac_env.games import GAMES, KInARow
+from tictac_env.position import Position
+from tictac_env.solver import alpha_beta
+from tictac_env.solver.alpha_beta import MAX_TABLE_BITS, action_scores, middle_out, new_table, score_actions, search
+from tictac_env.solver.enumerate import NO_SCORE, tabulate
+
+TIC_TAC_TOE = GAMES["TicTacToe-v0"]
+CONNECT_FOUR = GAMES["ConnectFour-v0"]
+SEARCHED = [
+    TIC_TAC_TOE,
+    KInARow.make(4, 3, 3, gravity=True),
+    KInARow.make(3, 4, 3, gravity=False),
+    KInARow.make(5, 5, 4, gravity=True),
+    KInARow.make(5, 7, 5, gravity=True),
+    KInARow.make(8, 7, 4, gravity=True),
+    CONNECT_FOUR,
+]
+
+
+def window(game: KInARow, position: Position, depth: int, alpha: int, beta: int) -> int:
+    bits = position.own, position.opp
+    return int(search(game, *bits, depth, alpha, beta, middle_out(game), new_table(depth)))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("game", SEARCHED, ids=title)
+def test_alpha_beta_equals_full_width_search(game: KInARow, depth: int) -> None:
+    truth = Truth(game)
+    decided = 0
+    for position in sampled(game, 8 if depth < 4 else 5):
+        expected: list[int | None] = [None] * game.num_actions
+        for action, after in truth.moves(board_of(position)).items():
+            expected[action] = -looked_ahead(truth, after, depth - 1)
+        assert action_scores(game, position.own, position.opp, depth) == expected
+        score = window(game, position, depth, -game.cells, game.cells)
+        assert score == max(value for value in expected if value is not None)
+        decided += any(expected)
+    assert decided, "every position was beyond the horizon"
+
+
+@pytest.mark.parametrize("game", SEARCHED, ids=title)
+def test_scores_outside_the_window_are_bounds(game: KInARow) -> None:
+    for position in sampled(game, 12):
+        exact = window(game, position, 5, -game.cells, game.cells)
+        for alpha, beta in ((-1, 0), (0, 1), (-2, 2), (exact - 1, exact + 1), (exact, exact + 1), (exact - 1, exact)):
+            found = window(game, position, 5, alpha, beta)
+            if found <= alpha:
+                assert exact <= found
+            elif found >= beta:
+                assert exact >= found
+            else:
+                assert exact == found
+
+
+@pytest.mark.parametrize("game", [TIC_TAC_TOE, KInARow.make(4, 3, 3, gravity=True)], ids=title)
+def test_searched_to_the_end_every_score_is_exact(game: KInARow) -> None:
+    table = tabulate(game)
+    for row in range(0, len(table), 11):
+        if (table.children[row] >= 0).any():
+            own, opp = int(table.own[row]), int(table.opp[row])
+            expected = [None if score == NO_SCORE else score for score in table.action_scores([row])[0].tolist()]
+            assert action_scores(game, own, opp, game.cells) == expected
+
+
+@pytest.mark.parametrize("game", SEARCHED, ids=title)
+def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores and everything the table remembers, entry by entry."""
+    positions = sampled(game, 6)
+
+    def searched() -> list[list[int]]:
+        found = []
+        for position in positions:
+            table, scores = new_table(5), np.full(game.num_actions, NO_SCORE, np.int64)
+            alpha_beta.score_actions(game, position.own, position.opp, 5, middle_out(game), table, scores)
+            found.append([*scores.tolist(), *table.reshape(-1).tolist()])
+        return found
+
+    compiled = searched()
+    assert any(any(found[game.num_actions :]) for found in compiled), "nothing was remembered"
+    for name in ("search", "score_actions", "compiled_loss_score"):
+        monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
+    assert searched() == compiled
+
+
+@pytest.mark.parametrize("game", [CONNECT_FOUR, KInARow.make(5, 5, 4, gravity=True), TIC_TAC_TOE], ids=title)
+def test_what_a_table_remembers_never_changes_a_score(game: KInARow) -> None:
+    """One table for searches of many depths, as small as can be, and none at all in effect."""
+    tables = [np.zeros((entries, 5), np.int64) for entries in (1, 8, 1 << 12)]
+    for position in sampled(game, 12):
+        for depth in (3, 6, 4, 2, 5):
+            expected = action_scores(game, position.own, position.opp, depth)
+            for table in tables:
+                scores = np.full(game.num_actions, NO_SCORE, np.int64)
+                score_actions(game, position.own, position.opp, depth, middle_out(game), table, scores)
+                assert [None if score == NO_SCORE else score for score in scores.tolist()] == expected
+
+
+def test_searched_to_the_end_the_public_scores_are_found(data: Path) -> None:
+    for position, scores in read_positions(data / "connect_four_end_easy.csv"):
+        assert tuple(action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)) == scores
+
+
+def test_searched_to_the_end_bitbully_agrees() -> None:
+    bitbully = pytest.importorskip("bitbully")
+    solver, compared = bitbully.BitBully(None), 0
+    for seed in range(200):
+        position = playout(CONNECT_FOUR, seed, 28)[-1]
+        if not position.is_over:
+            scores = solver.score_all_moves(bitbully.Board(list(position.moves)))
+            found = action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)
+            assert found == [scores.get(action) for action in range(7)]
+            compared += 1
+    assert compared > 10
+
+
+def test_tables_are_no_larger_than_the_search() -> None:
+    sizes = [len(new_table(depth)) for depth in range(1, 20)]
+    assert sizes == sorted(sizes) and sizes[0] == 2 and sizes[-1] == 1 << MAX_TABLE_BITS
+
+
+def test_the_machine_code_is_kept() -> None:
+    """A second process does not compile again, recursion or not."""
+    script = (
+        "from tictac_env.solver.alpha_beta import action_scores, score_actions, search\n"
+        "from tictac_env.games import GAMES\n"
+        "action_scores(GAMES['ConnectFour-v0'], 0, 0, 3)\n"
+        "print(sum(score_actions.stats.cache_misses.values()))"
+    )
+    action_scores(CONNECT_FOUR, 0, 0, 3)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"

@@ -1,0 +1,66 @@
+"""What a policy plays in many positions, checked: what every exact measure starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policies import Policy
+from tictac_env.position import Position, PositionBatch, illegal_move
+from tictac_env.rng import position_seed
+
+
+def gives_probabilities(policy: Policy, game: Game) -> bool:
+    """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
+    return policy.probabilities(Position.start(game)) is not None
+
+
+def choices(
+    policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
+) -> npt.NDArray[np.float64]:
+    """float64 (B, num_actions): the chance of each action of the policy's in B unfinished positions.
+
+    Args:
+        policy: the policy.
+        batch: the positions.
+        legal: bool (B, num_actions), the legal actions.
+        seed: where the policy is judged as a fixed map, each position's seed is derived from it and the position.
+        draws: what `gives_probabilities` says.
+
+    Raises:
+        ValueError: `probabilities` or `act_many` give something else than they promise; the message names it.
+        IllegalMove: the policy's choice is illegal, or may be; the message names it and the position.
+    """
+    never = type(policy).probabilities is Policy.probabilities
+    drawn = [] if never else [policy.probabilities(batch[i]) for i in range(len(batch))]
+    for i, chance in enumerate(drawn):
+        if chance is None and not draws:
+            continue
+        if chance is None or not draws or np.shape(chance) != legal.shape[1:] or np.min(chance) < 0:
+            wanted = f"{legal.shape[1]}, none negative, everywhere or nowhere"
+            raise ValueError(f"the probabilities of {policy} must be {wanted}, not {chance} in {batch[i]!r}")
+    chances = np.array(drawn, np.float64) if draws else np.eye(legal.shape[1])[_actions(policy, batch, seed)]
+    illegal = (chances > 0) & ~legal
+    if illegal.any():
+        row, action = np.argwhere(illegal)[0]
+        raise illegal_move(batch[int(row)], int(action), str(policy))
+    if not np.allclose(chances.sum(axis=1), 1):
+        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
+        raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
+    return chances
+
+
+def _actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
+    """int64 (B,), in [0, num_actions): what the policy plays as a fixed map."""
+    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
+    actions = np.asarray(policy.act_many(batch, seeds))
+    if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
+        raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
+    in_range = (actions >= 0) & (actions < batch.game.num_actions)
+    if not in_range.all():
+        wrong = int(np.flatnonzero(~in_range)[0])
+        raise illegal_move(batch[wrong], int(actions[wrong]), str(policy))
+    return actions.astype(np.int64)
