@@ -226,7 +226,8 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
     configured = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_FOLDER  # is read when the dispatcher is made; other users of Numba keep theirs
     try:
-        compiled: Function = numba.njit(cache=True, nogil=True, parallel=parallel, _nrt=counting)(function)
+        options = {"cache": True, "nogil": True, "parallel": parallel, "error_model": "numpy", "_nrt": counting}
+        compiled: Function = numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = configured
     return compiled
