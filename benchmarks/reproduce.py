@@ -168,7 +168,7 @@ def positions_of(learner: Any) -> int:
     if isinstance(learner, ValueTD):
         keys = {key for seat, table in enumerate(learner.tables) for key in table if learner.game.seat(*key) == seat}
     else:
-        keys = set(learner.states.positions)
+        keys = {(own, opp) for own, opp, _ in learner.positions.tolist()}
     folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
     met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.fault(own, opp))
     return sum(not position.is_over for position in met)

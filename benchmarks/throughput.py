@@ -68,7 +68,11 @@ def aec(options: argparse.Namespace) -> list[Row]:
 
 
 def learning(options: argparse.Namespace) -> list[Row]:
-    cases = {"random games": games_of(None), "S0 learning": games_of("S0")}
+    cases = {
+        "random games": games_of(None),
+        "S0 learning": games_of("S0"),
+        "S0 learning, compiled": games_of("S0", compiled=True),
+    }
     return measure("tic-tac-toe", cases, dict.fromkeys(cases, "random games"), options, "games / CPU-s")
 
 
@@ -162,20 +166,25 @@ def stepping(env: gym.Env[Any, Any]) -> Run:
     return run
 
 
-def games_of(preset: str | None) -> Run:
-    """Games of tic-tac-toe against random play, from each seat in turn: random ones, or those a ValueTD learns from."""
+def games_of(preset: str | None, compiled: bool = False) -> Run:
+    """Games of tic-tac-toe against random play, from each seat in turn: random ones, or those a ValueTD learns from.
+
+    Those are played through reset and step, or in the compiled loop.
+    """
+    games_at_once = 20_000 if compiled else 200
     learner = ValueTD.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
     learner.block = 100  # else a short run would see one seat only
+    learner.compiled = compiled
     draw = random.Random(0).random
 
     def run(seconds: float) -> tuple[int, float]:
         games, began = 0, time.process_time()
         while True:
             if preset:
-                learner.learn(total_episodes=200, progress_bar=False)
+                learner.learn(total_episodes=games_at_once, progress_bar=False)
             else:
-                play_randomly(learner.env, draw, 200)
-            games += 200
+                play_randomly(learner.env, draw, games_at_once)
+            games += games_at_once
             spent = time.process_time() - began
             if spent > seconds:
                 return games, spent

@@ -13,6 +13,7 @@ _HOME = {
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",
     "QLearning": "tictac_agents.q_learning",
+    "SB3VecEnv": "tictac_agents.sb3",
     "Sarsa": "tictac_agents.sarsa",
     "TabularModel": "tictac_agents.tabular_model",
     "UntilProven": "tictac_agents.proof",

@@ -3,30 +3,153 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
-from tictac_agents.learner import Arrays, Learner, Schedule
-from tictac_agents.states import State, StateIndex, is_position
+from tictac_agents.drivers import Environment
+from tictac_agents.exploring import draw, explores
+from tictac_agents.learner import Arrays, Learner
+from tictac_agents.states import Folding, Ints, Rows, folding_of, new_rows
+from tictac_agents.table_policy import Schedule
 from tictac_env.checks import flag, number, schedule
+from tictac_env.compiled import borrowing_kernel, kernel_methods
+from tictac_env.games import Game
+from tictac_env.reflexes import pick
 
-Row = dict[int, float]
-"""A number for each legal slot of one position."""
+Floats = npt.NDArray[np.float64]
 
 
-class Step(NamedTuple):
-    """One step of an episode, in terms of the table."""
+@kernel_methods
+class ActionTable(NamedTuple):
+    """The values of the actions in each position, and the games under way on N boards. Its methods are compiled.
 
-    state: State
-    slot: int
-    reward: float
-    following: State | None
-    """Where the next step begins; None if the game is over."""
-    next_slot: int
-    """The action chosen there; -1 if the game is over."""
+    A subclass says how a step is learned from.
+    """
+
+    random: Ints
+    epsilon: float
+    rate: float
+    """The step size; 0 for N(s, a) ** -decay."""
+    rows: Rows
+    folding: Folding
+    q: Floats
+    """float64 (tables, capacity, num_actions), nan where there is no slot."""
+    counts: Floats
+    """float64 (capacity, num_actions), how often each action was learned."""
+    lengths: Ints
+    """int64 (N,), how many steps each game has."""
+    steps: Ints
+    """int64 (N, cells + 1, 2), for each step of a game the row it begins in, and the slot of its action."""
+    rewards: Floats
+    """float64 (N, cells + 1), for each step."""
+    slots: Ints
+    """int64 (num_actions,), the slots of the actions in the position that was looked at last, -1 where illegal."""
+    sign: float
+    """-1 if both sides step: what follows is then the other side's position."""
+    gamma: float
+    decay: float
+    initial_value: float
+    online: bool
+    """Whether a step is learned as soon as the next action is chosen; else all of them at the end of the game."""
+
+    def learn(self, i: int, step: int, last: bool) -> None:
+        """Learns from one step of the game on board i; `last` if that ended the game."""
+        raise NotImplementedError
+
+    def learn_game(self, i: int, ended: bool) -> None:
+        """Learns from a whole game on board i, the last step first; `ended` unless it was broken off."""
+        count = self.lengths[i]
+        for step in range(count - 1, -1, -1):
+            self.learn(i, step, ended and step == count - 1)
+
+    def begin(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
+        """A game begins on board i."""
+        self.lengths[i] = 0
+
+    def choose(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """The next action on board i, which completes the step before: that can now be learned."""
+        row = self.meet(game, own, opp)
+        choices = game.legal(own, opp)
+        if not explores(self.random, self.epsilon):
+            choices = self.best(game, row)
+        seed = draw(self.random) if choices.bit_count() > 1 else 0
+        action = pick(game, choices, seed)
+        step = self.lengths[i]
+        self.steps[i, step, 0] = row
+        self.steps[i, step, 1] = self.slots[action]
+        if step and self.online:
+            self.learn(i, step - 1, False)
+        return action
+
+    def observe(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """What the action on board i led to. Returns whether the game there is over."""
+        step = self.lengths[i]
+        self.rewards[i, step] = reward
+        self.lengths[i] = step + 1
+        if not terminated and not truncated:
+            return False
+        if not terminated:
+            self.choose(game, i, seat, own, opp)
+        elif self.online:
+            self.learn(i, step, True)
+        if not self.online:
+            self.learn_game(i, terminated)
+        return True
+
+    def step_size(self, row: int, slot: int) -> float:
+        """The size of the step that an action is learned by, which is counted."""
+        self.counts[row, slot] += 1
+        return self.rate if self.rate > 0 else self.counts[row, slot] ** -self.decay
+
+    def value(self, row: int, slot: int) -> float:
+        """What an action is worth: the mean of the tables."""
+        total = 0.0
+        for table in range(len(self.q)):
+            total += self.q[table, row, slot]
+        return total / len(self.q)
+
+    def best(self, game: Game, row: int) -> int:
+        """The actions of highest value in the position that was looked at last, as a set of `choice` bits."""
+        best, choices = -np.inf, 0
+        for action in range(game.num_actions):
+            if self.slots[action] >= 0:
+                value = self.value(row, self.slots[action])
+                if value > best:
+                    best, choices = value, 0
+                if value == best:
+                    choices |= game.choice(action)
+        return choices
+
+    def meet(self, game: Game, own: int, opp: int) -> int:
+        """The row of a position, whose actions have their initial value if it is new."""
+        least = self.folding.fold(game, own, opp, self.slots)
+        known = self.rows.used[0]
+        row = self.rows.number(self.folding.images[least, 0], self.folding.images[least, 1], 0)
+        if row == known:
+            for action in range(game.num_actions):
+                slot = self.slots[action]
+                if slot >= 0:
+                    self.q[:, row, slot] = self.initial_value
+                    self.counts[row, slot] = 0
+        return row
+
+    def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
+        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; nothing is met."""
+        least = self.folding.fold(game, own, opp, self.slots)
+        row = self.rows.find(self.folding.images[least, 0], self.folding.images[least, 1], 0)
+        for action in range(game.num_actions):
+            slot = self.slots[action]
+            values[action] = np.nan if slot < 0 else self.initial_value if row < 0 else self.value(row, slot)
+
+
+@borrowing_kernel
+def meet(game: Game, table: ActionTable, own: int, opp: int) -> int:
+    """The row of a position; there must be room for a new one."""
+    return table.meet(game, own, opp)
 
 
 class ActionValues(Learner):
@@ -46,9 +169,12 @@ class ActionValues(Learner):
         seed: makes the run reproducible; None for fresh entropy.
     """
 
+    ROW_ARRAYS: ClassVar[dict[str, int]] = {"q": 1, "counts": 0}
+    GAME_ARRAYS = ("lengths", "steps", "rewards")
+
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: Environment | str,
         gamma: float,
         epsilon: Schedule,
         symmetry: bool,
@@ -65,123 +191,75 @@ class ActionValues(Learner):
         self.epsilon = schedule("epsilon", epsilon, 0, 1)
         self.symmetry = flag("symmetry", symmetry)
         self.initial_value = number("initial_value", initial_value, -1e9, 1e9)
-        self.tables: list[list[Row]] = [[] for _ in range(tables)]
-        self.forget()
+        self._num_tables = tables
+
+    @property
+    def tables(self) -> Floats:
+        """float64 (tables, N, num_actions): the values, nan where there is no slot; a view."""
+        tables: Floats = self._core.q[:, : len(self)]
+        return tables
+
+    @property
+    def counts(self) -> Floats:
+        """float64 (N, num_actions), how often each action was learned; a view."""
+        counts: Floats = self._core.counts[: len(self)]
+        return counts
+
+    def _new_core(self) -> ActionTable:
         board: Any = self.env.unwrapped
-        self._sign = 1.0 if board.opponent is not None else -1.0
-
-    def __len__(self) -> int:
-        """How many positions have values."""
-        return len(self.states)
-
-    def values(self, own: int, opp: int) -> dict[int, float]:
-        """The value of each legal action in a position."""
-        state = self.states.find(own, opp)
-        if state is None:
-            return dict.fromkeys(self.states.legal(own, opp), self.initial_value)
-        return {action: self._value(state.row, state.slots[action]) for action in state.legal}
-
-    def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
-        values = self.values(own, opp)
-        return max(allowed, key=values.__getitem__)
-
-    def forget(self) -> None:
-        self.states = StateIndex(self.game, self.symmetry)
-        self.tables = [[] for _ in self.tables]
-        self.counts: list[Row] = []
+        game, steps = self.game, (self.num_envs, self.game.cells + 1)
+        rows = new_rows()
+        return self._table_class()(
+            random=self._random_state,
+            epsilon=0.0,
+            rate=0.0,
+            rows=rows,
+            folding=folding_of(game, self.symmetry),
+            q=np.full((self._num_tables, len(rows.positions), game.num_actions), np.nan),
+            counts=np.full((len(rows.positions), game.num_actions), np.nan),
+            lengths=np.zeros(self.num_envs, np.int64),
+            steps=np.zeros((*steps, 2), np.int64),
+            rewards=np.zeros(steps),
+            slots=np.zeros(game.num_actions, np.int64),
+            sign=1.0 if board.opponent is not None else -1.0,
+            gamma=float(self.gamma),
+            decay=float(self.decay),
+            initial_value=float(self.initial_value),
+            online=self._learns_online(),
+        )
 
     @abstractmethod
-    def _learn(self, step: Step) -> None:
-        """Learns from one step."""
+    def _table_class(self) -> type[ActionTable]:
+        """How it learns."""
 
-    def _step_size(self, step: Step) -> float:
-        """The size of the step that an action is learned by, which is counted."""
-        counts = self.counts[step.state.row]
-        counts[step.slot] += 1
-        return counts[step.slot] ** -self.decay if self._rate is None else self._rate
+    def _learns_online(self) -> bool:
+        return True
 
-    def _play(self) -> Iterator[Step]:
-        """Plays an episode, giving each step as soon as the next action is chosen."""
-        self._rate = None if self.learning_rate is None else self.scheduled(self.learning_rate)
-        observation, _ = self._reset()
-        state = self._state(observation)
-        action = self._choose(state)
-        while True:
-            observation, reward, terminated, truncated, _ = self.env.step(action)
-            slot = state.slots[action]
-            if terminated:
-                yield Step(state, slot, float(reward), None, -1)
-                return
-            following = self._state(observation)
-            action = self._choose(following)
-            yield Step(state, slot, float(reward), following, following.slots[action])
-            if truncated:
-                return
-            state = following
-
-    def _choose(self, state: State) -> int:
-        """The action to train with: random with probability epsilon, else one of the best, drawn among equals."""
-        legal = state.legal
-        if not self._explores():
-            values = [self._value(state.row, state.slots[action]) for action in legal]
-            best = max(values)
-            legal = tuple(action for action, value in zip(legal, values, strict=True) if value == best)
-        return legal[self._draw() % len(legal)] if len(legal) > 1 else legal[0]
-
-    def _value(self, row: int, slot: int) -> float:
-        total = 0.0
-        for table in self.tables:
-            total += table[row][slot]
-        return total / len(self.tables)
-
-    def _state(self, observation: Any) -> State:
-        """The state of an observation, with a row in every table."""
-        state = self.states.of_observation(observation)
-        if state.row == len(self.tables[0]):
-            for table in self.tables:
-                table.append(dict.fromkeys(state.open_slots, self.initial_value))
-            self.counts.append(dict.fromkeys(state.open_slots, 0.0))
-        return state
+    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        lengths, (rows, slots) = games["lengths"], np.moveaxis(games["steps"], 2, 0)
+        in_table = (rows >= 0) & (rows < len(self)) & (slots >= 0) & (slots < self.game.num_actions)
+        return bool(in_table.all() and ((lengths >= 0) & (lengths <= plies)).all())
 
     def _arrays(self) -> Arrays:
         """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan where there is no slot;
         `counts` float64 (N, num_actions), how often each action was learned.
         """
-        positions = np.array(self.states.positions, np.int64).reshape(-1, 2)
-        q = np.stack([dense(table, self.game.num_actions) for table in self.tables])
-        return {"positions": positions, "q": q, "counts": dense(self.counts, self.game.num_actions)}
+        return {"positions": self.positions[:, :2].copy(), "q": self.tables.copy(), "counts": self.counts.copy()}
 
     def _set_arrays(self, arrays: Arrays) -> None:
         positions, q, counts = arrays["positions"], arrays["q"], arrays["counts"]
         shape = (len(positions), self.game.num_actions)
-        if q.shape != (len(self.tables), *shape) or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
+        if positions.shape != (shape[0], 2) or positions.dtype != np.int64:
+            raise ValueError(f"its positions are {positions.dtype} {positions.shape}, not int64 {(shape[0], 2)}")
+        if q.shape != (self._num_tables, *shape) or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
-        self.states = StateIndex(self.game, self.symmetry)
+        self.forget()
+        self.make_room(len(positions))
         for row, (own, opp) in enumerate(positions.tolist()):
-            if not is_position(self.game, own, opp) or self.states.of_bits(own, opp).row != row:
+            if self.game.fault(own, opp) or meet(self.game, self._core, own, opp) != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
-        self.tables = [sparse(values, self.states) for values in q]
-        self.counts = sparse(counts, self.states)
-
-
-def dense(table: list[Row], num_actions: int) -> Any:
-    """A table as float64 (N, num_actions), nan where there is no slot."""
-    array = np.full((len(table), num_actions), np.nan)
-    for row, values in enumerate(table):
-        array[row, list(values)] = list(values.values())
-    return array
-
-
-def sparse(array: Any, states: StateIndex) -> list[Row]:
-    """The table of an array as `dense` makes it.
-
-    Raises:
-        ValueError: a number is missing.
-    """
-    table = []
-    for row, (own, opp) in enumerate(states.positions):
-        slots = states.of_bits(own, opp).open_slots
-        if not np.isfinite(array[row, list(slots)]).all():
-            raise ValueError(f"row {row} of its table is not complete")
-        table.append({slot: float(array[row, slot]) for slot in slots})
-    return table
+        open_slots = np.isfinite(self.counts)
+        if not np.isfinite(q[:, open_slots]).all() or not np.isfinite(counts[open_slots]).all():
+            raise ValueError("a row of its table is not complete")
+        self.tables[:, open_slots] = q[:, open_slots]
+        self.counts[open_slots] = counts[open_slots]

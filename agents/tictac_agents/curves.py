@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import time
+from math import gcd
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
@@ -58,6 +59,8 @@ class LearningCurve:
             raise ValueError("every must be at least 1, not 0")
         self.rows: list[dict[str, Any]] = []
         self._callback = callback
+        others = 0 if callback is None else getattr(callback, "called_every", 1)
+        self.called_every = gcd(self.every, others)  # as `UntilProven`
         self._writer = None if tensorboard is None else _summary_writer(tensorboard)
         self._began: tuple[float, int] | None = None  # CPU time, moved on by what judging takes; timesteps
 
@@ -112,7 +115,7 @@ class LearningCurve:
         row = {
             "episodes": learner.num_episodes,
             "timesteps": learner.num_timesteps,
-            "seconds": round(seconds, 3),
+            "seconds": round(seconds, 6),
             "epsilon": learner.scheduled(getattr(learner, "epsilon", 0.0)),
             "exploitability": found.exploitability,
             **dict(zip(RATES, (*found.as_first.against_random, *found.as_second.against_random), strict=True)),

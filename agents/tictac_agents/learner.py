@@ -15,21 +15,19 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.drivers import Driver, Environment, ManyBoards, OneBoard, default_env
+from tictac_agents.table_policy import Schedule, TablePolicy
 from tictac_env.checks import one_of, whole
-from tictac_env.games import Game, describe_game, game_name, game_of
-from tictac_env.observation import read_observation
-from tictac_env.policies import Policy
-from tictac_env.position import Position
+from tictac_env.envs.arguments import PLAY_AS
+from tictac_env.games import Game, describe_game, game_of
 from tictac_env.progress import interruptible, progress_bar
-from tictac_env.rng import STATES, advance, mix, new_state
+from tictac_env.rng import STATES, new_state
 from tictac_env.storage import load_arrays, save_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
-Schedule = float | Sequence[float]
 Callback = Callable[["Learner"], bool | None]
 COUNTERS = ("timesteps", "episodes")
-UNIT = 2.0**-63
-"""Turns a draw into a number in [0, 1)."""
+NO_LIMIT = 1 << 62
 
 
 class Preset(NamedTuple):
@@ -43,24 +41,34 @@ class Preset(NamedTuple):
     """How long a run is."""
 
 
-class Learner(Policy):
-    """A tabular learner that trains through `reset` and `step`, an episode at a time.
+class Learner(TablePolicy):
+    """A tabular learner. It trains through `reset` and `step`, an episode at a time; or on a vector environment, all
+    boards learning from the same table in their order, so that results depend on `num_envs`.
 
-    A subclass gives `_episode`, `best_action`, `_arrays` and `_set_arrays`, and keeps each setting of its constructor
-    in an attribute of the same name.
+    On an environment of ours that is not wrapped, with a compiled opponent (None, "random", "rule" or a pool of such),
+    games are played in a compiled loop, with the same result to the last bit.
+
+    A subclass gives `_new_core`, `_arrays` and `_set_arrays`, calls `forget` at the end of its constructor, and keeps
+    each setting of its constructor in an attribute of the same name.
 
     Args:
-        env: an environment of ours (possibly wrapped), or its id.
+        env: an environment of ours (possibly wrapped), single or vector, or an id.
         seed: seeds exploration and, at the first reset, the environment; None for fresh entropy.
 
     Attributes:
-        num_timesteps: how many steps it has learned from.
+        num_timesteps: how many steps it has learned from; those of a game count when it is over.
         num_episodes: how many episodes.
+        compiled: whether the compiled loop may be used; assign False to send every game through `reset` and `step`.
     """
 
     PRESETS: ClassVar[dict[str, Preset]] = {}
+    GAME_ARRAYS: ClassVar[tuple[str, ...]] = ()
+    """Those that hold the games under way."""
+    learning_rate: Schedule | None
+    block = 0
+    """How many games each seat gets in turn; 0 leaves the seats to the environment."""
 
-    def __init__(self, env: gym.Env[Any, Any] | str, seed: int | None) -> None:
+    def __init__(self, env: Environment | str, seed: int | None) -> None:
         self.env = gym.make(env) if isinstance(env, str) else env
         if not hasattr(self.env.unwrapped, "game"):
             raise ValueError(f"{type(self).__name__} learns on this package's boards, not on {self.env}")
@@ -71,10 +79,16 @@ class Learner(Policy):
         self.num_episodes = 0
         self.status = ""
         """What a callback wants the progress bar to show."""
-        self._random = new_state(seed)
+        self.compiled = True
+        self.num_envs = int(getattr(self.env, "num_envs", 1))
+        self.most_new = 2 * (self.game.num_actions + 3)
+        """How many positions a board can add to the table when it chooses, and when it observes."""
+        self._random_state = np.array([new_state(seed)], np.int64)
         self._env_seed = seed
         self._run: tuple[str, int, int] | None = None  # counter, its value at the beginning, at the end
         self._run_env: dict[str, Any] = {}  # what the run's environment was
+        vector = isinstance(self.env, gym.vector.VectorEnv)
+        self._driver: Driver = ManyBoards(self, self.num_envs) if vector else OneBoard(self)
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
@@ -91,17 +105,14 @@ class Learner(Policy):
         preset = cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]
         return cls(gym.make("TicTacToe-v0", **preset.env), seed=seed, **(dict(preset.settings) | changes))
 
-    @abstractmethod
-    def _episode(self) -> int:
-        """Plays one episode, learns from it and returns the number of its steps."""
-
-    @abstractmethod
-    def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
-        """The best of the `allowed` actions in a position, by what has been learned; the lowest among equals."""
-
-    @abstractmethod
     def forget(self) -> None:
-        """Forgets what has been learned; counters, randomness and the run go on."""
+        """Forgets what has been learned, and the games under way; counters, randomness and the run go on."""
+        self._core = self._new_core()
+        self._driver.abandon()
+
+    @abstractmethod
+    def _new_core(self) -> Any:
+        """An empty table, which holds `_random_state` as `random`."""
 
     @abstractmethod
     def _arrays(self) -> Arrays:
@@ -125,13 +136,16 @@ class Learner(Policy):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Self:
-        """Trains for so many steps or episodes; the episode under way is always finished.
+        """Trains for so many steps or episodes.
 
-        Ctrl-C stops after the episode under way and keeps what is learned. `resume` goes on.
+        On a single board the episode under way is always finished; Ctrl-C stops after it (the compiled loop, within
+        about a second) and keeps what is learned. On a vector environment the run ends with the step in which the
+        number is reached; `resume` goes on with the games then under way, another `learn` drops them.
 
         Args:
             total_timesteps: how many steps.
-            callback: called after each episode with the learner; returning False ends the run.
+            callback: called after each episode with the learner; returning False ends the run. If it has an attribute
+                `called_every`, it is called at least whenever the number of episodes is a multiple of that.
             progress_bar: whether to show progress (only on a terminal).
             total_episodes: how many episodes, instead of steps.
             checkpoint: a file to save to now and then, and at the end.
@@ -149,6 +163,7 @@ class Learner(Policy):
         self._run = (counter, begin, begin + total)
         board: Any = self.env.unwrapped
         self._run_env = board.describe()
+        self._driver.abandon()
         return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
     def resume(
@@ -172,15 +187,17 @@ class Learner(Policy):
         if self._run_env != board.describe():
             raise ValueError(f"the run began in the environment {self._run_env}, and this one is {board.describe()}")
         end = self._run[2]
+        every: int = 1 if callback is not None else NO_LIMIT
+        every = getattr(callback, "called_every", every)
         due = time.monotonic() + checkpoint_seconds
         whole = True
         try:
             with interruptible() as asked_to_stop, _bar(self, progress_bar) as show:
                 while self._counted() < end:
-                    whole = False
-                    self.num_timesteps += self._episode()
-                    self.num_episodes += 1
-                    goes_on = callback is None or callback(self) is not False
+                    whole, goes_on = False, True
+                    late = checkpoint is not None and time.monotonic() >= due
+                    for _ in self._driver.play(1 if late else every - self.num_episodes % every):
+                        goes_on &= callback is None or callback(self) is not False
                     whole = True  # what the callback did to the learner is part of the run
                     show()
                     if checkpoint is not None and time.monotonic() >= due:
@@ -192,45 +209,11 @@ class Learner(Policy):
                         print(f"stopped after {self.num_episodes:,} episodes; nothing is lost", file=sys.stderr)
                         break
         finally:
-            if checkpoint is not None and whole:
+            if not whole:
+                self._driver.abandon()  # what was under way is in disorder
+            elif checkpoint is not None:
                 self.save(checkpoint)
         return self
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-        action_masks: npt.ArrayLike | None = None,
-    ) -> tuple[int, None]:
-        """The action for an observation, and None, as Stable-Baselines3 returns a pair.
-
-        Args:
-            observation: of any type of the game's.
-            state: not used.
-            episode_start: not used.
-            deterministic: whether to play the best action known; otherwise explore as in training.
-            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
-
-        Raises:
-            ValueError: the observation is none of the game's, or the masks allow no legal action.
-        """
-        own, opp = read_observation(self.game, observation)
-        legal = Position(self.game, own, opp).legal_actions
-        mask = np.ones(self.game.num_actions) if action_masks is None else np.asarray(action_masks).reshape(-1)
-        if len(mask) != self.game.num_actions:
-            raise ValueError(f"action_masks must have {self.game.num_actions} elements, not {len(mask)}")
-        allowed = [action for action in legal if mask[action]]
-        if not allowed:
-            raise ValueError(f"no legal action is allowed in {Position(self.game, own, opp)!r}; masks: {mask}")
-        if not deterministic and self._explores():
-            return allowed[self._draw() % len(allowed)], None
-        return self.best_action(own, opp, allowed), None
-
-    def act(self, position: Position, seed: int) -> int:
-        """The best action known; the seed does not matter."""
-        return self.best_action(position.own, position.opp, position.legal_actions)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything, the state of a run included, to an .npz file (see `tictac_env.storage`)."""
@@ -246,10 +229,10 @@ class Learner(Policy):
             "env": board.describe(),
             "board": board.state_dict(),
         }
-        save_arrays(path, self._kind(), meta, self._arrays())
+        save_arrays(path, self._kind(), meta, self._arrays() | self._driver.games())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: gym.Env[Any, Any] | str | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], env: Environment | str | None = None) -> Self:
         """The learner that was saved.
 
         Args:
@@ -264,22 +247,24 @@ class Learner(Policy):
         try:
             game = game_of(meta["game"])
             if env is None:
-                name = game_name(game)
-                env = gym.make(name) if name else gym.make("KInARow-v0", **meta["game"])
+                env = default_env(game, meta["env"])
             learner = cls(env, **meta["settings"])
             if learner.game != game:
                 raise ValueError(f"it was trained on {meta['game']}, not on the game of the environment")
             learner._set_arrays(arrays)
             learner.num_timesteps = whole("num_timesteps", meta["num_timesteps"])
             learner.num_episodes = whole("num_episodes", meta["num_episodes"])
-            learner._random = whole("random", meta["random"], STATES)
+            learner._random_state[0] = whole("random", meta["random"], STATES)
             learner._env_seed = meta["env_seed"] and whole("env_seed", meta["env_seed"])
             if meta["run"] is not None:
                 counter, begin, end = meta["run"]
                 begin, end = whole("begin", begin), whole("end", end)
                 learner._run = (one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
             learner._run_env = dict(meta["env"])
-            learner.env.unwrapped.load_state_dict(meta["board"])  # type: ignore[attr-defined]  # a BoardEnv
+            board: Any = learner.env.unwrapped
+            if meta["env"].get("num_envs") == board.describe().get("num_envs"):
+                learner._driver.set_games(arrays, meta["board"])
+                board.load_state_dict(meta["board"])
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is no usable checkpoint of {cls.__name__}: {error}") from error
         return learner
@@ -296,18 +281,43 @@ class Learner(Policy):
         counted: int = getattr(self, f"num_{self._run[0]}") if self._run else 0
         return counted
 
-    def _reset(self, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """The environment's reset, seeded the first time."""
+    def begin_games(self, chosen: npt.NDArray[np.bool_] | None = None) -> tuple[Any, dict[str, Any]]:
+        """The environment's reset, seeded the first time; of the `chosen` boards only, if that is not None."""
         seed, self._env_seed = self._env_seed, None
-        return self.env.reset(seed=seed, options=options)
+        options: dict[str, Any] = {} if chosen is None else {"reset_mask": chosen}
+        if self.block:
+            options["play_as"] = PLAY_AS[self.num_episodes // self.block % 2]
+        return self.env.reset(seed=seed, options=options or None)
 
-    def _draw(self) -> int:
-        """A number in [0, 2**63) from the learner's own randomness."""
-        self._random = advance(self._random)
-        return mix(self._random)
+    def scheduled_table(self) -> Any:
+        """The table, with the step size and epsilon of now."""
+        rate = 0.0 if self.learning_rate is None else float(self.scheduled(self.learning_rate))
+        epsilon = float(self.scheduled(self.epsilon))
+        if (rate, epsilon) != (self._core.rate, self._core.epsilon):
+            self._core = self._core._replace(rate=rate, epsilon=epsilon)
+        return self._core
 
-    def _explores(self) -> bool:
-        return self._draw() * UNIT < self.scheduled(self.epsilon)  # type: ignore[attr-defined]  # every learner has one
+    def until_change(self) -> tuple[int, int]:
+        """How many games can be played, and after how many steps none may be begun, before a schedule goes on or the
+        last game of the run is due.
+        """
+        counter, begin, end = self._run or ("episodes", 0, 0)
+        now = self._counted()
+        last = end - (1 if counter == "episodes" else self.game.cells)
+        for schedule in (self.epsilon, self.learning_rate):
+            if isinstance(schedule, Sequence):
+                part = (now - begin) * len(schedule) // (end - begin) + 1
+                last = min(last, begin - (begin - end) * part // len(schedule))
+        left = max(0, last - now)
+        return (left, NO_LIMIT) if counter == "episodes" else (NO_LIMIT, left)
+
+    def numbered_games(self, games: Arrays) -> Arrays:
+        """Games under way, their rows numbered as those of the arrays in the file."""
+        return games
+
+    @abstractmethod
+    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        """Whether games under way can be such, on boards with so many stones: compiled code checks no indices."""
 
     def scheduled(self, schedule: Schedule) -> float:
         """What a schedule says now: a number itself; of several, the one for the part of the run that is reached."""

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import gymnasium as gym
-
-from tictac_agents.action_values import ActionValues, Step
-from tictac_agents.learner import Preset, Schedule
+from tictac_agents.action_values import ActionTable, ActionValues
+from tictac_agents.drivers import Environment
+from tictac_agents.learner import Preset
+from tictac_agents.table_policy import Schedule
 from tictac_env.checks import flag
+from tictac_env.compiled import kernel_methods
+
+
+@kernel_methods
+class ReturnTable(ActionTable):
+    """An `ActionTable` that learns from whole returns."""
+
+    def learn_game(self, i: int, ended: bool) -> None:
+        following = 0.0
+        for step in range(self.lengths[i] - 1, -1, -1):
+            following = self.rewards[i, step] + self.sign * self.gamma * following
+            if self.is_learned(i, step):
+                row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+                self.q[0, row, slot] += self.step_size(row, slot) * (following - self.q[0, row, slot])
+
+    def is_learned(self, i: int, step: int) -> bool:
+        """Whether this visit counts."""
+        return True
+
+
+class FirstVisitTable(ReturnTable):
+    """Learns only from the first visit of a position in a game."""
+
+    def is_learned(self, i: int, step: int) -> bool:
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        for earlier in range(step):
+            if self.steps[i, earlier, 0] == row and self.steps[i, earlier, 1] == slot:
+                return False
+        return True
 
 
 class MonteCarlo(ActionValues):
@@ -45,7 +74,7 @@ class MonteCarlo(ActionValues):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: Environment | str,
         learning_rate: Schedule | None = None,
         gamma: float = 1.0,
         epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
@@ -56,18 +85,10 @@ class MonteCarlo(ActionValues):
     ) -> None:
         super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, 1.0, seed)
         self.first_visit = flag("first_visit", first_visit)
+        self.forget()
 
-    def _episode(self) -> int:
-        self._return = 0.0
-        steps = list(self._play())
-        for index in reversed(range(len(steps))):
-            step = steps[index]
-            self._return = step.reward + self._sign * self.gamma * self._return
-            place = step.state.row, step.slot
-            if not self.first_visit or all((other.state.row, other.slot) != place for other in steps[:index]):
-                self._learn(step)
-        return len(steps)
+    def _table_class(self) -> type[ActionTable]:
+        return FirstVisitTable if self.first_visit else ReturnTable
 
-    def _learn(self, step: Step) -> None:
-        row = self.tables[0][step.state.row]
-        row[step.slot] += self._step_size(step) * (self._return - row[step.slot])
+    def _learns_online(self) -> bool:
+        return False

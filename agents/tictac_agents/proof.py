@@ -39,6 +39,7 @@ class UntilProven:
         self.start_afresh = whole("start_afresh", start_afresh)
         if self.start_afresh % self.every:
             raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
+        self.called_every = self.every  # which lets the learner play several games between two calls
         self.proven = False
         self.verdict: Verdict | None = None
         self.judged_at = -1

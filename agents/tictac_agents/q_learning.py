@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import gymnasium as gym
+import numpy as np
 
-from tictac_agents.action_values import ActionValues, Step
-from tictac_agents.learner import Preset, Schedule
+from tictac_agents.action_values import ActionTable, ActionValues, Floats
+from tictac_agents.drivers import Environment
+from tictac_agents.exploring import draw
+from tictac_agents.learner import Preset
+from tictac_agents.table_policy import Schedule
 from tictac_env.checks import flag, one_of
+from tictac_env.compiled import kernel_methods
 
 UPDATES = ("backward", "online")
 FALLING = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0)
 """S2's exploration: 0.7, falling by 0.1 with every tenth of the run."""
+
+
+@kernel_methods
+class QTable(ActionTable):
+    """An `ActionTable` that learns by Watkins' rule."""
+
+    def learn(self, i: int, step: int, last: bool) -> None:
+        learning = other = self.q[0]
+        if len(self.q) == 2:
+            coin = draw(self.random) & 1
+            learning, other = self.q[coin], self.q[1 - coin]
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        target = self.rewards[i, step]
+        if not last:
+            following = self.steps[i, step + 1, 0]
+            target += self.sign * self.gamma * other[following, self.best_slot(learning[following])]
+        learning[row, slot] += self.step_size(row, slot) * (target - learning[row, slot])
+
+    def best_slot(self, values: Floats) -> int:
+        """The first slot of highest value."""
+        best, slot = -np.inf, 0
+        for other in range(len(values)):
+            if values[other] > best:  # not where there is none: nan
+                best, slot = values[other], other
+        return slot
 
 
 class QLearning(ActionValues):
@@ -86,7 +115,7 @@ class QLearning(ActionValues):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: Environment | str,
         learning_rate: Schedule | None = 0.4,
         decay: float = 0.75,
         gamma: float = 1.0,
@@ -100,27 +129,10 @@ class QLearning(ActionValues):
         self.double = flag("double", double)
         super().__init__(env, gamma, epsilon, symmetry, initial_value, 2 if double else 1, learning_rate, decay, seed)
         self.updates = one_of("updates", updates, UPDATES)
+        self.forget()
 
-    def _episode(self) -> int:
-        steps = []
-        for step in self._play():
-            steps.append(step)
-            if self.updates == "online":
-                self._learn(step)
-        if self.updates == "backward":
-            for step in reversed(steps):
-                self._learn(step)
-        return len(steps)
+    def _table_class(self) -> type[ActionTable]:
+        return QTable
 
-    def _learn(self, step: Step) -> None:
-        learning = other = self.tables[0]
-        if self.double:
-            coin = self._draw() & 1
-            learning, other = self.tables[coin], self.tables[1 - coin]
-        target = step.reward
-        if step.following is not None:
-            row = learning[step.following.row]
-            best = other[step.following.row][max(row, key=row.__getitem__)] if self.double else max(row.values())
-            target += self._sign * self.gamma * best
-        row = learning[step.state.row]
-        row[step.slot] += self._step_size(step) * (target - row[step.slot])
+    def _learns_online(self) -> bool:
+        return self.updates == "online"

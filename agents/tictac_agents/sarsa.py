@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
-
-from tictac_agents.action_values import ActionValues, Step
-from tictac_agents.learner import Schedule
+from tictac_agents.action_values import ActionTable, ActionValues
+from tictac_agents.drivers import Environment
+from tictac_agents.table_policy import Schedule
 from tictac_env.checks import flag
+from tictac_env.compiled import kernel_methods
+
+
+@kernel_methods
+class SarsaTable(ActionTable):
+    """An `ActionTable` that learns by the rule of Sarsa."""
+
+    def learn(self, i: int, step: int, last: bool) -> None:
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        target = self.rewards[i, step]
+        if not last:
+            target += self.sign * self.gamma * self.following_value(i, step)
+        self.q[0, row, slot] += self.step_size(row, slot) * (target - self.q[0, row, slot])
+
+    def following_value(self, i: int, step: int) -> float:
+        """The value of the action chosen after a step."""
+        return float(self.q[0, self.steps[i, step + 1, 0], self.steps[i, step + 1, 1]])
+
+
+class ExpectedSarsaTable(SarsaTable):
+    """Learns from the mean over the next action instead."""
+
+    def following_value(self, i: int, step: int) -> float:
+        """The mean value of the action after a step: epsilon shared by all, the rest by the best."""
+        values = self.q[0, self.steps[i, step + 1, 0]]
+        best, total, count = -1e300, 0.0, 0
+        for slot in self.slots:  # of each action in the position where the next one was just chosen
+            if slot >= 0:
+                best = max(best, values[slot])
+                total += values[slot]
+                count += 1
+        return (1 - self.epsilon) * best + self.epsilon * total / count
 
 
 class Sarsa(ActionValues):
@@ -41,7 +70,7 @@ class Sarsa(ActionValues):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: Environment | str,
         learning_rate: Schedule | None = 0.4,
         decay: float = 0.75,
         gamma: float = 1.0,
@@ -53,30 +82,7 @@ class Sarsa(ActionValues):
     ) -> None:
         super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, decay, seed)
         self.expected = flag("expected", expected)
+        self.forget()
 
-    def _episode(self) -> int:
-        count = 0
-        for step in self._play():
-            self._learn(step)
-            count += 1
-        return count
-
-    def _learn(self, step: Step) -> None:
-        table = self.tables[0]
-        target = step.reward
-        if step.following is not None:
-            following = table[step.following.row]
-            value = self._expectation(step) if self.expected else following[step.next_slot]
-            target += self._sign * self.gamma * value
-        row = table[step.state.row]
-        row[step.slot] += self._step_size(step) * (target - row[step.slot])
-
-    def _expectation(self, step: Step) -> float:
-        """The mean value of the next action: epsilon shared by all, the rest by the best."""
-        state = step.following
-        if state is None:
-            return 0.0
-        row = self.tables[0][state.row]
-        values = [row[state.slots[action]] for action in state.legal]
-        epsilon = self.scheduled(self.epsilon)
-        return (1 - epsilon) * max(values) + epsilon * sum(values) / len(values)
+    def _table_class(self) -> type[ActionTable]:
+        return ExpectedSarsaTable if self.expected else SarsaTable

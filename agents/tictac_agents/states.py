@@ -1,102 +1,135 @@
-"""The rows of a table: which row an observation or a position belongs to, symmetric ones together if wanted."""
+"""The rows of a table: which row a position belongs to, symmetric ones together if wanted. Compiled."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
-from tictac_env.observation import read_observation
-from tictac_env.position import Position
+from tictac_env.rng import LOW_32, mix
 from tictac_env.symmetry import symmetries
 
-
-def is_position(game: Game, own: int, opp: int) -> bool:
-    """Whether a game can reach a position that was read from a file: stones on the board, one a cell, no fault."""
-    board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
-    on_board = own >= 0 and opp >= 0 and not own & opp and own | opp | board == board
-    return on_board and not game.fault(own, opp)
+Ints = npt.NDArray[np.int64]
+FEWEST_ROWS = 1024
 
 
-class State(NamedTuple):
-    """Where a position stands in a table."""
-
-    row: int
-    legal: tuple[int, ...]
-    """The legal actions."""
-    slots: tuple[int, ...]
-    """For each action of the board, the action it counts as in the row; -1 where it is illegal."""
-
-    @property
-    def open_slots(self) -> tuple[int, ...]:
-        """The slots of the legal actions, each once, in ascending order."""
-        return tuple(sorted({self.slots[action] for action in self.legal}))
-
-
-class StateIndex:
+@kernel_methods
+class Rows(NamedTuple):
     """Numbers the positions a learner meets, in the order in which it meets them.
 
-    With symmetries folded, all images of a position share a row, and so do the actions that the position's own
-    symmetries exchange: on tic-tac-toe's empty board the four corners are one slot.
-
-    Args:
-        game: the rule book.
-        symmetry: whether to fold symmetries.
+    A hash table with open addressing: a position's row is in the place that its bits are hashed to, or in the next one
+    that was free. At least half of the places stay empty.
     """
 
-    def __init__(self, game: Game, symmetry: bool) -> None:
-        self.game = game
-        self.symmetry = symmetry
-        self.positions: list[tuple[int, int]] = []
-        """The position (own, opp) of each row, the least of its images."""
-        self._rows: dict[tuple[int, int], int] = {}
-        self._states: dict[tuple[int, int], State] = {}
-        self._observed: dict[int | bytes, State] = {}
+    positions: Ints
+    """int64 (capacity, 3), for each row own, opp and, where there are several tables in one, which."""
+    places: Ints
+    """int64 (P,), P a power of two, at least twice the capacity: a row, or -1."""
+    used: Ints
+    """int64 (1,), how many rows there are."""
 
-    def __len__(self) -> int:
-        return len(self.positions)
+    def place(self, own: int, opp: int, part: int) -> int:
+        """Where a position stands in `places`, or would."""
+        last = len(self.places) - 1
+        place = mix(own ^ ((opp & LOW_32) << 31 | opp >> 32) ^ part) & last
+        row = self.places[place]
+        while row >= 0 and (
+            self.positions[row, 0] != own or self.positions[row, 1] != opp or self.positions[row, 2] != part
+        ):
+            place = place + 1 & last
+            row = self.places[place]
+        return place
 
-    def of_observation(self, observation: Any) -> State:
-        """The state an observation shows."""
-        key = observation.tobytes() if isinstance(observation, np.ndarray) else int(observation)
-        state = self._observed.get(key)
-        if state is None:
-            state = self._observed[key] = self.of_bits(*read_observation(self.game, observation))
-        return state
+    def find(self, own: int, opp: int, part: int) -> int:
+        """The row of a position, -1 if it has none."""
+        return int(self.places[self.place(own, opp, part)])
 
-    def of_bits(self, own: int, opp: int) -> State:
-        """The state of a position, which gets a row if it has none."""
-        state = self._states.get((own, opp))
-        if state is None:
-            state = self._states[own, opp] = self._make(own, opp)
-        return state
+    def number(self, own: int, opp: int, part: int) -> int:
+        """The row of a position, which gets the next one if it has none; there must be room."""
+        place = self.place(own, opp, part)
+        row = self.places[place]
+        if row < 0:
+            row = self.used[0]
+            self.used[0] = row + 1
+            self.places[place] = row
+            self.positions[row, 0] = own
+            self.positions[row, 1] = opp
+            self.positions[row, 2] = part
+        return int(row)
 
-    def find(self, own: int, opp: int) -> State | None:
-        """The state of a position, None if it has no row; the index stays as it is."""
-        canonical, slots = self._fold(own, opp)
-        row = self._rows.get(canonical)
-        return None if row is None else State(row, self.legal(own, opp), slots)
 
-    def legal(self, own: int, opp: int) -> tuple[int, ...]:
-        """The legal actions of a position."""
-        return Position(self.game, own, opp).legal_actions
+@borrowing_kernel
+def _number_all(rows: Rows, positions: Ints) -> None:
+    for i in range(len(positions)):
+        rows.number(positions[i, 0], positions[i, 1], positions[i, 2])
 
-    def _make(self, own: int, opp: int) -> State:
-        canonical, slots = self._fold(own, opp)
-        row = self._rows.setdefault(canonical, len(self.positions))
-        if row == len(self.positions):
-            self.positions.append(canonical)
-        return State(row, self.legal(own, opp), slots)
 
-    def _fold(self, own: int, opp: int) -> tuple[tuple[int, int], tuple[int, ...]]:
-        """The position that stands for this one in the table, and the slots of this one's actions."""
-        legal = self.legal(own, opp)
-        every = symmetries(self.game) if self.symmetry else symmetries(self.game)[:1]
-        images = [(symmetry.apply(own), symmetry.apply(opp)) for symmetry in every]
-        canonical = min(images)
-        leading = [symmetry for symmetry, image in zip(every, images, strict=True) if image == canonical]
-        return canonical, tuple(
-            min(symmetry.actions[action] for symmetry in leading) if action in legal else -1
-            for action in range(self.game.num_actions)
-        )
+def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows:
+    """Rows for at least so many positions, the first of them given ones."""
+    size = FEWEST_ROWS
+    while size < capacity:
+        size *= 2
+    rows = Rows(np.zeros((size, 3), np.int64), np.full(2 * size, -1, np.int64), np.zeros(1, np.int64))
+    if positions is not None:
+        _number_all(rows, positions)
+    return rows
+
+
+@kernel_methods
+class Folding(NamedTuple):
+    """The symmetries of a board, to fold a position's images into one.
+
+    The images share a row, and so do the actions that the position's own symmetries exchange: on tic-tac-toe's empty
+    board the four corners are one slot.
+    """
+
+    bits: Ints
+    """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
+    actions: Ints
+    """int64 (symmetries, num_actions): what each action becomes."""
+    images: Ints
+    """int64 (symmetries, 2), room for the images of one position."""
+
+    def fold(self, game: Game, own: int, opp: int, slots: Ints) -> int:
+        """The number of the symmetry that leads to the position's least image, which is left in `images`.
+
+        `slots` (num_actions,) becomes for each legal action the one it counts as there, -1 elsewhere.
+        """
+        least = 0
+        for number in range(len(self.bits)):
+            image_own = image_opp = 0
+            for cell in range(self.bits.shape[1]):
+                bit, image = self.bits[number, cell, 0], self.bits[number, cell, 1]
+                if own & bit:
+                    image_own |= image
+                elif opp & bit:
+                    image_opp |= image
+            self.images[number, 0] = image_own
+            self.images[number, 1] = image_opp
+            least_own = self.images[least, 0]
+            if image_own < least_own or (image_own == least_own and image_opp < self.images[least, 1]):
+                least = number
+        legal = game.legal(own, opp)
+        for action in range(game.num_actions):
+            slots[action] = -1
+            if legal & game.choice(action):
+                slot = self.actions[least, action]
+                for number in range(least + 1, len(self.bits)):
+                    same = self.images[number, 0] == self.images[least, 0]
+                    if same and self.images[number, 1] == self.images[least, 1]:
+                        slot = min(slot, self.actions[number, action])
+                slots[action] = slot
+        return least
+
+
+def folding_of(game: Game, symmetry: bool) -> Folding:
+    """The symmetries of a game's board, or the identity alone."""
+    every = symmetries(game) if symmetry else symmetries(game)[:1]
+    return Folding(
+        np.array([one.bits for one in every], np.int64),
+        np.array([one.actions for one in every], np.int64),
+        np.zeros((len(every), 2), np.int64),
+    )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
-from tictac_agents.learner import UNIT, Arrays, Learner, Preset, Schedule
-from tictac_agents.states import is_position
-from tictac_agents.values import Backup, Node, Route
+from tictac_agents.drivers import Environment
+from tictac_agents.learner import Arrays, Learner, Preset
+from tictac_agents.states import Ints, new_rows
+from tictac_agents.table_policy import Schedule
+from tictac_agents.values import Backup, Entry, ValueTable
 from tictac_env.checks import flag, number, one_of, schedule, whole
-from tictac_env.envs.arguments import PLAY_AS, check_rewards
-from tictac_env.games import DRAWN, LOST
-from tictac_env.observation import read_observation
+from tictac_env.envs.arguments import check_rewards
 from tictac_env.position import Position
 
 PLIES = ("all", "own")
@@ -88,9 +88,13 @@ class ValueTD(Learner):
         "S4-prequel": Preset({"updates": "online", "rewards": (1, 0.5, -1)}, {"opponent": None}, 50_000),
     }
 
+    ROW_ARRAYS: ClassVar[dict[str, int]] = {"values": 0, "visits": 0, "finals": 0}
+    GAME_ARRAYS = ("routes", "skips", "lengths", "over")
+    _core: ValueTable
+
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: Environment | str,
         learning_rate: Schedule | None = 0.1,
         gamma: float = 1.0,
         epsilon: Schedule = 0.1,
@@ -120,60 +124,21 @@ class ValueTD(Learner):
         self.dead_draws = flag("dead_draws", dead_draws)
         self.learn_exploring = flag("learn_exploring", learn_exploring)
         self.block = whole("block", block)
-        self._log: list[Backup] | None = None
         self.forget()
 
-    def forget(self) -> None:
-        one: dict[tuple[int, int], Node] = {}
-        self.tables = (one, one) if self.shared else (one, {})
-        self._seen: dict[int | bytes, tuple[int, int]] = {}
-
-    def __len__(self) -> int:
-        """How many positions have values, in both tables together."""
-        return len(self.tables[0]) + (0 if self.shared else len(self.tables[1]))
+    @property
+    def tables(self) -> tuple[dict[tuple[int, int], Entry], ...]:
+        """A copy of each seat's table: what it holds by position, the owner's stones first."""
+        copies = []
+        for rows in self._parts():
+            keys = [(own, opp) for own, opp, _ in self.positions[rows].tolist()]
+            columns = (array[rows].tolist() for array in (self._core.finals, self._core.values, self._core.visits))
+            copies.append({key: Entry(key, *numbers) for key, *numbers in zip(keys, *columns, strict=True)})
+        return (copies[0], copies[-1])
 
     def value(self, seat: int, own: int, opp: int) -> float:
         """What a position, with the stones `own` of the player in `seat`, is worth to that player."""
-        node = self.tables[seat].get((own, opp))
-        return self._status(own, opp)[1] if node is None else node.value
-
-    def values(self, own: int, opp: int) -> dict[int, float]:
-        """The value of the position after each legal action, for the side to move."""
-        seat, legal = self.game.seat(own, opp), self._legal(own, opp)
-        return {action: self.value(seat, *self.game.play(own, opp, action)[::-1]) for action in legal}
-
-    def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
-        values = self.values(own, opp)
-        return max(allowed, key=values.__getitem__)
-
-    def _episode(self) -> int:
-        self._rate = None if self.learning_rate is None else self.scheduled(self.learning_rate)
-        self._chance = self.scheduled(self.epsilon)
-        options = {"play_as": PLAY_AS[self.num_episodes // self.block % 2]} if self.block else None
-        observation, info = self._reset(options)
-        seat, (own, opp) = info["seat"], self._read(observation)
-        board: Any = self.env.unwrapped
-        alone = board.opponent is None
-        routes = self._routes(seat, own, opp, alone)
-        steps = 0
-        terminated = truncated = False
-        while not terminated and not truncated:
-            node = self._node(seat, own, opp)
-            action, explored = self._choose(node)
-            reached = self._move(routes, seat, node, action, explored, alone)
-            observation, _, terminated, truncated, info = self.env.step(action)
-            steps += 1
-            if reached.final:  # or dead, and then what is still played does not matter
-                break
-            seat, (own, opp) = info["seat"], self._read(observation)
-            if not alone:
-                reached = self._node(seat, own, opp)
-                if self.plies == "all" or reached.final:
-                    self._go(routes[seat], reached, False)
-                if reached.final:
-                    break
-        self._sweep(routes)
-        return steps
+        return float(self._core.worth(self.game, seat, own, opp))
 
     def learn_game(self, moves: str) -> list[Backup]:
         """Learns from one finished game, as if both sides had played it in training, none of the moves exploring.
@@ -189,138 +154,93 @@ class ValueTD(Learner):
         Raises:
             ValueError, IllegalMove: it is no such string, or the game is not finished.
         """
-        game = Position.from_moves(self.game, moves)
-        if not game.is_over:
+        finished = Position.from_moves(self.game, moves)
+        if not finished.is_over:
             raise ValueError(f"the game {moves!r} is not finished")
-        self._rate = None if self.learning_rate is None else self.scheduled(self.learning_rate)
+        self.make_room(self.game.cells * self.most_new)
+        self.scheduled_table()
+        backups: list[Backup] = []
+
+        class Watched(ValueTable):
+            """Notes the changes; it is not compiled."""
+
+            def correct(self, seat: int, row: int, error: float) -> None:
+                before = float(self.values[row])
+                super().correct(seat, row, error)
+                own, opp, _ = self.rows.positions[row].tolist()
+                backups.append(Backup(seat, own, opp, before, float(self.values[row])))
+
+        table = Watched(*self._core._replace(alone=True, **self._new_games(1)))
         position = Position.start(self.game)
-        log = self._log = []
-        try:
-            routes = self._routes(position.seat, position.own, position.opp, True)
-            for action in game.moves:
-                node = self._node(position.seat, position.own, position.opp)
-                if self._move(routes, position.seat, node, action, False, True).final:
-                    break
-                position = position.play(action)
-            self._sweep(routes)
-        finally:
-            self._log = None
-        return log
+        table.begin(self.game, 0, position.seat, position.own, position.opp)
+        for action in finished.moves:
+            table.move(self.game, 0, position.seat, position.own, position.opp, action, False)
+            if table.over[0]:
+                break
+            position = position.play(action)
+        table.sweep(0)
+        return backups
 
-    def _routes(self, seat: int, own: int, opp: int, alone: bool) -> tuple[Route, Route]:
-        """The routes of both seats at the start of a game; only those that learn have one."""
-        routes = (Route(0), Route(1))
-        if self.plies == "all":
-            routes[seat].nodes.append(self._node(seat, own, opp))
-            if alone:
-                routes[1 - seat].nodes.append(self._node(1 - seat, opp, own))
-        return routes
+    def _new_core(self) -> ValueTable:
+        rows = new_rows()
+        capacity = len(rows.positions)
+        win, drawn, loss, step = self.rewards
+        board: Any = self.env.unwrapped
+        return ValueTable(
+            random=self._random_state,
+            epsilon=0.0,
+            rate=0.0,
+            rows=rows,
+            values=np.zeros(capacity),
+            visits=np.zeros(capacity, np.int64),
+            finals=np.zeros(capacity, np.bool_),
+            **self._new_games(self.num_envs),
+            gamma=float(self.gamma),
+            trace=float(self.trace),
+            win=win,
+            drawn=drawn,
+            loss=loss,
+            step=step,
+            initial_value=float(self.initial_value),
+            alone=board.opponent is None,
+            every_ply=self.plies == "all",
+            online=self.updates == "online",
+            shared=self.shared,
+            dead_draws=self.dead_draws,
+            learn_exploring=self.learn_exploring,
+        )
 
-    def _move(
-        self, routes: tuple[Route, Route], seat: int, node: Node, action: int, explored: bool, alone: bool
-    ) -> Node:
-        """Adds the position after a move to the routes of those who learn from it."""
-        reached = self._after(seat, node, action)
-        self._go(routes[seat], reached, explored and not self.learn_exploring)
-        if alone and (self.plies == "all" or reached.final):
-            self._go(routes[1 - seat], self._node(1 - seat, *reached.key[::-1]), False)
-        return reached
+    def _new_games(self, count: int) -> dict[str, Any]:
+        """Room for so many games under way."""
+        routes = count, 2, self.game.cells + 2
+        return {
+            "routes": np.zeros(routes, np.int64),
+            "skips": np.zeros(routes, np.bool_),
+            "lengths": np.zeros((count, 2), np.int64),
+            "over": np.zeros(count, np.bool_),
+        }
 
-    def _sweep(self, routes: tuple[Route, Route]) -> None:
-        """At the end of a game: the last positions first, if that is the way to learn."""
-        if self.updates == "backward":
-            for route in routes:
-                for index in reversed(range(1, len(route.nodes))):
-                    if not route.skips[index - 1]:
-                        self._update(route, route.nodes[index - 1], route.nodes[index])
+    def _parts(self) -> list[Ints]:
+        """The rows of each table."""
+        return [np.flatnonzero(self.positions[:, 2] == part) for part in range(1 if self.shared else 2)]
 
-    def _go(self, route: Route, node: Node, skip: bool) -> None:
-        """Adds a position to a route, and learns what led to it if that is to be done at once."""
-        if route.nodes:
-            route.skips.append(skip)
-            if self.updates == "online" and not skip:
-                error = self._update(route, route.nodes[-1], node)
-                weight = self.gamma * self.trace
-                index = len(route.nodes) - 2
-                while weight > 0 and index >= 0 and not route.skips[index]:
-                    self._correct(route, route.nodes[index], weight * error)
-                    weight *= self.gamma * self.trace
-                    index -= 1
-        route.nodes.append(node)
+    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        lengths, routes = games["lengths"], games["routes"]
+        return bool(
+            ((routes >= 0) & (routes < len(self))).all() and ((lengths >= 0) & (lengths <= plies[:, None] + 1)).all()
+        )
 
-    def _update(self, route: Route, node: Node, following: Node) -> float:
-        """Moves the value of a position towards that of the following one; returns the error."""
-        node.visits += 1
-        error = self.rewards[3] + self.gamma * following.value - node.value
-        self._correct(route, node, error)
-        return error
-
-    def _correct(self, route: Route, node: Node, error: float) -> None:
-        before = node.value
-        node.value += (1 / node.visits if self._rate is None else self._rate) * error
-        if self._log is not None:
-            self._log.append(Backup(route.seat, *node.key, before, node.value))
-
-    def _choose(self, node: Node) -> tuple[int, bool]:
-        """The action to train with, and whether it explores: else one of the best, drawn among equals."""
-        legal = node.legal
-        explores = self._draw() * UNIT < self._chance
-        if not explores:
-            seat = self.game.seat(*node.key)
-            values = [self._after(seat, node, action).value for action in legal]
-            best = max(values)
-            legal = tuple(action for action, value in zip(legal, values, strict=True) if value == best)
-        return legal[self._draw() % len(legal)], explores
-
-    def _after(self, seat: int, node: Node, action: int) -> Node:
-        """The position after the owner's move."""
-        after = node.after.get(action)
-        if after is None:
-            own, opp = self.game.play(*node.key, action)
-            after = node.after[action] = self._node(seat, opp, own)
-        return after
-
-    def _node(self, seat: int, own: int, opp: int) -> Node:
-        """The position in the table of `seat`, which gets it if it has not met it."""
-        table = self.tables[seat]
-        node = table.get((own, opp))
-        if node is None:
-            final, value = self._status(own, opp)
-            node = table[own, opp] = Node((own, opp), self._legal(own, opp), final, value)
-        return node
-
-    def _status(self, own: int, opp: int) -> tuple[bool, float]:
-        """Whether a position is final, and what it is worth when it is met for the first time."""
-        game = self.game
-        win, draw, loss, _ = self.rewards
-        if game.result(own, opp) == LOST:
-            return True, loss
-        if game.result(opp, own) == LOST:
-            return True, win
-        if game.result(own, opp) == DRAWN or (self.dead_draws and game.is_dead(own, opp)):
-            return True, draw
-        return False, self.initial_value
-
-    def _legal(self, own: int, opp: int) -> tuple[int, ...]:
-        legal = self.game.legal(own, opp)
-        return tuple(action for action in range(self.game.num_actions) if legal & self.game.choice(action))
-
-    def _read(self, observation: Any) -> tuple[int, int]:
-        """The bits of an observation, remembered."""
-        key = observation.tobytes() if isinstance(observation, np.ndarray) else int(observation)
-        bits = self._seen.get(key)
-        if bits is None:
-            bits = self._seen[key] = read_observation(self.game, observation)
-        return bits
+    def numbered_games(self, games: Arrays) -> Arrays:
+        numbers = np.argsort(np.concatenate(self._parts()))  # the file holds one table after the other
+        return games | {"routes": numbers[games["routes"]]}
 
     def _arrays(self) -> Arrays:
         """For each table `positions` int64 (N, 2), owner's and other's, `values` float64 and `visits` int64 (N,)."""
         arrays: Arrays = {}
-        for seat, table in enumerate(self.tables[:1] if self.shared else self.tables):
-            nodes = list(table.values())
-            arrays[f"positions_{seat}"] = np.array([node.key for node in nodes], np.int64).reshape(-1, 2)
-            arrays[f"values_{seat}"] = np.array([node.value for node in nodes], np.float64)
-            arrays[f"visits_{seat}"] = np.array([node.visits for node in nodes], np.int64)
+        for seat, rows in enumerate(self._parts()):
+            arrays[f"positions_{seat}"] = self.positions[rows, :2]
+            arrays[f"values_{seat}"] = self._core.values[rows]
+            arrays[f"visits_{seat}"] = self._core.visits[rows]
         return arrays
 
     def _set_arrays(self, arrays: Arrays) -> None:
@@ -331,9 +251,11 @@ class ValueTD(Learner):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
             if not np.isfinite(values).all() or visits.dtype != np.int64 or (visits < 0).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
-            for (own, opp), value, count in zip(positions.tolist(), values.tolist(), visits.tolist(), strict=True):
-                possible = is_position(self.game, own, opp) or is_position(self.game, opp, own)
-                if not possible or (own, opp) in self.tables[seat]:
+            self.make_room(len(positions))
+            begin = len(self)
+            for row, (own, opp) in enumerate(positions.tolist(), begin):
+                possible = not self.game.fault(own, opp) or not self.game.fault(opp, own)
+                if not possible or self._core.row_of(self.game, seat, own, opp) != row:
                     raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
-                node = self._node(seat, own, opp)
-                node.value, node.visits = value, count
+            self._core.values[begin : len(self)] = values
+            self._core.visits[begin : len(self)] = visits

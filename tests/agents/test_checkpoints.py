@@ -243,7 +243,7 @@ import tictac_env
 from tictac_agents import QLearning
 path, episodes = sys.argv[1], int(sys.argv[2])
 agent = QLearning(gym.make("TicTacToe-v0", play_as="random"), seed=5)
-agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0.001)
+agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0)
 """
 
 

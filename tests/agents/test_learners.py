@@ -59,7 +59,7 @@ import gymnasium as gym
 import tictac_agents, tictac_env
 kind, settings, env, path, episodes = json.loads(sys.argv[1])
 agent = getattr(tictac_agents, kind)(gym.make("TicTacToe-v0", **env), seed=5, **settings)
-agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0.001)
+agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0)
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +10,6 @@ from conftest import make_env
 from gymnasium.wrappers import TransformReward
 
 from tictac_agents import MonteCarlo
-from tictac_agents.action_values import Step
 from tictac_env.games import KInARow
 
 ONE_CELL = KInARow.make(rows=1, cols=1, connect=1, gravity=False)
@@ -31,7 +29,7 @@ def test_a_value_is_the_mean_of_its_returns(returns: list[float], mean: float) -
     for initial_value in (0.0, 50.0):  # the first return replaces it
         agent = paid(returns, initial_value=initial_value)
         assert agent.values(0, 0) == {0: pytest.approx(mean)}
-        assert agent.counts == [{0: len(returns)}]
+        assert agent.counts.tolist() == [[len(returns)]]
 
 
 def test_a_learning_rate_forgets_old_returns() -> None:
@@ -41,18 +39,15 @@ def test_a_learning_rate_forgets_old_returns() -> None:
 @pytest.mark.parametrize(("first_visit", "value"), [(False, (7 + 5 + 4) / 3), (True, 7)])
 def test_first_and_every_visit_differ_where_a_position_recurs(first_visit: bool, value: float) -> None:
     """No board does that, so the steps are made up: the same action thrice, paid 2, 1 and 4."""
-    agent = MonteCarlo(make_env(ONE_CELL, opponent="random"), first_visit=first_visit, seed=0)
-
-    def play() -> Iterator[Step]:
-        state = agent._state(agent._reset()[0])
-        agent._rate = None
-        for reward, following in ((2.0, state), (1.0, state), (4.0, None)):
-            yield Step(state, 0, reward, following, 0)
-
-    agent._play = play  # type: ignore[method-assign]
-    agent.learn(total_episodes=1, progress_bar=False)
-    assert agent.values(0, 0) == {0: pytest.approx(value)}
-    assert agent.counts == [{0: 1 if first_visit else 3}]
+    agent = MonteCarlo(make_env(KInARow.make(rows=1, cols=4, connect=4), opponent="random"), first_visit=first_visit)
+    table = agent._core
+    row = table.meet(agent.game, 0, 0)
+    table.lengths[0] = 3
+    table.steps[0, :3] = row, 0
+    table.rewards[0, :3] = 2, 1, 4
+    table.learn_game(0, True)
+    assert agent.values(0, 0)[0] == pytest.approx(value)
+    assert agent.counts[row, 0] == (1 if first_visit else 3)
 
 
 @pytest.mark.parametrize(("gamma", "expected"), [(1.0, [1, -1, 1, -1, 1]), (0.5, [0.0625, -0.125, 0.25, -0.5, 1])])
@@ -60,15 +55,7 @@ def test_alone_a_return_changes_sides_with_every_ply(gamma: float, expected: lis
     env = gym.make("KInARow-v0", rows=1, cols=5, connect=5, gravity=True, opponent=None)
     board: Any = env.unwrapped
     agent = MonteCarlo(TransformReward(env, lambda reward: float(board.position.is_over)), gamma=gamma, seed=0)
-    states: list[Any] = []
-    play = agent._play
-
-    def record() -> Iterator[Step]:
-        for step in play():
-            states.append(agent.values(*agent.states.positions[step.state.row])[step.slot])
-            states[-1] = (step.state.row, step.slot)
-            yield step
-
-    agent._play = record  # type: ignore[method-assign]
     agent.learn(total_episodes=1, progress_bar=False)
-    assert [agent.tables[0][row][slot] for row, slot in states] == pytest.approx(expected)
+    table = agent._core
+    assert table.lengths[0] == 5
+    assert [agent.tables[0, row, slot] for row, slot in table.steps[0, :5]] == pytest.approx(expected)

@@ -33,7 +33,7 @@ def tic_tac_toe(**kwargs: Any) -> gym.Env[Any, Any]:
 
 
 def table_of(agent: QLearning) -> dict[tuple[int, int], dict[int, float]]:
-    return {(own, opp): agent.values(own, opp) for own, opp in agent.states.positions}
+    return {(own, opp): agent.values(own, opp) for own, opp, _ in agent.positions.tolist()}
 
 
 SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -171,7 +171,7 @@ def test_double_q_learns_from_the_other_tables_value(opponent: str | None, updat
                 for table in q:
                     if position is not None:
                         table.setdefault(position, dict.fromkeys(position.legal_actions, 0.0))
-            row = agent.states.find(before.own, before.opp).row
+            row = agent.positions[:, :2].tolist().index([before.own, before.opp])
             matching = []
             for coin in (0, 1):
                 mine, others = q[coin], q[1 - coin]
@@ -227,7 +227,7 @@ def test_a_won_game_is_backed_up_at_once(symmetry: bool) -> None:
 def test_double_q_plays_by_the_mean_of_its_tables() -> None:
     """Two tables (0, 1) and (-0.5, 0.5) have the mean (-0.25, 0.75)."""
     agent = trained(make_env(TINY, opponent=None), 1, double=True, symmetry=False, seed=0)
-    agent.tables[0][0], agent.tables[1][0] = {0: 0.0, 1: 1.0}, {0: -0.5, 1: 0.5}
+    agent.tables[:, 0] = (0, 1), (-0.5, 0.5)
     assert agent.values(0, 0) == {0: -0.25, 1: 0.75}
     assert agent.act(Position.start(TINY), 0) == 1
 

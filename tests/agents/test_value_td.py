@@ -102,9 +102,9 @@ def seat_of(learner: Learner) -> int | None:
 
 def test_one_table_whoever_begins() -> None:
     agent = ValueTD.preset("S0", seed=0).learn(total_episodes=300, progress_bar=False)
-    assert agent.tables[0] is agent.tables[1]
+    assert agent.tables[0] == agent.tables[1]
     other = ValueTD("TicTacToe-v0", seed=0, block=10).learn(total_episodes=300, progress_bar=False)
-    assert other.tables[0] is not other.tables[1]
+    assert other.tables[0] != other.tables[1]
 
 
 def test_s1_draws_most_of_its_training_games_and_itself() -> None:

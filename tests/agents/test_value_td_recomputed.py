@@ -11,6 +11,7 @@ import gymnasium as gym
 import pytest
 
 from tictac_agents import ValueTD
+from tictac_env.rng import advance, mix
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 View = tuple[int, ...]
@@ -30,17 +31,26 @@ class Game:
 class Recorded(gym.Wrapper[Any, Any, Any, Any]):
     """Keeps the moves of every game."""
 
+    agent: ValueTD
+
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self.games: list[Game] = []
+        self.drawn = -1
 
     def reset(self, **kwargs: Any) -> Any:
         observation, info = self.env.reset(**kwargs)
+        self.drawn = self.agent._random
         board: Any = self.unwrapped
         self.games.append(Game(None if board.opponent is None else info["seat"], list(board.position.moves)))
         return observation, info
 
     def step(self, action: Any) -> Any:
+        """Whether the action explores, is the first of the two numbers that the learner drew for it."""
+        first = advance(self.drawn)
+        assert self.agent._random == advance(first)
+        self.drawn = self.agent._random
+        self.games[-1].explored.append(mix(first) * 2.0**-63 < self.agent.scheduled(self.agent.epsilon))
         result = self.env.step(action)
         self.games[-1].moves = list(self.unwrapped.position.moves)  # type: ignore[attr-defined]  # of a BoardEnv
         return result
@@ -50,14 +60,7 @@ def play(episodes: int, env: dict[str, Any], settings: dict[str, Any]) -> tuple[
     """A learner and the games it learned from."""
     recorded = Recorded(gym.make("TicTacToe-v0", **env))
     agent = ValueTD(recorded, seed=4, **settings)
-    choose = agent._choose
-
-    def record(node: Any) -> Any:
-        action, explored = choose(node)
-        recorded.games[-1].explored.append(explored)
-        return action, explored
-
-    agent._choose = record  # type: ignore[method-assign]
+    recorded.agent = agent
     agent.learn(total_episodes=episodes, progress_bar=False)
     return agent, recorded.games
 

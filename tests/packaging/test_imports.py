@@ -128,9 +128,11 @@ def test_the_test_sees_imports() -> None:
 
 
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich"
+NEEDED = {"learn": {"numba", "scipy"}}  # learners are compiled, and Numba loads SciPy
 
 USES = {
     "import": "import tictac_env",
+    "names": "import tictac_agents; assert 'SB3VecEnv' in dir(tictac_agents)",
     "play": """
 import gymnasium as gym, tictac_env
 env = gym.make("ConnectFour-v0", opponent="rule")
@@ -157,4 +159,4 @@ def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     loaded = {name.split(".")[0] for name in done.stdout.split()}
-    assert not loaded & set(HEAVY)
+    assert not loaded & set(HEAVY) - NEEDED.get(use, set())

@@ -7,7 +7,7 @@ need them. The rules are the game's own methods, the opponents those of `tictac_
 
 from __future__ import annotations
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel
 from tictac_env.envs.boards import (
     ALTERNATE,
     ANSWER,
@@ -42,7 +42,7 @@ MAX_STARTS = 1000
 """How often a board deals anew when the opponent ends the game before the learner's first move."""
 
 
-@kernel
+@borrowing_kernel
 def refused(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, raises: bool) -> int:
     """The number of the first board whose action is out of range (or illegal, if that `raises`); -1 if there is none.
 
@@ -61,7 +61,7 @@ def refused(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, rai
     return -1
 
 
-@kernel
+@borrowing_kernel
 def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begin: int, end: int) -> int:
     """Plays the learner's actions. Returns how many were illegal; such an action loses the game.
 
@@ -100,7 +100,7 @@ def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begi
     return num_illegal
 
 
-@kernel
+@borrowing_kernel
 def settle(
     game: Game,
     boards: Ints,
@@ -149,7 +149,7 @@ def settle(
     return asked, wrong, early
 
 
-@kernel
+@borrowing_kernel
 def _deal(
     game: Game,
     boards: Ints,
@@ -197,7 +197,7 @@ def _deal(
         phases[k] = DEALT if mover == learner else OPENING
 
 
-@kernel
+@borrowing_kernel
 def _choose(game: Game, boards: Ints, replies: Ints, kinds: Ints, begin: int, end: int) -> int:
     """Chooses the replies of the opponents that are to move. Returns how many have to be asked."""
     asked = 0
@@ -216,7 +216,7 @@ def _choose(game: Game, boards: Ints, replies: Ints, kinds: Ints, begin: int, en
     return asked
 
 
-@kernel
+@borrowing_kernel
 def _choose_at_random(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> None:
     """`_choose` where all opponents play at random."""
     owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
@@ -230,7 +230,7 @@ def _choose_at_random(game: Game, boards: Ints, replies: Ints, begin: int, end: 
         chosen[i] = nth(game, legal, mix(state) % max(legal.bit_count(), 1)) if waits else -1
 
 
-@kernel
+@borrowing_kernel
 def nth(game: Game, legal: int, index: int) -> int:
     """`game.nth` without branches, for loops over many boards; 0 if there is none."""
     action = smaller = 0
@@ -241,7 +241,7 @@ def nth(game: Game, legal: int, index: int) -> int:
     return action
 
 
-@kernel
+@borrowing_kernel
 def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tuple[int, int]:
     """Plays the replies of opponents, which are forgotten thereby: -1.
 
@@ -271,7 +271,7 @@ def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tup
     return wrong, early
 
 
-@kernel
+@borrowing_kernel
 def report(
     boards: Ints, pay: tuple[float, float, float, float], rewards: Floats, ended: Bytes, begin: int, end: int
 ) -> int:
@@ -293,7 +293,7 @@ def report(
     return num_ended
 
 
-@kernel
+@borrowing_kernel
 def begin_games(boards: Ints, begin: int, end: int) -> None:
     """Lets the boards that have just been dealt play."""
     phases = boards[PHASE, begin:end]
@@ -301,7 +301,7 @@ def begin_games(boards: Ints, begin: int, end: int) -> None:
         phases[i] = PLAYING if phases[i] == DEALT else phases[i]
 
 
-@kernel
+@borrowing_kernel
 def conclude(boards: Ints, finals: Ints, begin: int, end: int) -> None:
     """Keeps what there is to say of games that are over, in `finals` int64 (3, N), and has their boards dealt anew."""
     for i in range(begin, end):

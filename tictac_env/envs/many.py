@@ -10,13 +10,17 @@ import numpy as np
 from tictac_env.envs import kernels, stepping
 from tictac_env.envs.arguments import PLAY_AS, Arguments
 from tictac_env.envs.boards import (
+    ANSWER,
     BEGUN,
     DEAL,
     DRAWN,
+    LEARNER,
     OPP,
+    OUTCOME,
     OVER,
     OWN,
     PHASE,
+    PLAYING,
     ROWS,
     SAMPLER,
     STATE,
@@ -33,6 +37,7 @@ from tictac_env.position import PositionBatch
 from tictac_env.rng import STATES, mix, new_state
 
 NOT_SEEDED = -1
+MAX_INT = int(np.iinfo(np.int64).max)
 PADDING = 72
 """Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
 
@@ -79,6 +84,37 @@ class ManyBoards:
         """Whether there was a reset yet."""
         return bool(self.rows[STATE, 0] != NOT_SEEDED)
 
+    def load(self, rows: Ints) -> None:
+        """Takes over the rows of other boards, if these can be such.
+
+        Raises:
+            ValueError: they cannot; the message names the first wrong board.
+        """
+        game, self_rows = self._game, self.rows
+        if rows.shape != self_rows.shape or rows.dtype != np.int64:
+            raise ValueError(f"boards are int64 {self_rows.shape}, not {rows.dtype} {rows.shape}")
+        limits = {
+            LEARNER: (0, 1),
+            STATE: (NOT_SEEDED, STATES),
+            BEGUN: (0, MAX_INT),
+            DRAWN: (0, len(self._opponents.kinds) - 1),
+            PHASE: (PLAYING, OVER),
+            SAMPLER: (0, STATES),
+            ANSWER: (-1, game.num_actions - 1),
+            OUTCOME: (-1, 1),
+        }
+        for row, (low, high) in limits.items():
+            wrong = np.flatnonzero((rows[row] < low) | (rows[row] > high))
+            if len(wrong):
+                raise ValueError(f"row {row} of board {wrong[0]} must be in [{low}, {high}], not {rows[row, wrong[0]]}")
+        for board, (own, opp, phase, state) in enumerate(rows[[OWN, OPP, PHASE, STATE]].T.tolist()):
+            fault = game.fault(own, opp)
+            if not fault and phase == PLAYING and (state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
+                fault = "the game is over, or never began"
+            if fault:
+                raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {fault}")
+        self_rows[:] = rows
+
     def begin(self, chosen: Bools, seeds: Sequence[int | None], fixed: Ints, seating: Ints) -> None:
         """Begins games.
 
@@ -99,10 +135,10 @@ class ManyBoards:
                 self._seed(board, seeds[board])
             self.rows[PHASE, chosen] = DEAL
             self._settle(fixed, seating)
+            kernels.begin_games(self._padded, 0, self._count)
         except BaseException:
             self._restore(saved)
             raise
-        kernels.begin_games(self._padded, 0, self._count)
 
     def step(self, actions: Ints, output: Output) -> tuple[int, int, int]:
         """Plays an action on each board, and the opponent's answer.
@@ -134,7 +170,7 @@ class ManyBoards:
         # fmt: on
         if self._threads > 1:
             return stepping.step_in_threads(*given, self._threads)
-        return stepping.step(*given, 0, self._count)
+        return stepping.step(*given)
 
     def sample(self, actions: Ints) -> None:
         """Writes a random legal action for each board to `actions`, int64 (N,); 0 where a game is over."""
@@ -174,11 +210,11 @@ class ManyBoards:
     def _settle(self, fixed: Ints, seating: Ints) -> None:
         """Has opponents answer and deals games until no board waits for either."""
         rows, opponents = self.rows, self._opponents
-        for _ in range(kernels.MAX_STARTS):
+        for _ in range(kernels.MAX_STARTS + 1):
             # fmt: off
             asked, _, stuck = kernels.settle(
-                self._game, self._padded, self._replies, fixed, seating, self._starts, opponents.kinds, opponents.cumulative,
-                0, self._count,
+                self._game, self._padded, self._replies, fixed, seating, self._starts, opponents.kinds,
+                opponents.cumulative, 0, self._count,
             )
             # fmt: on
             if not asked:
@@ -186,7 +222,7 @@ class ManyBoards:
             waiting = np.flatnonzero(rows[PHASE] >= WAITING)
             drawn, own, opp, states = (rows[row, waiting] for row in (DRAWN, OWN, OPP, STATE))
             seeds: Any = mix(states)  # of an array it makes an array
-            self._replies[waiting] = opponents.answers(drawn, own, opp, seeds)
+            self._replies[waiting] = opponents.answers(waiting, drawn, own, opp, seeds)
         else:
             stuck = asked
         if stuck:

@@ -9,7 +9,7 @@ from tictac_env.envs.boards import ASKED, NOBODY, PLAYING, RANDOM, RULE, Ints
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.pool import OpponentPool
-from tictac_env.position import PositionBatch, illegal_move
+from tictac_env.position import Position, PositionBatch, illegal_move
 from tictac_env.reflexes import random_choices, rule_choices
 
 COMPILED: dict[object, int] = {random_choices: RANDOM, rule_choices: RULE}
@@ -40,34 +40,40 @@ class Opponents:
             return self._opponent.member(drawn, self._game, self._obs_type)
         return self._opponent
 
-    def answers(self, drawn: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
+    def answers(self, boards: Ints, drawn: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
         """What the opponents of the numbers `drawn` play in these positions, all int64 (B,).
 
+        Args:
+            boards: the boards' numbers, for messages.
+            drawn: who is asked on each.
+            own: the opponents' stones.
+            opp: the learners'.
+            seeds: for the policies.
+
         Raises:
-            IllegalMove: one of them plays what is not allowed; the message names it, its choice and the position.
+            ValueError: a policy does not answer with B integers.
+            IllegalMove: it plays what is not allowed; the message names it, the board, its choice and the position.
         """
         answers = np.empty(len(drawn), np.int64)
         for number in np.unique(drawn).tolist():
-            chosen = np.flatnonzero(drawn == number)
+            asked = np.flatnonzero(drawn == number)
             policy = self.policy(number)
-            assert policy is not None  # nobody is never asked
-            batch = PositionBatch(self._game, own[chosen], opp[chosen])
-            replies = np.asarray(policy.act_many(batch, seeds[chosen]))
-            if replies.shape != chosen.shape or not np.issubdtype(replies.dtype, np.integer):
-                raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {chosen.shape}")
-            answers[chosen] = replies
-            playing = np.full(len(chosen), PLAYING)
-            wrong = kernels.refused(self._game, batch.own, batch.opp, playing, answers[chosen], True)
+            replies = np.asarray(policy.act_many(PositionBatch(self._game, own[asked], opp[asked]), seeds[asked]))  # type: ignore[union-attr]  # nobody is never asked
+            if replies.shape != asked.shape or not np.issubdtype(replies.dtype, np.integer):
+                raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {asked.shape}")
+            answers[asked] = replies
+            playing = np.full(len(asked), PLAYING)
+            wrong = kernels.refused(self._game, own[asked], opp[asked], playing, answers[asked], True)
             if wrong >= 0:
-                raise illegal_move(batch[wrong], int(replies[wrong]), str(policy))
+                board = asked[wrong]
+                position = Position(self._game, int(own[board]), int(opp[board]))
+                raise illegal_move(position, int(replies[wrong]), f"{policy} on board {boards[board]}")
         return answers
 
     def _read(self, weights: list[float]) -> None:
-        self._weights = weights
-        self.cumulative = np.array(weights, np.float64)
         policies = [self.policy(number) for number in range(max(1, len(weights)))]
-        self.kinds = np.array(
-            [NOBODY if policy is None else COMPILED.get(policy.reflex, ASKED) for policy in policies],
-            np.int64,
-        )
-        self.asked = bool((self.kinds == ASKED).any())
+        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, ASKED) for policy in policies]
+        self.kinds = np.array(kinds, np.int64)
+        self.cumulative = np.array(weights, np.float64)
+        self.asked = ASKED in kinds
+        self._weights = weights

@@ -62,7 +62,11 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
         return [first + i for i in range(num_envs)]
     if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
         raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {seed!r}")
-    return [None if one is None else whole(f"seed[{i}]", int(one)) for i, one in enumerate(seed)]
+    given = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    return [
+        None if one is None else whole(f"seed[{i}]", int(one) if isinstance(one, np.integer) else one)
+        for i, one in enumerate(given)
+    ]
 
 
 def read_positions(given: Any, game: Game, chosen: Bools) -> Ints:

@@ -71,14 +71,10 @@ def final_infos(output: Output, num_illegal: int) -> Infos:
     ended = output.terminated.copy()
     seats, answers, outcomes = output.finals
     final = end_infos(answers, outcomes, ended, num_illegal)
-    for key, values in (
-        ("action_mask", np.zeros_like(output.action_masks)),
-        ("seat", seats),
-        ("opponent_action", answers),
-    ):
-        final |= {key: values, f"_{key}": ended}
+    arrays = {"action_mask": np.zeros_like(output.action_masks), "seat": seats, "opponent_action": answers}
+    final |= arrays | {f"_{key}": ended.copy() for key in arrays}
     last = np.full(len(ended), None, object)
     for i in np.flatnonzero(ended).tolist():
         observation = output.last_observations[i]
         last[i] = observation.copy() if observation.ndim else int(observation)
-    return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended}
+    return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}

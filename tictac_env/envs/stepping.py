@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tictac_env.compiled import kernel, parallel_kernel, prange
+from tictac_env.compiled import borrowing_kernel, parallel_kernel, prange
 from tictac_env.envs.boards import NOBODY, OPP, OVER, OWN, PHASE, SAMPLER, Bytes, Floats, Ints
 from tictac_env.envs.kernels import begin_games, conclude, move, nth, refused, report, settle
 from tictac_env.envs.views import show
@@ -13,29 +13,14 @@ BLOCK = 512
 """How many boards go through the passes of a step together: few enough for the processor's nearest cache."""
 
 
-@kernel
+# fmt: off
+@borrowing_kernel
 def step(
-    game: Game,
-    boards: Ints,
-    actions: Ints,
-    replies: Ints,
-    seating: Ints,
-    starts: Ints,
-    kinds: Ints,
-    cumulative: Floats,
-    pay: tuple[float, float, float, float],
-    raises: bool,
-    obs_type: int,
-    cells: Bytes,
-    codes: Ints,
-    masks: Bytes,
-    rewards: Floats,
-    ended: Bytes,
-    finals: Ints,
-    begin: int,
-    end: int,
+    game: Game, boards: Ints, actions: Ints, replies: Ints, seating: Ints, starts: Ints, kinds: Ints,
+    cumulative: Floats, pay: tuple[float, float, float, float], raises: bool, obs_type: int, cells: Bytes, codes: Ints,
+    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints,
 ) -> tuple[int, int, int]:
-    """A step of boards whose opponents need not be asked, and let the learner move: the kernels above, one by one.
+    """A step of boards whose opponents need not be asked, and let the learner move: the passes of `kernels` in turn.
 
     Games that are over are dealt anew at once if `finals` is not empty. Returns -1, how many actions were illegal and
     how many games have ended; or, if an action is `refused`, the number of its board, and nothing is done.
@@ -43,6 +28,42 @@ def step(
     wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
     if wrong >= 0:
         return wrong, 0, 0
+    num_illegal, num_ended = _step(
+        game, boards, actions, replies, seating, starts, kinds, cumulative, pay, obs_type, cells, codes, masks,
+        rewards, ended, finals, 0, len(actions),
+    )
+    return -1, num_illegal, num_ended
+
+
+@parallel_kernel
+def step_in_threads(
+    game: Game, boards: Ints, actions: Ints, replies: Ints, seating: Ints, starts: Ints, kinds: Ints,
+    cumulative: Floats, pay: tuple[float, float, float, float], raises: bool, obs_type: int, cells: Bytes, codes: Ints,
+    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, threads: int,
+) -> tuple[int, int, int]:
+    """`step`, each thread taking its share of the boards."""
+    wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
+    if wrong >= 0:
+        return wrong, 0, 0
+    count = len(actions)
+    num_illegal = num_ended = 0
+    for thread in prange(threads):
+        illegal, over = _step(
+            game, boards, actions, replies, seating, starts, kinds, cumulative, pay, obs_type, cells, codes, masks,
+            rewards, ended, finals, thread * count // threads, (thread + 1) * count // threads,
+        )
+        num_illegal += illegal
+        num_ended += over
+    return -1, num_illegal, num_ended
+
+
+@borrowing_kernel
+def _step(
+    game: Game, boards: Ints, actions: Ints, replies: Ints, seating: Ints, starts: Ints, kinds: Ints,
+    cumulative: Floats, pay: tuple[float, float, float, float], obs_type: int, cells: Bytes, codes: Ints,
+    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, begin: int, end: int,
+) -> tuple[int, int]:
+    """The step of the boards `begin` to `end`, whose actions are in range."""
     nowhere = boards[:2, :0]
     alone = kinds[0] == NOBODY
     deals = not alone or starts.shape[1] > 0
@@ -60,34 +81,11 @@ def step(
             settle(game, boards, replies, nowhere, seating, starts, kinds, cumulative, first, last)
             begin_games(boards, first, last)
         show(game, boards, obs_type, cells, codes, masks, 0, first, last)
-    return -1, num_illegal, num_ended
-
-
-# fmt: off
-@parallel_kernel
-def step_in_threads(
-    game: Game, boards: Ints, actions: Ints, replies: Ints, seating: Ints, starts: Ints, kinds: Ints,
-    cumulative: Floats, pay: tuple[float, float, float, float], raises: bool, obs_type: int, cells: Bytes, codes: Ints,
-    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, threads: int,
-) -> tuple[int, int, int]:
-    """`step` of all boards, each thread taking its share of them."""
-    wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
-    if wrong >= 0:
-        return wrong, 0, 0
-    count = len(actions)
-    num_illegal = num_ended = 0
-    for thread in prange(threads):
-        _, illegal, over = step(
-            game, boards, actions, replies, seating, starts, kinds, cumulative, pay, False, obs_type, cells, codes,
-            masks, rewards, ended, finals, thread * count // threads, (thread + 1) * count // threads,
-        )
-        num_illegal += illegal
-        num_ended += over
-    return -1, num_illegal, num_ended
+    return num_illegal, num_ended
 # fmt: on
 
 
-@kernel
+@borrowing_kernel
 def sample(game: Game, boards: Ints, actions: Ints, begin: int, end: int) -> None:
     """Draws a legal action for each board, all with the same chance, by the sampler's randomness; 0 where none is."""
     owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from tictac_env.checks import flag, whole
+from tictac_env.checks import flag, one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.boards import ANSWER, LEARNER, OUTCOME, OVER, PHASE, Ints
 from tictac_env.envs.copies import SharesOpponent
@@ -104,8 +104,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self.num_envs = _positive("num_envs", num_envs)
         self.threads = _positive("threads", threads)
         self.copy = flag("copy", copy)
-        mode = AutoresetMode(autoreset_mode)
-        self.autoreset_mode = mode
+        if not isinstance(autoreset_mode, AutoresetMode):
+            autoreset_mode = AutoresetMode(
+                one_of("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+            )
+        self.autoreset_mode = mode = autoreset_mode
         self.metadata = self.metadata | {"autoreset_mode": mode}
         self.single_observation_space = Observer(game, obs_type).space
         self.arguments = Arguments.check(game, opponent, play_as, obs_type, illegal, rewards, start)
@@ -173,13 +176,20 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: `state` is not such a dict, of another game, or of another number of boards.
         """
-        if set(state) != {"game", "boards"} or state["game"] != describe_game(self._game):
-            raise ValueError(f"it is no state of {self.num_envs} boards of {describe_game(self._game)}")
-        boards = np.array(state["boards"])
-        rows = self._boards.rows
-        if boards.shape != rows.shape or boards.dtype != np.int64:
-            raise ValueError(f"a state has whole numbers of the shape {rows.shape}, not {boards.shape}")
-        rows[:] = boards
+        if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
+            raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {state!r}")
+        if state["game"] != describe_game(self._game):
+            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
+        given = state["boards"]
+        if not isinstance(given, list) or not all(
+            isinstance(row, list) and len(row) == self.num_envs and all(type(number) is int for number in row)
+            for row in given
+        ):
+            raise ValueError(f"the boards of a state are lists of {self.num_envs} whole numbers, not {given!r:.200}")
+        try:
+            self._boards.load(np.array(given, np.int64))
+        except (OverflowError, ValueError) as error:
+            raise ValueError(f"it is no state of these boards: {error}") from None
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action masks, int8 (num_envs, num_actions): 1 where legal; all 0 where a game is over."""
@@ -236,7 +246,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             "seat": self._boards.rows[LEARNER] * chosen,
             "opponent_action": self._boards.rows[ANSWER] * chosen,
         }
-        return output.observations, arrays | {f"_{key}": chosen for key in arrays}
+        return output.observations, arrays | {f"_{key}": chosen.copy() for key in arrays}
 
     def step(self, actions: npt.ArrayLike) -> Step:
         """Plays an action on each board, and the opponent's answer; without an opponent, for the side to move.
@@ -254,6 +264,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """
         chosen = self._as_actions(actions)
         output = self._output or self._new_output()
+        output.finals[:] = 0
         refused, num_illegal, num_ended = self._boards.step(chosen, output)
         if refused >= 0:
             raise self._refusal(refused, int(chosen[refused]))
@@ -288,8 +299,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         else:
             ending = {}
         if copy:
-            infos = dict(self._shown, action_mask=output.action_masks)
-            infos["seat"], infos["opponent_action"] = boards[LEARNER].copy(), boards[ANSWER].copy()
+            arrays = {
+                "action_mask": output.action_masks,
+                "seat": boards[LEARNER].copy(),
+                "opponent_action": boards[ANSWER].copy(),
+            }
+            infos = arrays | {f"_{key}": np.ones(self.num_envs, np.bool_) for key in arrays}
             truncated = np.zeros(self.num_envs, np.bool_)
         else:
             infos, truncated = self._shown.copy(), self._none
@@ -308,9 +323,14 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._check_reset()
         chosen: Ints = actions
         if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
-            given = np.array(actions)
-            if not np.issubdtype(given.dtype, np.integer):
-                raise ValueError(f"actions must be integers, not {given.dtype}: {actions!r}")
+            try:
+                given = np.array(actions)
+            except ValueError:
+                raise ValueError(f"actions must be {self.num_envs} integers, not {actions!r}") from None
+            if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
+                raise ValueError(
+                    f"actions must be integers in [0, {self._game.num_actions}), not {given.dtype}: {actions!r}"
+                )
             chosen = given.astype(np.int64)
         if chosen.shape != (self.num_envs,):
             raise ValueError(f"actions must have the shape ({self.num_envs},), not {chosen.shape}")
@@ -351,9 +371,10 @@ def k_in_a_row(
 
 
 def _positive(name: str, value: Any) -> int:
-    if whole(name, value) == 0:
+    number = whole(name, int(value) if isinstance(value, np.integer) else value)
+    if number == 0:
         raise ValueError(f"{name} must be at least 1, not {value!r}")
-    return int(value)
+    return number
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tictac_env.compiled import kernel, store_bytes
+from tictac_env.compiled import borrowing_kernel, store_bytes
 from tictac_env.envs.boards import BOARD, CODE, LEARNER, OPP, OVER, OWN, PHASE, Bytes, Ints
 from tictac_env.games import Game
 
 
-@kernel
+@borrowing_kernel
 def show(
     game: Game, boards: Ints, obs_type: int, cells: Bytes, codes: Ints, masks: Bytes, shift: int, begin: int, end: int
 ) -> None:
@@ -49,7 +49,7 @@ def show(
             _put(game, opp, cells, at + game.cells, game.rows, at + 2 * game.cells)
 
 
-@kernel
+@borrowing_kernel
 def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, behind: int) -> None:
     """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 where there is one, else 0.
 
@@ -74,7 +74,7 @@ def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, behind: int)
         at += cols
 
 
-@kernel
+@borrowing_kernel
 def _put_board(game: Game, own: int, opp: int, cells: Bytes, at: int) -> None:
     """Writes the board to `cells` from `at` on: 1 for own stones, -1 for the other side's, 0 elsewhere."""
     for row in range(game.rows):
@@ -84,7 +84,7 @@ def _put_board(game: Game, own: int, opp: int, cells: Bytes, at: int) -> None:
             at += 1
 
 
-@kernel
+@borrowing_kernel
 def _code(game: Game, own: int, opp: int, seat: int) -> int:
     """The base-3 code of a position, `own` being the stones of `seat`."""
     code, weight = 0, 1

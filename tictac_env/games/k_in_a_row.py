@@ -289,6 +289,10 @@ class KInARow:
 
     def fault(self, own: int, opp: int) -> str:
         """Why no game can reach this position, "" if nothing speaks against it. Interpreted only."""
+        if own < 0 or opp < 0 or (own | opp) & ~self.full:
+            return "a stone lies off the board"
+        if own & opp:
+            return "two stones lie in one cell"
         seat = self.seat(own, opp)
         first, second = (opp, own) if seat else (own, opp)
         if first.bit_count() - second.bit_count() != seat:

@@ -1,0 +1,484 @@
+"""The vector environment by itself: sampling, seeds, copies, threads, saved states, and Gymnasium's own tools."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
+from gymnasium.wrappers import vector as wrappers
+from scipy.stats import chisquare
+
+from tictac_env.envs.boards import DRAWN, LEARNER, OPP, OWN, PHASE, STATE, WAITING
+from tictac_env.envs.vector import BoardVectorEnv
+from tictac_env.games import KInARow
+from tictac_env.policies import Policy
+from tictac_env.pool import OpponentPool
+from tictac_env.position import Position
+from tictac_env.rng import mix
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+UNLIKELY = 1e-4
+Actions = npt.NDArray[np.int64]
+
+
+class Drawing(Policy):
+    """Asked, never compiled; the seed decides."""
+
+    def act(self, position: Position, seed: int) -> int:
+        legal = position.legal_actions
+        return legal[mix(seed) % len(legal)]
+
+
+def make(name: str = TTT, num_envs: int = 5, **kwargs: Any) -> BoardVectorEnv:
+    envs = gym.make_vec(name, num_envs=num_envs, **kwargs)
+    assert isinstance(envs, BoardVectorEnv)
+    return envs
+
+
+def recorded(envs: BoardVectorEnv, steps: int = 40) -> list[Any]:
+    """What sampled actions lead to, as lists."""
+    log: list[Any] = []
+    for _ in range(steps):
+        actions = envs.sample_actions()
+        observations, rewards, terminations, _, infos = envs.step(actions)
+        log.append([part.tolist() for part in (actions, observations, rewards, terminations)])
+        log.append({key: infos[key].tolist() for key in ("seat", "opponent_action", "action_mask")})
+    return log
+
+
+OPPONENTS: dict[str, Callable[[], Any]] = {
+    "random": lambda: "random",
+    "rule": lambda: "rule",
+    "asked": Drawing,
+    "pool": lambda: OpponentPool(["random", Drawing(), "rule"]),
+    "nobody": lambda: None,
+}
+every_opponent = pytest.mark.parametrize("opponent", OPPONENTS)
+
+
+# Sampling
+
+
+@pytest.mark.parametrize("moves", ["", "15", "152", "1526", "152649"])
+def test_sampled_actions_are_uniform_over_the_legal_ones(moves: str) -> None:
+    envs = make(TTT, 9000, opponent=None)
+    envs.reset(seed=1, options={"position": moves})
+    legal = Position.from_moves(TTT, moves).legal_actions
+    counts = np.zeros(9)
+    for _ in range(5):
+        actions = envs.sample_actions()
+        assert actions.dtype == np.int64 and actions.shape == (9000,)
+        counts += np.bincount(actions, minlength=9)
+    assert counts[list(legal)].sum() == 45_000
+    assert chisquare(counts[list(legal)]).pvalue > UNLIKELY
+
+
+def test_successive_samples_and_those_of_neighbours_are_independent() -> None:
+    envs = make(TTT, 20_000, opponent=None)
+    envs.reset(seed=1)
+    first, second = envs.sample_actions(), envs.sample_actions()
+    for one, other in ((first, second), (first[:-1], first[1:])):
+        assert chisquare(np.bincount(9 * one + other, minlength=81)).pvalue > UNLIKELY
+
+
+def test_sampling_neither_moves_nor_disturbs_the_game() -> None:
+    logs = []
+    for sampled in (0, 3):
+        envs = make(C4, opponent="random", play_as="random")
+        envs.reset(seed=3)
+        for _ in range(sampled):
+            envs.sample_actions()
+        logs.append([envs.step(np.full(5, column))[0].tolist() for column in (0, 3, 6, 2, 1, 5)])
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_samples_are_0_where_a_game_is_over(mode: AutoresetMode) -> None:
+    envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
+    envs.reset(seed=0, options={"position": ["1425", ""]})
+    *_, terminations, _, infos = envs.step([2, 0])
+    assert terminations.tolist() == [True, False] and not infos["action_mask"][0].any()
+    samples = np.array([envs.sample_actions() for _ in range(50)])
+    assert not samples[:, 0].any() and 0 not in samples[:, 1]
+
+
+def test_samples_are_seeded_by_reset() -> None:
+    envs = make(C4)
+    envs.reset(seed=4)
+    first = recorded(envs)
+    assert recorded(envs) != first
+    envs.reset(seed=4)
+    assert recorded(envs) == first
+    envs.reset(seed=5)
+    assert recorded(envs) != first
+
+
+def test_boards_that_are_not_seeded_go_on_and_the_others_begin_again() -> None:
+    envs = make(C4, opponent="random", play_as="random")
+    envs.reset(seed=4)
+    first = recorded(envs, 10)
+    envs.reset(seed=[4, None, 6, None, 8])
+    again = recorded(envs, 10)
+    for i in range(5):
+        assert ([step[0][i] for step in again[::2]] == [step[0][i] for step in first[::2]]) == (i % 2 == 0)
+
+
+def test_without_a_seed_games_differ() -> None:
+    logs = []
+    for _ in range(2):
+        envs = make(C4)
+        envs.reset()
+        logs.append(recorded(envs))
+    assert logs[0] != logs[1]
+    assert len({str(column) for column in np.array([step[0] for step in logs[0][::2]]).T.tolist()}) == 5
+
+
+# Copies, pickles, states
+
+
+def deep(envs: BoardVectorEnv) -> BoardVectorEnv:
+    return copy.deepcopy(envs)
+
+
+def shallow(envs: BoardVectorEnv) -> BoardVectorEnv:
+    return copy.copy(envs)
+
+
+def pickled(envs: BoardVectorEnv) -> BoardVectorEnv:
+    twin: BoardVectorEnv = pickle.loads(pickle.dumps(envs))
+    return twin
+
+
+def restored(envs: BoardVectorEnv) -> BoardVectorEnv:
+    """Another environment that goes on from the saved state."""
+    assert envs.spec is not None
+    twin = gym.make_vec(envs.spec)
+    assert isinstance(twin, BoardVectorEnv)
+    twin.load_state_dict(json.loads(json.dumps(envs.state_dict())))
+    return twin
+
+
+@pytest.mark.parametrize("returns_copies", [True, False])
+@pytest.mark.parametrize("twin_of", [deep, shallow, pickled, restored])
+@every_opponent
+def test_a_twin_goes_on_with_the_same_games(
+    opponent: str, twin_of: Callable[[BoardVectorEnv], BoardVectorEnv], returns_copies: bool
+) -> None:
+    seats = "first" if opponent == "nobody" else "random"
+    envs = make(C4, opponent=OPPONENTS[opponent](), play_as=seats, copy=returns_copies, autoreset_mode="SameStep")
+    envs.reset(seed=2)
+    recorded(envs, 13)
+    twin = twin_of(envs)
+    expected = recorded(envs)
+    assert recorded(twin) == expected
+    envs.reset()
+    twin.reset()
+    assert recorded(twin) == recorded(envs)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_a_state_saved_where_games_are_over_is_whole(mode: AutoresetMode) -> None:
+    envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
+    envs.reset(seed=0, options={"position": ["1425", ""]})
+    envs.step([2, 0])
+    twin = restored(envs)
+    if mode == AutoresetMode.DISABLED:
+        for one in (envs, twin):
+            one.reset(options={"reset_mask": np.array([True, False])})
+    assert twin.state_dict() == envs.state_dict()
+    for one in (envs, twin):
+        one.step([4, 4])
+    assert twin.state_dict() == envs.state_dict()
+
+
+@pytest.mark.parametrize("twin_of", [deep, shallow])
+def test_copies_share_the_opponent_and_nothing_else(twin_of: Callable[[BoardVectorEnv], BoardVectorEnv]) -> None:
+    opponent = Drawing()
+    envs = make(TTT, opponent=opponent)
+    envs.reset(seed=0)
+    before = envs.state_dict()
+    twin = twin_of(envs)
+    assert twin.opponent is opponent
+    recorded(twin, 3)
+    twin.reset(seed=9)
+    assert envs.state_dict() == before
+
+
+@pytest.mark.parametrize("twin_of", [deep, shallow, pickled])
+def test_copies_keep_the_spec(twin_of: Callable[[BoardVectorEnv], BoardVectorEnv]) -> None:
+    envs = make(C4, 3, opponent="rule", autoreset_mode=AutoresetMode.SAME_STEP)
+    assert twin_of(envs).spec == envs.spec
+    assert str(twin_of(envs)) == str(envs) == "BoardVectorEnv(ConnectFour-v0, num_envs=3)"
+
+
+def test_an_opponent_that_cannot_be_pickled_is_named() -> None:
+    envs = make(TTT, opponent=lambda observation, mask: int(np.argmax(mask)))
+    with pytest.raises(TypeError, match="its opponent <lambda> cannot"):
+        pickle.dumps(envs)
+
+
+def with_row(state: dict[str, Any], row: int, value: Any) -> dict[str, Any]:
+    """The state with `value` in a row of the first board."""
+    boards = [list(numbers) for numbers in state["boards"]]
+    boards[row][0] = value
+    return state | {"boards": boards}
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "nothing": lambda state: None,
+    "a list": lambda state: state["boards"],
+    "no key": lambda state: {},
+    "another key": lambda state: state | {"more": 1},
+    "another game": lambda state: state | {"game": C4},
+    "a row less": lambda state: state | {"boards": state["boards"][:-1]},
+    "a board less": lambda state: state | {"boards": [row[:-1] for row in state["boards"]]},
+    "ragged": lambda state: state | {"boards": [state["boards"][0][:-1], *state["boards"][1:]]},
+    "no boards": lambda state: state | {"boards": None},
+    "text": lambda state: state | {"boards": "abc"},
+    "a float": lambda state: with_row(state, OWN, 0.0),
+    "a bool": lambda state: with_row(state, OWN, True),
+    "too large a number": lambda state: with_row(state, OWN, 2**63),
+    "negative stones": lambda state: with_row(state, OWN, -1),
+    "stones beside the board": lambda state: with_row(state, OPP, 1 << 40),
+    "no seat": lambda state: with_row(state, LEARNER, 2),
+    "no state of randomness": lambda state: with_row(state, STATE, 2**62),
+    "no opponent": lambda state: with_row(state, DRAWN, 1),
+    "negative opponent": lambda state: with_row(state, DRAWN, -1),
+    "no phase": lambda state: with_row(state, PHASE, 6),
+    "waiting": lambda state: with_row(state, PHASE, WAITING),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
+    envs = make(TTT)
+    envs.reset(seed=1)
+    before = envs.state_dict()
+    with pytest.raises(ValueError, match="state"):
+        envs.load_state_dict(DAMAGES[damage](envs.state_dict()))
+    assert envs.state_dict() == before
+
+
+def test_a_state_of_a_larger_pool_is_refused() -> None:
+    """Its boards play against opponents that this pool does not have."""
+    large, small = make(TTT, 50, opponent=OpponentPool(["random"] * 5)), make(TTT, 50, opponent=OpponentPool(["rule"]))
+    large.reset(seed=1)
+    small.reset(seed=1)
+    with pytest.raises(ValueError, match="state"):
+        small.load_state_dict(large.state_dict())
+
+
+# Copying, threads
+
+
+def arrays(returned: Any) -> list[npt.NDArray[Any]]:
+    """All arrays that a step or reset has returned."""
+    if isinstance(returned, np.ndarray):
+        return (
+            [returned, *(one for one in returned if isinstance(one, np.ndarray))]
+            if returned.dtype == object
+            else [returned]
+        )
+    if isinstance(returned, (dict, tuple)):
+        return [
+            array for part in (returned.values() if isinstance(returned, dict) else returned) for array in arrays(part)
+        ]
+    return []
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
+@every_opponent
+def test_what_was_returned_is_never_touched_again(opponent: str, obs_type: str, mode: AutoresetMode) -> None:
+    envs = make(TTT, 6, opponent=OPPONENTS[opponent](), obs_type=obs_type, autoreset_mode=mode)
+    returned: list[Any] = [envs.reset(seed=1)]
+    for step in range(12):
+        returned += [envs.step(envs.sample_actions() if step % 4 else np.zeros(6, np.int64)), envs.sample_actions()]
+    kept = [(array, array.copy()) for array in arrays(tuple(returned))]
+    for _ in range(20):
+        envs.step(envs.sample_actions())
+    envs.reset(seed=2)
+    for array, before in kept:
+        if array.dtype != object:
+            assert np.array_equal(array, before)
+
+
+@pytest.mark.parametrize("opponent", ["random", "asked", "nobody"])
+def test_what_was_returned_may_be_written_to(opponent: str) -> None:
+    """As with Gymnasium's own: nobody else looks at it, nor does the environment."""
+    logs = []
+    for spoil in (False, True):
+        envs = make(TTT, 6, opponent=OPPONENTS[opponent](), autoreset_mode="SameStep")
+        returned: Any = envs.reset(seed=1)
+        log: list[Any] = []
+        for _ in range(25):
+            log.append([array.tolist() for array in arrays(returned) if array.dtype != object])
+            if spoil:
+                for array in arrays(returned):
+                    array[:] = 1
+            returned = envs.step(envs.sample_actions())
+        logs.append(log)
+    assert logs[0] == logs[1]
+
+
+def test_infos_do_not_share_arrays() -> None:
+    envs = make(TTT, 6, opponent=None, autoreset_mode="SameStep")
+    for returned in (envs.reset(seed=1), envs.step([0] * 6), envs.step([0] * 6)):
+        every = arrays(returned)
+        for i, one in enumerate(every):
+            assert not any(np.shares_memory(one, other) for other in every[:i])
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("obs_type", ["planes", "code"])
+@every_opponent
+def test_without_copying_the_same_is_returned_in_the_same_arrays(
+    opponent: str, obs_type: str, mode: AutoresetMode
+) -> None:
+    copying, lending = (
+        make(TTT, 6, opponent=OPPONENTS[opponent](), obs_type=obs_type, autoreset_mode=mode, copy=copies)
+        for copies in (True, False)
+    )
+    lent = lending.reset(seed=1)[0]
+    assert np.array_equal(copying.reset(seed=1)[0], lent)
+    for step in range(40):
+        actions = copying.sample_actions() if step % 4 else np.zeros(6, np.int64)
+        lending.sample_actions()
+        ours, theirs = lending.step(actions), copying.step(actions)
+        assert ours[0] is lent
+        equal(ours, theirs)
+        if mode == AutoresetMode.DISABLED and ours[2].any():
+            mask = ours[2].copy()
+            equal(lending.reset(options={"reset_mask": mask}), copying.reset(options={"reset_mask": mask}))
+
+
+def equal(one: Any, other: Any) -> None:
+    """Asserts that two results are equal: zeros where an info is not given, too."""
+    if isinstance(one, dict):
+        assert set(one) == set(other)
+        for key, value in one.items():
+            equal(value, other[key])
+    elif isinstance(one, tuple) or (isinstance(one, np.ndarray) and one.dtype == object):
+        for part, counterpart in zip(one, other, strict=True):
+            equal(part, counterpart)
+    else:
+        assert np.array_equal(one, other)
+
+
+THREADS = """
+import gymnasium as gym, numpy as np, tictac_env
+
+for opponent in ("random", "rule", None):
+    for mode in ("NextStep", "SameStep"):
+        for num_envs in (1, 5, 1500):
+            runs = []
+            for threads in (1, 2, 7):
+                envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, opponent=opponent, threads=threads,
+                                    autoreset_mode=mode)
+                _, infos = envs.reset(seed=3)
+                log = []
+                for step in range(30):
+                    actions = envs.sample_actions()
+                    played = actions * (step % 5 > 0)
+                    played[~infos["action_mask"].any(1)] = -99  # a game that is over ignores what it is given
+                    observations, rewards, terminations, truncations, infos = envs.step(played)
+                    final = infos.get("final_info", {})
+                    parts = [actions, observations, rewards, terminations, truncations]
+                    parts += [infos[key] for key in sorted(infos) if not key.startswith("final_")]
+                    parts += [final[key] for key in sorted(final)]
+                    log.append(b"".join(part.tobytes() for part in parts))
+                runs.append((log, envs.state_dict()))
+            assert runs[0] == runs[1] == runs[2], (opponent, mode, num_envs)
+print("equal")
+"""
+
+
+def test_threads_play_the_same_games() -> None:
+    """In a process of its own: GNU's OpenMP does not survive the forks of other tests."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "equal", done.stderr
+
+
+# Gymnasium's own tools
+
+
+def test_episode_statistics_are_recorded() -> None:
+    envs = wrappers.RecordEpisodeStatistics(make(TTT, 4, opponent=None))
+    envs.reset(seed=0)
+    for cell in (0, 3, 1, 4):
+        *_, infos = envs.step(np.full(4, cell))
+        assert "episode" not in infos
+    *_, infos = envs.step(np.array([2, 2, 8, 2]))
+    assert infos["_episode"].tolist() == [True, True, False, True]
+    assert infos["episode"]["l"].tolist() == [5, 5, 0, 5] and infos["episode"]["r"].tolist() == [1, 1, 0, 1]
+
+
+def test_wrappers_of_vector_environments_fit() -> None:
+    envs: Any = make(C4, 3)
+    for wrapper in (
+        wrappers.FlattenObservation,
+        lambda inner: wrappers.DtypeObservation(inner, np.float32),
+        lambda inner: wrappers.ClipReward(inner, -0.5, 0.5),
+        wrappers.DictInfoToList,
+    ):
+        envs = wrapper(envs)
+    observations, _ = envs.reset(seed=0)
+    assert observations.shape == (3, 84) and observations in envs.observation_space
+    ends = 0
+    for _ in range(60):
+        observations, rewards, terminations, _, infos = envs.step(envs.unwrapped.sample_actions())
+        assert observations.dtype == np.float32 and abs(rewards).max() <= 0.5
+        assert len(infos) == 3 and all(info["action_mask"].shape == (7,) for info in infos)
+        ends += terminations.sum()
+    assert ends > 3
+
+
+@pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
+def test_gymnasiums_tools_for_batches_fit(obs_type: str) -> None:
+    envs = make(TTT, 3, obs_type=obs_type)
+    observations, infos = envs.reset(seed=0)
+    assert envs.observation_space == batch_space(envs.single_observation_space, 3)
+    assert envs.action_space == batch_space(envs.single_action_space, 3)
+    assert observations in envs.observation_space
+    assert observations.dtype == envs.observation_space.dtype
+    parts = [observations[i] for i in range(3)]
+    assert all(part in envs.single_observation_space for part in parts)
+    again = concatenate(envs.single_observation_space, parts, create_empty_array(envs.single_observation_space, 3))
+    assert np.array_equal(again, observations)
+    masks = tuple(infos["action_mask"])
+    assert envs.action_space.sample(mask=masks) in envs.action_space
+    assert envs.sample_actions() in envs.action_space
+
+
+def test_the_spec_makes_the_environment_again() -> None:
+    envs = gym.make_vec("KInARow-v0", num_envs=3, rows=4, cols=4, connect=3, opponent="rule", autoreset_mode="Disabled")
+    assert envs.spec is not None
+    twin = gym.make_vec(envs.spec)
+    assert isinstance(twin, BoardVectorEnv) and isinstance(envs, BoardVectorEnv)
+    assert twin.game is KInARow.make(4, 4, 3, True)
+    assert twin.describe() == envs.describe()
+    assert json.loads(json.dumps(twin.describe()))["num_envs"] == 3
+
+
+def test_pictures() -> None:
+    envs = make(C4, 3, opponent=None, render_mode="ansi")
+    envs.reset(seed=0)
+    envs.step([0, 1, 2])
+    assert envs.render() == tuple(str(envs.batch[i]) for i in range(3))
+    pixels: Any = gym.make_vec(TTT, num_envs=2, render_mode="rgb_array").render()
+    assert len(pixels) == 2 and pixels[0].dtype == np.uint8 and pixels[0].ndim == 3
+    envs.close()
+    envs.close()
+    with pytest.raises(ValueError, match="render_mode must be one of"):
+        make(TTT, render_mode="ascii")

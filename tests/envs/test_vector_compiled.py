@@ -1,0 +1,109 @@
+"""The vector environment as compiled code: what is announced, where machine code is kept, how much memory it takes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tictac_env import compiled
+
+MASKS = """
+import gymnasium as gym, tictac_env
+print(gym.make_vec("TicTacToe-v0").action_masks().sum())
+print(gym.make_vec("KInARow-v0", rows=2, cols=2, connect=2).action_masks().sum())
+print(tictac_env.__file__)
+"""
+"""Calls one kernel, and those it calls, for two games."""
+
+
+def run(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"TICTAC_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_first_call_is_announced_once_and_later_runs_find_the_machine_code(tmp_path: Path) -> None:
+    first = run(MASKS, tmp_path)
+    assert re.fullmatch(r"tictac_env: compiling .*\n", first.stderr)
+    assert str(tmp_path) in first.stderr
+    assert run(MASKS, tmp_path).stderr == ""
+
+
+BOUND_BY_MODES = """
+import ctypes, os, sys
+if os.geteuid() == 0:
+    PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+"""
+"""Runs a script so that the modes of files bind it even as root (who keeps, on Linux, all other powers)."""
+
+WRITE = """
+import pathlib, tictac_env
+(pathlib.Path(tictac_env.__file__).parent / "new").touch()
+"""
+
+
+def test_an_installation_that_cannot_be_written_to_works(tmp_path: Path) -> None:
+    package, home = tmp_path / "tictac_env", tmp_path / "home"
+    home.mkdir()
+    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    folders = [package, *(path for path in package.rglob("*") if path.is_dir())]
+    environment = os.environ | dict.fromkeys(("TICTAC_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"), "")
+    environment |= {"PYTHONPATH": str(tmp_path), "HOME": str(home), "USERPROFILE": str(home)}
+
+    def run_bound(script: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", BOUND_BY_MODES, script]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=home, env=environment)
+
+    try:
+        for folder in folders:
+            folder.chmod(0o555)
+        if "PermissionError" not in run_bound(WRITE).stderr:
+            pytest.skip("modes do not bind this user")
+        for announced in (True, False):
+            done = run_bound(MASKS)
+            assert done.returncode == 0, done.stderr
+            assert Path(done.stdout.splitlines()[-1]).is_relative_to(package)
+            assert ("compiling" in done.stderr) == announced
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert any((home / ".cache").rglob("*.nbi"))
+    assert not any(package.rglob("*.nb?"))
+
+
+MEMORY = """
+import gymnasium as gym, tictac_env
+
+def resident():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+sizes = []
+for copy in (False, True):
+    envs = gym.make_vec("TicTacToe-v0", num_envs=8192, opponent=None, copy=copy)
+    envs.reset(seed=0)
+    for plies in (10**6, {plies} if not copy else {plies} // 4):
+        for _ in range(plies // envs.num_envs):
+            envs.step(envs.sample_actions())
+        sizes.append(resident())
+print(*sizes)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs /proc to see the memory of a process")
+@pytest.mark.parametrize("plies", [2 * 10**7, pytest.param(10**9, marks=pytest.mark.slow)])
+def test_memory_stays_flat_over_many_plies(plies: int) -> None:
+    cache = Path(compiled.CACHE_FOLDER).parents[1]
+    done = run(MEMORY.replace("{plies}", str(plies)), cache)
+    for before, after in zip(*[iter(map(int, done.stdout.split()))] * 2, strict=True):
+        assert after - before < 4 * 1024, f"grew from {before} to {after} kB"
