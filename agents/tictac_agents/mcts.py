@@ -46,8 +46,8 @@ class MCTS(Policy):
 
     With `solver` the ends of games are passed up as certain: an action that wins by force is played, one that loses by
     force never, and the search stops when the position is proven. The statistics stay as they are, and a proven action
-    goes on being counted at its exact value. Other solvers stop counting refuted actions, whose losses then vanish from
-    the averages: in Connect Four's openings that costs more than the proofs bring (docs/search.md has the figures).
+    goes on being counted at its exact value. Solvers that stop counting refuted actions make more mistakes in Connect
+    Four's openings with it than without (docs/search.md has the figures, and those of this one).
 
     ## Arguments
 

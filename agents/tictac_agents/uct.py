@@ -150,8 +150,8 @@ def back_up_proof(game: Game, tree: SearchTree, path: npt.NDArray[np.int32], dep
 
     A node is won if one of its actions wins, and is worth the best of them once all are certain (Winands, Bjornsson and
     Saito, "Monte-Carlo tree search solver", 2008). No statistics are changed, and a move that is proven is chosen on as
-    often as others of its mean, at no cost. To leave a refuted move out of the average of its node, as is often done,
-    sounds reasonable and hurts: how many of the moves lose is a part of what the average knows.
+    often as others of its mean, at no cost. Leaving refuted moves out of the average of their node, as is often done,
+    made more mistakes in openings (docs/search.md).
 
     Returns:
         What is certain of the root, `OPEN` if nothing is.
