@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "DQN": "tictac_agents.dqn",
     "GameTree": "tictac_agents.game_tree",
     "LearningCurve": "tictac_agents.curves",
     "MCTS": "tictac_agents.mcts",
