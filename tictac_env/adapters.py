@@ -77,7 +77,9 @@ class ModelPolicy(FunctionPolicy):
         observer = observer_of(game, fitting_obs_type(game, space))
         stones = list(zip(batch.own.tolist(), batch.opp.tolist(), strict=True))
         observations = [self._fit(observer.observe(own, opp, game.seat(own, opp))) for own, opp in stones]
-        masks = {"action_masks": np.stack([observer.mask(game.legal(*both)) for both in stones])} if self._masked else {}
+        masks = (
+            {"action_masks": np.stack([observer.mask(game.legal(*both)) for both in stones])} if self._masked else {}
+        )
         actions, _ = self.model.predict(np.stack(observations), deterministic=True, **masks)
         return np.asarray(actions, np.int64)
 

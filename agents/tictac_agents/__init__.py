@@ -7,9 +7,12 @@ from typing import Any
 
 _HOME = {
     "DQN": "tictac_agents.dqn",
+    "ExactEvalCallback": "tictac_agents.callbacks",
     "GameTree": "tictac_agents.game_tree",
+    "GamesCallback": "tictac_agents.callbacks",
     "LearningCurve": "tictac_agents.curves",
     "MCTS": "tictac_agents.mcts",
+    "MaskablePPO": "tictac_agents.maskable_ppo",
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",
@@ -21,6 +24,7 @@ _HOME = {
     "ValueIteration": "tictac_agents.dynamic_programming",
     "ValueTD": "tictac_agents.value_td",
     "gridworld_4x4": "tictac_agents.tabular_model",
+    "load_model": "tictac_agents.checkpoints",
     "policy_evaluation": "tictac_agents.dynamic_programming",
 }
 

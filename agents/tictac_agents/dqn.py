@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.checkpoints import Checkpoint
 from tictac_env.checks import flag, number
 from tictac_env.games import Game
 from tictac_env.symmetry import symmetries
@@ -95,8 +96,9 @@ class SymmetricReplayBuffer(ReplayBuffer):
         self._actions = np.array([symmetry.actions for symmetry in images])
 
     def _get_samples(self, batch_inds: npt.NDArray[Any], env: Any = None) -> ReplayBufferSamples:
-        boards = np.random.randint(self.n_envs, size=len(batch_inds))
-        drawn = np.random.randint(len(self._sources), size=len(batch_inds))
+        # Stable-Baselines3 draws from, and seeds, NumPy's global generator.
+        boards = np.random.randint(self.n_envs, size=len(batch_inds))  # noqa: NPY002
+        drawn = np.random.randint(len(self._sources), size=len(batch_inds))  # noqa: NPY002
         sources, rows = self._sources[drawn][:, None, :], np.arange(len(drawn))[:, None]
 
         def image(observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -114,7 +116,7 @@ class SymmetricReplayBuffer(ReplayBuffer):
         return ReplayBufferSamples(*map(self.to_torch, samples))
 
 
-class DQN(sb3.DQN):
+class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     """Stable-Baselines3's DQN (Mnih et al., "Human-level control through deep reinforcement learning", 2015) that
     knows which actions are legal.
 
@@ -149,8 +151,8 @@ class DQN(sb3.DQN):
         >>> from tictac_agents import DQN, SB3VecEnv
         >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
         >>> model = DQN("MlpPolicy", envs, gamma=-1, learning_starts=64, buffer_size=1_000, seed=0, device="cpu")
-        >>> model.learn(200).num_timesteps
-        200
+        >>> model.learn(256).num_timesteps
+        256
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": MaskedDQNPolicy}
@@ -173,10 +175,14 @@ class DQN(sb3.DQN):
         self.symmetry = flag("symmetry", symmetry)
         self.tremble = number("tremble", tremble, 0, 1)
         self.averaging = number("averaging", averaging, 0, 1)
+        ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
+        settings = {**ours, "learning_rate": learning_rate, **kwargs}
         if isinstance(learning_rate, (tuple, list)):
-            learning_rate = LinearSchedule(*learning_rate, end_fraction=1.0)
+            first, last = learning_rate
+            learning_rate = LinearSchedule(first, last, end_fraction=1.0)
         kwargs["policy_kwargs"] = dict(kwargs.get("policy_kwargs") or {}) | {"averaged": averaging > 0}
         super().__init__(policy, env, learning_rate, _init_setup_model=False, **kwargs)
+        self.remember(self.env, settings)
         if _init_setup_model:
             self._setup_model()
 
@@ -213,13 +219,15 @@ class DQN(sb3.DQN):
         """A random legal action for each observation: int64 (B,)."""
         cells = np.reshape(observation, (-1, *self.observation_space.shape))  # type: ignore[misc]
         occupied = self.q_net.occupied(torch.as_tensor(cells)).numpy()  # type: ignore[operator]
-        return np.where(occupied, -1.0, self._random.random(occupied.shape)).argmax(axis=1)
+        actions: npt.NDArray[np.int64] = np.where(occupied, -1.0, self._random.random(occupied.shape)).argmax(axis=1)
+        return actions
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Stable-Baselines3's, with double targets and averaging of the weights."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        weights = list(self.q_net.parameters())
+        weights: list[torch.Tensor] = list(self.q_net.parameters())
+        averages: list[torch.Tensor] = list(self.policy.q_net_average.parameters())
         losses = []
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
@@ -241,7 +249,6 @@ class DQN(sb3.DQN):
             torch.nn.utils.clip_grad_norm_(weights, self.max_grad_norm)
             self.policy.optimizer.step()
             if self.averaging:
-                averages = list(self.policy.q_net_average.parameters())
                 with torch.no_grad():
                     torch._foreach_lerp_(averages, weights, 1 - self.averaging)
         self._n_updates += gradient_steps
