@@ -71,16 +71,20 @@ class ModelPolicy(FunctionPolicy):
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,); Stable-Baselines3's models are asked for all positions at once."""
         space = getattr(self.model, "observation_space", None)
-        if space is None or not hasattr(getattr(self.model, "policy", None), "is_vectorized_observation"):
+        if space is None or not hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation"):
             return super().act_many(batch, seeds)
         game = batch.game
         observer = observer_of(game, fitting_obs_type(game, space))
         stones = list(zip(batch.own.tolist(), batch.opp.tolist(), strict=True))
-        observations = [self._fit(observer.observe(own, opp, game.seat(own, opp))) for own, opp in stones]
-        masks = (
-            {"action_masks": np.stack([observer.mask(game.legal(*both)) for both in stones])} if self._masked else {}
-        )
-        actions, _ = self.model.predict(np.stack(observations), deterministic=True, **masks)
+        planes = observer.planes_of(batch.own, batch.opp)
+        if space.shape in (planes.shape[1:], (planes[0].size,)):
+            observations = planes.reshape(-1, *space.shape)
+        else:
+            observations = np.stack([self._fit(observer.observe(*both, game.seat(*both))) for both in stones])
+        masks = {}
+        if self._masked:
+            masks["action_masks"] = np.stack([observer.mask(game.legal(*both)) for both in stones])
+        actions, _ = self.model.predict(observations, deterministic=True, **masks)
         return np.asarray(actions, np.int64)
 
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:

@@ -19,6 +19,7 @@ _HOME = {
     "QLearning": "tictac_agents.q_learning",
     "SB3VecEnv": "tictac_agents.sb3",
     "Sarsa": "tictac_agents.sarsa",
+    "SelfPlayCallback": "tictac_agents.self_play",
     "TabularModel": "tictac_agents.tabular_model",
     "UntilProven": "tictac_agents.proof",
     "ValueIteration": "tictac_agents.dynamic_programming",
