@@ -194,7 +194,11 @@ def main() -> None:
             runs = json.loads(path.read_text())["runs"] if path.exists() else []
             runs = [one for one in runs if (one["agent"], one["seed"]) != (name, seed)] + [row]
             save_text(path, json.dumps({"machine": machine(), "runs": runs}, indent=1))
-    runs = json.loads(path.read_text())["runs"]
+    publish(json.loads(path.read_text())["runs"])
+
+
+def publish(runs: Sequence[dict[str, Any]]) -> None:
+    """Writes and prints the tables, and draws the curves."""
     plain = [{key: value for key, value in row.items() if key != "curve"} for row in runs]
     save("learning", {"game": GAME, "torch threads": 1}, {"runs": plain, "summary": summary(runs)})
     show("Deep agents on tic-tac-toe", summary(runs))
