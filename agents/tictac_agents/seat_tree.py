@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from tictac_agents.playouts import below, nth_bit
 from tictac_agents.search_tree import INFINITE, choices_of
-from tictac_agents.states import is_position
 from tictac_agents.uct import select_uct
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game
@@ -169,8 +168,8 @@ def seat_of(game: Game, arrays: dict[str, npt.NDArray[Any]]) -> SeatTree:
     if len(set(keys)) != size:
         raise ValueError("a position stands there twice")
     for own, opp in keys:
-        if not is_position(game, own, opp):
-            raise ValueError(f"stones {own:#x} and {opp:#x} are no position of the game")
+        if fault := game.fault(own, opp):
+            raise ValueError(f"stones {own:#x} and {opp:#x} are no position of the game: {fault}")
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & choices_of(game)) != 0
     visits, values = fresh.visits[:size], fresh.values[:size]
     expected = np.where(legal, np.float32(np.inf), np.float32(-np.inf))

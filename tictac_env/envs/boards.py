@@ -43,3 +43,13 @@ PLANES, BOARD, CODE = range(3)
 
 # Who answers.
 NOBODY, ASKED, RANDOM, RULE = range(4)
+
+LINE = 64
+
+
+def aligned(shape: tuple[int, ...]) -> Ints:
+    """int64 zeros that begin with a line of the cache: vectors then lie within one, and threads share fewer."""
+    size = 8 * int(np.prod(shape))
+    buffer = np.zeros(size + LINE, np.uint8)
+    begin = -buffer.ctypes.data % LINE
+    return buffer[begin : begin + size].view(np.int64).reshape(shape)

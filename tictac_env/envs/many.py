@@ -26,6 +26,7 @@ from tictac_env.envs.boards import (
     STATE,
     WAITING,
     Ints,
+    aligned,
 )
 from tictac_env.envs.opponents import Opponents
 from tictac_env.envs.options import NOWHERE
@@ -57,7 +58,7 @@ class ManyBoards:
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
         self._obs_type = OBS_TYPES.index(arguments.obs_type)
         self._raises = arguments.illegal == "raise"
-        self._padded: Ints = np.zeros((ROWS, count + PADDING), np.int64)
+        self._padded: Ints = aligned((ROWS, count + PADDING))
         self.rows[OWN], self.rows[OPP] = game.start()
         self.rows[STATE] = NOT_SEEDED
         self.rows[PHASE] = OVER

@@ -42,10 +42,15 @@ def step_in_threads(
     masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, threads: int,
 ) -> tuple[int, int, int]:
     """`step`, each thread taking its share of the boards."""
-    wrong = refused(game, boards[OWN], boards[OPP], boards[PHASE], actions, raises)
-    if wrong >= 0:
-        return wrong, 0, 0
     count = len(actions)
+    first_wrong = count
+    for thread in prange(threads):  # each thread looks at what it has in its own cache
+        begin, end = thread * count // threads, (thread + 1) * count // threads
+        own, opp, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
+        wrong = refused(game, own, opp, phases, actions[begin:end], raises)
+        first_wrong = min(first_wrong, begin + wrong if wrong >= 0 else count)
+    if first_wrong < count:
+        return first_wrong, 0, 0
     num_illegal = num_ended = 0
     for thread in prange(threads):
         illegal, over = _step(

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, one_of, whole
 from tictac_env.envs.arguments import Arguments
-from tictac_env.envs.boards import ANSWER, DRAWN, LEARNER, OUTCOME, OVER, PHASE, Ints
+from tictac_env.envs.boards import ANSWER, DRAWN, LEARNER, OUTCOME, OVER, PHASE, Ints, aligned
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.many import ManyBoards
 from tictac_env.envs.options import check_options, read_mask, read_positions, read_seating, read_seeds
@@ -121,7 +121,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._game = game
         self._opponent = self.arguments.opponent
         self._boards = ManyBoards(self.arguments, self.num_envs, self.threads)
-        self._sampled = np.zeros(self.num_envs, np.int64)
+        self._sampled = aligned((self.num_envs,))
         self._bind()
 
     def _bind(self) -> None:

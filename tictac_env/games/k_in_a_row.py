@@ -137,22 +137,18 @@ class KInARow:
         choices = self.choices
         return (own | opp) & choices ^ choices
 
-    def action(self, choice: int) -> int:
-        """The action of a bit that `choice` gives."""
-        bit = (choice - 1).bit_count()
-        return (self.rows - 1 - bit % self.stride) * self.cols + bit // self.stride
-
     def nth(self, legal: int, index: int) -> int:
         """The legal action that has `index` smaller ones."""
+        action = 0
         for row in range(self.num_actions // self.cols):
-            height = self.rows - 1 - row
-            cells = legal >> height & self.bottom
-            count = cells.bit_count()
-            if index < count:
-                for _ in range(index):
-                    cells &= cells - 1  # without its lowest bit
-                return self.action((cells ^ cells & cells - 1) << height)
-            index -= count
+            choice = 1 << self.rows - 1 - row
+            for _ in range(self.cols):
+                if legal & choice:
+                    if index == 0:
+                        return action
+                    index -= 1
+                action += 1
+                choice <<= self.stride
         return -1
 
     def stone(self, own: int, opp: int, action: int) -> int:

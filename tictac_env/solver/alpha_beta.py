@@ -1,7 +1,6 @@
 """Alpha-beta search to a fixed depth, compiled: what a player who looks that far ahead knows.
 
-Importing this module loads Numba. The first search on a machine compiles, which takes about two seconds; the machine
-code is kept (see `tictac_env.compiled`), so that later processes load it in a fraction of one.
+Importing this module loads Numba. The first search of a process compiles, which takes about two seconds.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import kernel, unkept_kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.rng import mix
 from tictac_env.solver.enumerate import NO_SCORE, loss_score
@@ -53,7 +52,7 @@ def middle_out(game: Game) -> Ints:
 compiled_loss_score = kernel(loss_score)
 
 
-@kernel
+@unkept_kernel
 def score_actions(game: Game, own: int, opp: int, depth: int, order: Ints, table: Ints, scores: Ints) -> None:
     """Writes the score of each legal action into `scores`, int64 (num_actions,)."""
     for action in range(game.num_actions):
@@ -62,7 +61,7 @@ def score_actions(game: Game, own: int, opp: int, depth: int, order: Ints, table
             scores[action] = -search(game, next_own, next_opp, depth - 1, -game.cells, game.cells, order, table)
 
 
-@kernel
+@unkept_kernel
 def search(game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, order: Ints, table: Ints) -> int:
     """The score of a position as far as `depth` plies tell: exact if the game is decided by then, else 0.
 
