@@ -74,7 +74,7 @@ def sb3_dqn(seed: int) -> Learned:
 
 ROWS: dict[str, tuple[Callable[[int], Learned], float]] = {
     "DQN": (dqn, tuned("DQN").update_to_data_ratio),
-    "MaskablePPO": (maskable_ppo, 6 / 1024),
+    "MaskablePPO": (maskable_ppo, 4 / 1024),
     "SB3's own DQN": (sb3_dqn, 1 / 4),
     "DQN, DummyVecEnv of 1": (dqn_on_one_board, tuned("DQN").update_to_data_ratio),
 }
