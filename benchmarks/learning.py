@@ -23,12 +23,10 @@ import gymnasium as gym
 import stable_baselines3 as sb3
 import torch
 from report import RESULTS, machine, positive, save, show
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from tictac_agents import DQN, ExactEvalCallback, SB3VecEnv
-from tictac_agents.tuned import reachable_positions, tuned
+from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
+from tictac_agents.tuned import tuned
 from tictac_env.storage import save_text
 
 GAME = "TicTacToe-v0"
@@ -41,28 +39,23 @@ Learned = tuple[Any, ExactEvalCallback]
 
 def dqn(seed: int) -> Learned:
     """Our settings on 64 boards, to the end of the run."""
-    chosen = tuned("DQN")
-    model = DQN("MlpPolicy", chosen.boards(GAME), seed=seed, device="cpu", **chosen.settings)
-    return learned(model, chosen.total_timesteps, EVERY)
+    chosen = tuned("DQN", GAME)
+    return learned(DQN.from_settings(chosen, seed, "cpu"), chosen.total_timesteps, EVERY)
 
 
 def dqn_on_one_board(seed: int) -> Learned:
     """The same at the same update-to-data ratio on a DummyVecEnv of one environment, until it is proven."""
-    chosen = tuned("DQN")
-    env = {**chosen.env, "start": reachable_positions(GAME)}
-    env.pop("num_envs")
-    boards = DummyVecEnv([lambda: gym.make(GAME, **env)])
+    chosen = tuned("DQN", GAME)
+    boards = DummyVecEnv([lambda: gym.make(GAME, **chosen.env_keywords())])
     once = {"train_freq": round(1 / chosen.update_to_data_ratio), "gradient_steps": 1}
-    model = DQN("MlpPolicy", boards, seed=seed, device="cpu", **{**chosen.settings, **once})
+    model = DQN(chosen.policy, boards, seed=seed, device="cpu", **{**chosen.keywords(), **once})
     return learned(model, chosen.total_timesteps, EVERY, stop=True)
 
 
 def maskable_ppo(seed: int) -> Learned:
-    chosen = tuned("MaskablePPO")
-    settings = dict(chosen.settings)
-    settings["learning_rate"] = LinearSchedule(*settings["learning_rate"], 1.0)
-    model = MaskablePPO("MlpPolicy", chosen.boards(GAME), seed=seed, device="cpu", **settings)
-    return learned(model, chosen.total_timesteps, 5 * EVERY)
+    """Our settings on 512 boards, to the end of the run."""
+    chosen = tuned("MaskablePPO", GAME)
+    return learned(MaskablePPO.from_settings(chosen, seed, "cpu"), chosen.total_timesteps, 5 * EVERY)
 
 
 def sb3_dqn(seed: int) -> Learned:
@@ -73,10 +66,10 @@ def sb3_dqn(seed: int) -> Learned:
 
 
 ROWS: dict[str, tuple[Callable[[int], Learned], float]] = {
-    "DQN": (dqn, tuned("DQN").update_to_data_ratio),
-    "MaskablePPO": (maskable_ppo, 4 / 1024),
+    "DQN": (dqn, tuned("DQN", GAME).update_to_data_ratio),
+    "DQN, DummyVecEnv of 1": (dqn_on_one_board, tuned("DQN", GAME).update_to_data_ratio),
+    "MaskablePPO": (maskable_ppo, tuned("MaskablePPO", GAME).update_to_data_ratio),
     "SB3's own DQN": (sb3_dqn, 1 / 4),
-    "DQN, DummyVecEnv of 1": (dqn_on_one_board, tuned("DQN").update_to_data_ratio),
 }
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoints import Checkpoint
+from tictac_agents.checkpoints import Checkpoint, annealed, with_classes
+from tictac_agents.networks import AfterstatePolicy, MaskedDQNPolicy
+from tictac_agents.settings import DQNSettings
 from tictac_env.checks import flag, number
 from tictac_env.games import Game
 from tictac_env.symmetry import symmetries
@@ -20,64 +22,8 @@ try:
     from stable_baselines3.common.buffers import ReplayBuffer
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.type_aliases import ReplayBufferSamples, Schedule
-    from stable_baselines3.common.utils import LinearSchedule
-    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
-
-ILLEGAL = -1e8
-"""The value of an illegal action: never the highest, and finite, so that 0 times it is 0 where a game is over."""
-
-
-class MaskedQNetwork(QNetwork):
-    """Stable-Baselines3's Q-network, which gives `ILLEGAL` to the actions that the observation shows to be illegal.
-
-    Action a stands for cell a, row by row from the top left (`tictac_env.games.Game.legal`), and is legal while this
-    cell is empty: any cell on tic-tac-toe, the top one of a column with gravity. So planes and boards show the mask.
-    """
-
-    def forward(self, obs: Any) -> torch.Tensor:
-        """The value of each action: float32 (B, num_actions)."""
-        return super().forward(obs).masked_fill(self.occupied(obs), ILLEGAL)
-
-    def occupied(self, obs: torch.Tensor) -> torch.Tensor:
-        """Whether the cell of each action is taken: bool (B, num_actions)."""
-        cells = obs.reshape(len(obs), -1, int(np.prod(self.observation_space.shape[-2:])))  # type: ignore[index]
-        return cells[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
-
-
-class MaskedDQNPolicy(DQNPolicy):
-    """Stable-Baselines3's policy of DQN with masked networks, and a third one whose weights are averages.
-
-    Args:
-        averaged: whether there are averaged weights; then they are what plays where `deterministic` is asked for.
-
-    Raises:
-        ValueError: observations are neither planes nor boards, in which alone the mask is to be seen.
-    """
-
-    def __init__(self, observation_space: spaces.Space[Any], *args: Any, averaged: bool = False, **kwargs: Any) -> None:
-        shape = observation_space.shape
-        if not isinstance(observation_space, spaces.Box) or shape is None or len(shape) not in (2, 3):
-            raise ValueError(f'the masked DQN needs obs_type="planes" or "board", not {observation_space}')
-        self.averaged = averaged
-        super().__init__(observation_space, *args, **kwargs)
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)
-        self.q_net_average = self.make_q_net() if self.averaged else self.q_net
-        self.q_net_average.load_state_dict(self.q_net.state_dict())
-
-    def make_q_net(self) -> MaskedQNetwork:
-        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return MaskedQNetwork(**arguments).to(self.device)
-
-    def _predict(self, obs: Any, deterministic: bool = True) -> torch.Tensor:
-        net = self.q_net_average if deterministic else self.q_net
-        return net._predict(obs, deterministic=deterministic)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        return super()._get_constructor_parameters() | {"averaged": self.averaged}
 
 
 class SymmetricReplayBuffer(ReplayBuffer):
@@ -127,20 +73,24 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     With `opponent=None` both sides' plies are steps and the next observation is the other side's: `gamma=-1` then
     makes Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax. Between -1 and 0 it prefers quick wins.
 
+    Presets (`DQN.preset(name)`, each with the boards it learns on):
+        S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
+            worth as much as a win, exploring as published. (Published were 2,000,000 games a seat, a gradient step for
+            each move, and illegal actions learned to be worth 0. Here batches are drawn from a replay buffer, each move
+            being used once on the average, and illegal actions are left out.)
+        S2-self-play: the same network surpassed: with the tuned settings.
+        S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
+            of the position it leads to, and the target is TD(0)'s, in expectation over the exploration. (All else was
+            not published, and is ours.)
+
     Args:
-        policy: "MlpPolicy", or a subclass of `MaskedDQNPolicy`.
+        policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.
         env: an environment of ours or its id, with planes or boards; or an `SB3VecEnv`.
-        double: whether the network chooses the action whose value the target network gives (van Hasselt et al., "Deep
-            reinforcement learning with double Q-learning", 2016).
-        symmetry: whether what is replayed is shown under a random symmetry of the board.
-        tremble: the chance, in [0, 1], with which the target supposes the next action to be a random legal one: it is
-            then (1 - tremble) * max + tremble * mean, that of expected Sarsa (van Seijen et al., "A theoretical and
-            empirical analysis of expected Sarsa", 2009). In self-play this tells actions apart that are equal against
-            perfect play: those that the other side more often goes wrong after are worth more. Nothing is drawn, so
-            unlike in games against random play the targets have no noise.
-        averaging: if not 0, greedy play uses an exponential average of the weights, in which each gradient step keeps
-            this share of the old, in [0, 1]: 0.999 averages over about the last 1,000.
-        learning_rate: the step size, as in Stable-Baselines3; or a pair, from the first to the second over the run.
+        double: see `DQNSettings`, as of all these.
+        symmetry: see there.
+        tremble: see there.
+        averaging: see there.
+        learning_rate: see there; or a schedule, as in Stable-Baselines3.
         kwargs: all others of `stable_baselines3.DQN`.
 
     Raises:
@@ -155,7 +105,11 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         256
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": MaskedDQNPolicy}
+    SETTINGS = DQNSettings
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": MaskedDQNPolicy,
+        "AfterstatePolicy": AfterstatePolicy,
+    }
     policy: MaskedDQNPolicy
 
     def __init__(
@@ -163,11 +117,11 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         policy: str | type[MaskedDQNPolicy],
         env: Any,
         *,
-        double: bool = True,
-        symmetry: bool = True,
-        tremble: float = 0.0,
-        averaging: float = 0.0,
-        learning_rate: float | tuple[float, float] | Schedule = 1e-3,
+        double: bool = DQNSettings.double,
+        symmetry: bool = DQNSettings.symmetry,
+        tremble: float = DQNSettings.tremble,
+        averaging: float = DQNSettings.averaging,
+        learning_rate: float | Sequence[float] | Schedule = DQNSettings.learning_rate,
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -175,14 +129,13 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         self.symmetry = flag("symmetry", symmetry)
         self.tremble = number("tremble", tremble, 0, 1)
         self.averaging = number("averaging", averaging, 0, 1)
+        if symmetry and kwargs.get("n_steps", 1) != 1:
+            raise ValueError(f"n_steps={kwargs['n_steps']} needs symmetry=False")
         ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
-        settings = {**ours, "learning_rate": learning_rate, **kwargs}
-        if isinstance(learning_rate, (tuple, list)):
-            first, last = learning_rate
-            learning_rate = LinearSchedule(first, last, end_fraction=1.0)
-        kwargs["policy_kwargs"] = dict(kwargs.get("policy_kwargs") or {}) | {"averaged": averaging > 0}
-        super().__init__(policy, env, learning_rate, _init_setup_model=False, **kwargs)
-        self.remember(self.env, settings)
+        given = {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs}
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"averaged": averaging > 0}
+        super().__init__(policy, env, annealed(learning_rate), _init_setup_model=False, **kwargs)
+        self.remember(self.env, given)
         if _init_setup_model:
             self._setup_model()
 

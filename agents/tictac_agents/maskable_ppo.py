@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoints import Checkpoint
+from tictac_agents.checkpoints import Checkpoint, annealed, with_classes
+from tictac_agents.settings import MaskablePPOSettings
 
 try:
     import sb3_contrib
     from stable_baselines3.common.type_aliases import Schedule
-    from stable_baselines3.common.utils import LinearSchedule
 except ImportError as error:
     raise DependencyNotInstalled('sb3-contrib is missing: pip install "tictac-env[rl]"') from error
 
@@ -26,8 +27,11 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
     Args:
         policy: "MlpPolicy".
         env: an environment of ours or its id; or an `SB3VecEnv`.
-        learning_rate: as in Stable-Baselines3; or a pair, from the first to the second over the run.
-        kwargs: all others of `sb3_contrib.MaskablePPO`.
+        learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
+        kwargs: all others of `sb3_contrib.MaskablePPO`; the usual ones are explained in `MaskablePPOSettings`.
+
+    Raises:
+        ValueError: a class is not known by the name it has in `policy_kwargs`.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv
@@ -37,12 +41,17 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
         128
     """
 
+    SETTINGS = MaskablePPOSettings
+
     def __init__(
-        self, policy: Any, env: Any, *, learning_rate: float | list[float] | Schedule = 3e-4, **kwargs: Any
+        self,
+        policy: Any,
+        env: Any,
+        *,
+        learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
+        **kwargs: Any,
     ) -> None:
-        settings = {"learning_rate": learning_rate, **kwargs}
-        if isinstance(learning_rate, (tuple, list)):
-            first, last = learning_rate
-            learning_rate = LinearSchedule(first, last, end_fraction=1.0)
-        super().__init__(policy, env, learning_rate, **kwargs)
-        self.remember(self.env, settings)
+        given = {"policy": policy, "learning_rate": learning_rate, **kwargs}
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
+        super().__init__(policy, env, annealed(learning_rate), **kwargs)
+        self.remember(self.env, given)

@@ -16,8 +16,9 @@ import stable_baselines3 as sb3
 import torch
 
 from tictac_agents import DQN, SB3VecEnv
-from tictac_agents.dqn import ILLEGAL, MaskedDQNPolicy
-from tictac_agents.tuned import reachable_positions, tuned
+from tictac_agents.networks import ILLEGAL, AfterstatePolicy, MaskedDQNPolicy
+from tictac_agents.settings import reachable_positions
+from tictac_agents.tuned import tuned
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 SMALL = {"buffer_size": 4_000, "batch_size": 32, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
@@ -141,17 +142,60 @@ def test_there_are_4520_positions_to_start_from() -> None:
         reachable_positions(C4)
 
 
-def test_unknown_settings_are_answered_with_the_near_ones() -> None:
-    with pytest.raises(ValueError, match=r"did you mean DQN"):
-        tuned("DQM")
-    assert tuned("DQN").update_to_data_ratio == 1 / 16
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type: str) -> None:
+    game, envs = GAMES[name], boards(name, obs_type=obs_type)
+    net = DQN("AfterstatePolicy", envs, seed=0, **SMALL).q_net
+    shown: list[torch.Tensor] = []
+    net.q_net.register_forward_pre_hook(lambda module, inputs: shown.append(inputs[0]))
+    envs.seed(0)
+    observations = envs.reset()
+    board = Observer(game, "board")
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        masks = envs.envs.action_masks()
+        values = net(torch.as_tensor(observations)).detach().numpy()
+        assert np.array_equal(values == np.float32(ILLEGAL), masks == 0)
+        for row, position in enumerate(envs.envs.batch):
+            for action in position.legal_actions:
+                after = position.play(action)
+                expected = board.observe(after.opp, after.own, position.seat)
+                assert np.array_equal(shown[-1][row, action].reshape(expected.shape), expected)
+        observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
+
+
+def test_a_network_may_have_values_between_0_and_1() -> None:
+    model = DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "sigmoid"}})
+    values = model.q_net(torch.zeros(1, 2, 3, 3))
+    assert ((0 < values) & (values < 1)).all()
+    with pytest.raises(ValueError, match="output"):
+        DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "tanh"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("S2", [9, 36, 36, 9]), ("S2-self-play", [9, 36, 36, 9]), ("S4-prequel", [9, 18, 18, 1])]
+)
+def test_the_published_networks(name: str, sizes: list[int]) -> None:
+    layers = [one for one in DQN.preset(name, seed=0, device="cpu").q_net.q_net if isinstance(one, torch.nn.Linear)]
+    assert [layers[0].in_features, *(layer.out_features for layer in layers)] == sizes
+
+
+def test_s2_learns_by_plain_gradient_descent_against_random_play() -> None:
+    model = DQN.preset("S2", seed=0, device="cpu", total_timesteps=60_000, num_envs=64, gradient_steps=1)
+    assert isinstance(model.policy.optimizer, torch.optim.SGD) and not isinstance(model.policy, AfterstatePolicy)
+    before, after = verdict(model), verdict(model.learn(model.settings.total_timesteps))
+    assert after.as_first.against_random.win > 0.8 > before.as_first.against_random.win
+
+
+def test_returns_over_several_steps_need_untouched_games() -> None:
+    with pytest.raises(ValueError, match="symmetry=False"):
+        DQN("MlpPolicy", boards(TTT), n_steps=3, **SMALL)
+    DQN("MlpPolicy", boards(TTT), n_steps=3, symmetry=False, gamma=-1, **SMALL).learn(200)
 
 
 def test_it_learns_to_win() -> None:
     """A twentieth of the tuned run: it wins nearly all that can be won against random play as first."""
-    chosen = tuned("DQN")
-    settings = {**chosen.settings, "learning_starts": 1_000, "batch_size": 128}
-    model = DQN("MlpPolicy", chosen.boards(TTT), seed=0, device="cpu", **settings)
+    model = DQN.from_settings(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
     before, after = verdict(model), verdict(model.learn(20_000))
     assert after.as_first.against_random.win > 0.9 > before.as_first.against_random.win
     assert after.as_second.against_random.win > 0.75 > before.as_second.against_random.win
@@ -163,7 +207,7 @@ def test_it_becomes_unbeatable(algorithm: str) -> None:
     import tictac_agents
 
     chosen = tuned(algorithm)
-    model = getattr(tictac_agents, algorithm)("MlpPolicy", chosen.boards(TTT), seed=0, device="cpu", **chosen.settings)
+    model = getattr(tictac_agents, algorithm).from_settings(chosen, seed=0, device="cpu")
     found = verdict(model.learn(chosen.total_timesteps))
     assert found.infallible
     assert found.as_first.against_random.win > 0.97

@@ -84,7 +84,7 @@ def test_stable_baselines3_reads_our_files(algorithm: str, tmp_path: Path) -> No
     model = MADE[algorithm](boards())
     model.save(tmp_path / "model.zip")
     back = sb3.common.save_util.load_from_zip_file(tmp_path / "model.zip")
-    assert back[0]["settings"] == model.settings
+    assert type(model).SETTINGS.from_dict(back[0]["_described"]) == model.settings
 
 
 @pytest.mark.parametrize("algorithm", ["DQN", "PPO", "A2C", "MaskablePPO"])
@@ -109,7 +109,7 @@ def test_models_trained_elsewhere_are_judged_and_played_against(algorithm: str, 
         assert play_match(back, "random", TTT, games=4).total.games == 4
 
 
-@pytest.mark.parametrize("place", ["observation_space", "settings", "policy_kwargs", "verbose"])
+@pytest.mark.parametrize("place", ["observation_space", "_described", "policy_kwargs", "verbose"])
 def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "exploded"
     bomb = {
@@ -124,7 +124,7 @@ def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     ):
         model.save(tmp_path / "model.zip")
         changed = with_data(tmp_path / "model.zip", {place: bomb})
-        needed = {"settings": DQN, "policy_kwargs": sb3.DQN}.get(place)
+        needed = {"_described": DQN, "policy_kwargs": sb3.DQN}.get(place)
         if needed is type(model):
             with pytest.raises(ValueError, match=r"not saved by tictac_agents|pickled"):
                 load(changed)
