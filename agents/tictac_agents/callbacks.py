@@ -10,15 +10,21 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.sb3 import boards_under
+from tictac_agents.self_play import Snapshot
 from tictac_env.adapters import ModelPolicy
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import flag, whole
+from tictac_env.pool import OpponentPool
 from tictac_env.position import IllegalMove
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+
+SEATS = ("first", "second")
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,10 @@ class ExactEvalCallback(BaseCallback):
                 self.model.save(Path(self.best_model_save_path) / "best_model.zip")
         return not (self.stop_when_proven and judgement.proven)
 
+    def _on_training_end(self) -> None:
+        if "eval/proven" in self.logger.name_to_value:  # the last verdict, which nothing has written yet
+            self.logger.dump(self.num_timesteps)
+
     def _judge(self) -> Judgement:
         now = time.process_time()
         try:
@@ -137,7 +147,7 @@ class ExactEvalCallback(BaseCallback):
         if truth is None:
             return
         self.logger.record("eval/exploitability", truth.exploitability)
-        for name, seat in (("first", truth.as_first), ("second", truth.as_second)):
+        for name, seat in zip(SEATS, (truth.as_first, truth.as_second), strict=True):
             self.logger.record(f"eval/win_rate_random_{name}", seat.against_random.win)
             self.logger.record(f"eval/win_rate_best_{name}", seat.against_best.win)
         if self.verbose:
@@ -149,8 +159,9 @@ class GamesCallback(BaseCallback):
 
     In TensorBoard: `charts/SPS`, environment steps per second; and over the games ended since the last time
     `charts/return`, `charts/episode_length` (the learner's steps), `charts/illegal_rate`, and
-    `charts/win_rate_<seat>` (in self-play of the first seat only). `DQN` logs its exploration
-    itself, as `rollout/exploration_rate`.
+    `charts/win_rate_<opponent>_<seat>`. On an `SB3VecEnv` the opponents of a pool count apart, the learner's own copies
+    (`SelfPlayCallback`) together as "copies". With `opponent=None` there is `charts/win_rate_self_first`, of the first
+    seat only. `DQN` logs its exploration itself, as `rollout/exploration_rate`.
 
     Args:
         log_freq: environment steps of all boards together between two lines, at least.
@@ -167,14 +178,17 @@ class GamesCallback(BaseCallback):
             raise ValueError("log_freq must be at least 1, not 0")
 
     def _on_training_start(self) -> None:
-        self._both = self.training_env.get_attr("opponent")[0] is None
+        self._opponent = self.training_env.get_attr("opponent")[0]
+        self._both = self._opponent is None
+        self._boards = boards_under(self.training_env) if isinstance(self._opponent, OpponentPool) else None
+        self._playing = None if self._boards is None else self._boards.opponent_numbers
         self._returns = [0.0] * self.training_env.num_envs
         self._lengths = [0] * self.training_env.num_envs
         self._start_over()
 
     def _start_over(self) -> None:
         self._games: list[tuple[float, int, bool]] = []
-        self._outcomes: tuple[list[int], list[int]] = [], []
+        self._outcomes: dict[tuple[str, str], list[int]] = {}
         self._since, self._clock = self.num_timesteps, time.perf_counter()
 
     def _on_step(self) -> bool:
@@ -186,14 +200,26 @@ class GamesCallback(BaseCallback):
             if done:
                 info = infos[board]
                 self._games.append((self._returns[board], self._lengths[board], "illegal_action" in info))
-                # Without an opponent the mover's outcome comes with the other side's seat, and only the first counts.
                 seat, outcome = info["seat"], info["outcome"]
-                self._outcomes[0 if self._both else seat].append(-outcome if self._both and seat == 0 else outcome)
+                if self._both:  # the mover's outcome comes with the other side's seat, and only the first counts
+                    seat, outcome = 0, outcome if seat == 1 else -outcome
+                self._outcomes.setdefault((self._name(board), SEATS[seat]), []).append(outcome)
                 self._returns[board], self._lengths[board] = 0.0, 0
+        if self._boards is not None and any(dones):
+            self._playing = self._boards.opponent_numbers  # the next game's
         if self.num_timesteps - self._since >= self.log_freq and self._games:
             self._log()
             self._start_over()
         return True
+
+    def _name(self, board: int) -> str:
+        """What the one is called who played the game that has ended on a board."""
+        if self._both:
+            return "self"
+        if self._playing is None:
+            return str(self._opponent)
+        player = self._opponent.players[self._playing[board]]
+        return "copies" if isinstance(player, Snapshot) else str(player)
 
     def _log(self) -> None:
         elapsed = time.perf_counter() - self._clock
@@ -201,7 +227,6 @@ class GamesCallback(BaseCallback):
         columns = zip(*self._games, strict=True)
         for name, values in zip(("return", "episode_length", "illegal_rate"), columns, strict=True):
             self.logger.record(f"charts/{name}", sum(values) / len(values))
-        for name, outcomes in zip(("first", "second"), self._outcomes, strict=True):
-            if outcomes:
-                self.logger.record(f"charts/win_rate_{name}", outcomes.count(1) / len(outcomes))
+        for (name, seat), outcomes in self._outcomes.items():
+            self.logger.record(f"charts/win_rate_{name}_{seat}", outcomes.count(1) / len(outcomes))
         self.logger.dump(self.num_timesteps)

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.sb3 import SB3VecEnv
+from tictac_agents.sb3 import boards_under
 from tictac_env.adapters import observer_of
 from tictac_env.checks import number, one_of, whole
-from tictac_env.envs.vector import BoardVectorEnv
 from tictac_env.policy import Policy
 from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
@@ -20,7 +19,6 @@ from tictac_env.position import Position, PositionBatch
 try:
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
     from stable_baselines3.dqn.policies import DQNPolicy
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
@@ -38,8 +36,7 @@ class SelfPlayCallback(BaseCallback):
     that were in the pool at the beginning, by their weights. Copies play greedily. All boards that face the same copy
     are answered by one forward pass, which is why only some are active at a time.
 
-    In TensorBoard: `self_play/win_rate_<opponent>`, the learner's wins, a draw counting half, against the opponents
-    that were there at the beginning and against all copies together, over all games since the last copy joined.
+    `GamesCallback` logs how often the learner wins against each of the opponents, and against all copies together.
 
     Args:
         pool: the opponent of the boards the model learns on, which must be an `SB3VecEnv`.
@@ -95,13 +92,12 @@ class SelfPlayCallback(BaseCallback):
         self.wins: Floats = np.zeros(len(self._fixed))
 
     def _on_training_start(self) -> None:
-        boards = unwrapped(self.training_env)
+        boards = boards_under(self.training_env)
         if boards is None or boards.opponent is not self.pool:
             raise ValueError("the boards must be an SB3VecEnv whose opponent is the pool of the callback")
         self._boards = boards
         self._playing = boards.opponent_numbers
         self._joined_at = self.num_timesteps
-        self._since = self.games.copy(), self.wins.copy()
 
     def _on_step(self) -> bool:
         ended = np.flatnonzero(self.locals["dones"])
@@ -112,7 +108,6 @@ class SelfPlayCallback(BaseCallback):
             self._playing = self._boards.opponent_numbers
         if self.num_timesteps - self._joined_at >= self.snapshot_freq:
             self._joined_at = self.num_timesteps
-            self._log()
             self._join()
         return True
 
@@ -120,7 +115,6 @@ class SelfPlayCallback(BaseCallback):
         """A copy of the learner joins, and who plays until the next one does is drawn."""
         self.pool.add(Snapshot(self.model, f"snapshot {self.num_timesteps}"), 0.0)
         self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
-        self._since = self.games.copy(), self.wins.copy()
         first, last = len(self._fixed), len(self.games) - 1
         chosen = [*self._earlier(np.arange(first, last)), last]
         weights = np.zeros(len(self.games))
@@ -137,14 +131,6 @@ class SelfPlayCallback(BaseCallback):
         if self.sampling == "prioritised":
             chances = (self.games[copies] - self.wins[copies] + 1) / (self.games[copies] + 2)
         return self._random.choice(copies, count, replace=False, p=chances / chances.sum()) if count else copies[:0]
-
-    def _log(self) -> None:
-        games, wins = self.games - self._since[0], self.wins - self._since[1]
-        names = [str(player) for player in self.pool.players[: len(self._fixed)]]
-        groups = [*((name, slice(i, i + 1)) for i, name in enumerate(names)), ("copies", slice(len(names), None))]
-        for name, group in groups:
-            if games[group].sum():
-                self.logger.record(f"self_play/win_rate_{name}", wins[group].sum() / games[group].sum())
 
 
 class Snapshot(Policy):
@@ -198,10 +184,3 @@ class Snapshot(Policy):
             features = policy.extract_features(observations, policy.pi_features_extractor)
             scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
         return scores
-
-
-def unwrapped(env: VecEnv) -> BoardVectorEnv | None:
-    """The boards under Stable-Baselines3's wrappers; None if they are not ours."""
-    while isinstance(env, VecEnvWrapper):
-        env = env.venv
-    return env.envs if isinstance(env, SB3VecEnv) else None

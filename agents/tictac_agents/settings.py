@@ -9,7 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from tictac_env.checks import one_of
@@ -229,7 +229,7 @@ def reachable_positions(game: str | Game) -> PositionBatch:
     return PositionBatch(table.game, table.own[unfinished], table.opp[unfinished])
 
 
-def add_arguments(parser: argparse.ArgumentParser, kind: type[Settings]) -> None:
+def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> None:
     """An option for each setting, which does not stand in the result if it is not given: `settings_from` reads it."""
     explained = explanations(kind)
     for one in fields(kind):
@@ -238,7 +238,7 @@ def add_arguments(parser: argparse.ArgumentParser, kind: type[Settings]) -> None
             nargs="+",
             metavar="VALUE",
             default=argparse.SUPPRESS,
-            help=explained[one.name].replace("%", "%%"),
+            help=f"{explained[one.name]} (usually {_default(one)})".replace("%", "%%"),
         )
 
 
@@ -280,6 +280,20 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)
+
+
+def _default(one: Field[Any]) -> str:
+    """What a setting is unless given, as the command line would say it."""
+    value = one.default if one.default is not MISSING else {}
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else "none"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
 
 
 def _read(words: Sequence[str]) -> Any:

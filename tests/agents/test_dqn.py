@@ -167,7 +167,7 @@ def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type:
 def test_a_network_may_have_values_between_0_and_1() -> None:
     model = DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "sigmoid"}})
     values = model.q_net(torch.zeros(1, 2, 3, 3))
-    assert ((0 < values) & (values < 1)).all()
+    assert ((values > 0) & (values < 1)).all()
     with pytest.raises(ValueError, match="output"):
         DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "tanh"}})
 

@@ -14,7 +14,8 @@ pytest.importorskip("stable_baselines3")
 import stable_baselines3 as sb3
 from stable_baselines3.common.logger import configure
 
-from tictac_agents import DQN, ExactEvalCallback, GamesCallback, SB3VecEnv
+from tictac_agents import DQN, ExactEvalCallback, GamesCallback, MaskablePPO, SB3VecEnv, SelfPlayCallback
+from tictac_env.wrappers import OpponentPool
 
 TTT = "TicTacToe-v0"
 SMALL: dict[str, Any] = {"buffer_size": 2_000, "device": "cpu", "policy_kwargs": {"net_arch": [16]}, "seed": 0}
@@ -64,7 +65,7 @@ def test_what_is_logged(opponent: str | None, tmp_path: Path) -> None:
     assert last["charts/SPS"] > 0 and last["charts/illegal_rate"] == 0
     lengths = (5, 9) if opponent is None else (3, 5)
     assert lengths[0] <= last["charts/episode_length"] <= lengths[1]
-    assert 0 <= last["charts/win_rate_first"] <= 1
+    assert 0 <= last[f"charts/win_rate_{opponent or 'self'}_first"] <= 1
     assert {"eval/exploitability", "eval/win_rate_random_second", "rollout/exploration_rate", "train/loss"} <= set(last)
 
 
@@ -73,9 +74,57 @@ def test_self_play_counts_the_first_seats_wins() -> None:
     games = GamesCallback(100_000)
     settings = {"learning_starts": 10_000, "exploration_initial_eps": 1.0}
     DQN("MlpPolicy", SB3VecEnv(TTT, 64, opponent=None), **settings, **SMALL).learn(8_000, games)
-    first, second = games._outcomes
-    assert not second and first.count(1) / len(first) == pytest.approx(0.585, abs=0.05)
+    assert list(games._outcomes) == [("self", "first")]
+    first = games._outcomes["self", "first"]
+    assert first.count(1) / len(first) == pytest.approx(0.585, abs=0.05)
     assert first.count(-1) / len(first) == pytest.approx(0.288, abs=0.05)
+
+
+SCALARS = {
+    *(f"charts/{name}" for name in ("SPS", "return", "episode_length", "illegal_rate")),
+    *(f"charts/win_rate_{who}_{seat}" for who in ("random", "minimax", "copies") for seat in ("first", "second")),
+    *(f"eval/{name}" for name in ("exploitability", "proven", "illegal")),
+    *(f"eval/win_rate_{who}_{seat}" for who in ("random", "best") for seat in ("first", "second")),
+}
+
+
+@pytest.mark.parametrize("algorithm", [DQN, MaskablePPO])
+def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Path) -> None:
+    """As TensorBoard itself reads it."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    pool = OpponentPool(["random", "minimax"])
+    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="alternate")
+    settings: dict[str, Any] = {"n_steps": 16, "batch_size": 128, "seed": 0, "device": "cpu"}
+    if algorithm is DQN:
+        settings = {**SMALL, "learning_starts": 64}
+    model = algorithm("MlpPolicy", envs, tensorboard_log=str(tmp_path), **settings)
+    callbacks = [ExactEvalCallback(1_024), GamesCallback(1_024), SelfPlayCallback(pool, 1_024)]
+    model.learn(4_096, callbacks)
+    model.logger.close()
+    events = EventAccumulator(str(next(tmp_path.iterdir())))
+    events.Reload()
+    written = set(events.Tags()["scalars"])
+    expected = SCALARS | {"train/loss"} | ({"rollout/exploration_rate"} if algorithm is DQN else set())
+    assert expected <= written, expected - written
+    rates = {tag: [event.value for event in events.Scalars(tag)] for tag in expected}
+    assert [event.step for event in events.Scalars("eval/exploitability")] == [1_024, 2_048, 3_072, 4_096]
+    assert min(rates["charts/SPS"]) > 0 and max(rates["charts/illegal_rate"]) == 0
+    assert all(0 <= rate <= 1 for tag, values in rates.items() if "win_rate" in tag for rate in values)
+    assert max(rates["charts/win_rate_minimax_second"]) < max(rates["charts/win_rate_random_second"])
+    last = callbacks[0].judgements[-1].verdict
+    assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.win)
+
+
+def test_the_last_verdict_is_written_when_it_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    perfect = verdict("minimax")
+    monkeypatch.setattr("tictac_agents.callbacks.verdict", lambda *arguments: perfect)
+    model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=None), **SMALL)
+    model.set_logger(configure(str(tmp_path), ["csv"]))
+    model.learn(400, ExactEvalCallback(100, stop_when_proven=True), log_interval=None)
+    model.logger.close()
+    with (tmp_path / "progress.csv").open(newline="") as file:
+        assert [row["eval/proven"] for row in csv.DictReader(file)] == ["1.0"]
 
 
 @pytest.mark.parametrize("made", [ExactEvalCallback, GamesCallback])
