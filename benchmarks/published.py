@@ -18,8 +18,8 @@ class Case(NamedTuple):
     system: str
     name: str
     run: str
-    """`Learner:preset`, `Learner:preset:episodes`, `DQN:preset`, `MCTS:preset`, `GameTree:game:games`, `policy:name`, or "" where it
-    is not there yet."""
+    """`Learner:preset`, `Learner:preset:episodes`, `DQN:preset`, `MCTS:preset`, `GameTree:game:games`, `policy:name`,
+    or "" where it is not there yet."""
     as_first: str = ""
     """Published per cent won, drawn, lost against random play as the first player."""
     as_second: str = ""

@@ -80,7 +80,10 @@ PRESETS: dict[str, dict[str, Settings]] = {
         # Games that begin at the empty board spend a small network on the positions that matter more: from all
         # reachable ones, S2's was still beaten after 300,000 steps.
         "S2-self-play": SELF_PLAY_DQN.changed(
-            obs_type="board", start="empty", policy_kwargs={"net_arch": [36, 36], "optimizer_kwargs": {"fused": True}}
+            obs_type="board",
+            start="empty",
+            total_timesteps=400_000,
+            policy_kwargs={"net_arch": [36, 36], "optimizer_kwargs": {"fused": True}},
         ),
         "S4-prequel": SELF_PLAY_DQN.changed(
             policy="AfterstatePolicy",
