@@ -20,12 +20,13 @@ _HOME = {
     "SB3VecEnv": "tictac_agents.sb3",
     "Sarsa": "tictac_agents.sarsa",
     "SelfPlayCallback": "tictac_agents.self_play",
+    "Snapshot": "tictac_agents.self_play",
     "TabularModel": "tictac_agents.tabular_model",
     "UntilProven": "tictac_agents.proof",
     "ValueIteration": "tictac_agents.dynamic_programming",
     "ValueTD": "tictac_agents.value_td",
     "gridworld_4x4": "tictac_agents.tabular_model",
-    "load_model": "tictac_agents.checkpoints",
+    "load_model": "tictac_agents.sb3_files",
     "policy_evaluation": "tictac_agents.dynamic_programming",
 }
 

@@ -1,9 +1,4 @@
-"""Stable-Baselines3's checkpoints, read without running what is in them.
-
-Stable-Baselines3 saves a model as a zip archive of JSON, in which whatever is not JSON is a pickle, and of tensors. Its
-own `load` unpickles, and so runs whatever code the file's author wants. Here nothing is read but JSON and, by torch's
-`weights_only=True`, tensors: a model is built afresh and given the weights.
-"""
+"""Checkpoints of the deep agents: settings in JSON, and weights."""
 
 from __future__ import annotations
 
@@ -11,45 +6,26 @@ import io
 import json
 import os
 import typing
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
-from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.sb3 import SB3VecEnv
+from tictac_agents.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
 from tictac_agents.settings import Settings, fits
 from tictac_agents.tuned import preset
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import Arguments
-from tictac_env.games import Game, describe_game, get_game
-from tictac_env.observation import OBS_TYPES, Observer
+from tictac_env.games import describe_game
 from tictac_env.storage import writing
 
 try:
-    import sb3_contrib
-    import stable_baselines3 as sb3
-    import torch
     from stable_baselines3.common.type_aliases import Schedule
     from stable_baselines3.common.utils import LinearSchedule
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
-PICKLED = ":serialized:"
-"""The key under which Stable-Baselines3 hides a pickle in its JSON."""
 NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size")
-
-CLASSES: dict[str, dict[str, Any]] = {
-    "activation_fn": {name: getattr(torch.nn, name) for name in ("ReLU", "Tanh", "ELU", "LeakyReLU", "SiLU")},
-    "optimizer_class": {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "SGD", "RMSprop")},
-}
-"""The classes that settings may name, by the keyword of the policy."""
-ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
-"""The activation functions known by how Stable-Baselines3 writes them."""
-
-Tensors = dict[str, Any]
 
 
 class Checkpoint:
@@ -159,7 +135,7 @@ class Checkpoint:
             settings = cls.SETTINGS.from_dict(described)
             settings = settings.changed(**{name: kwargs.pop(name) for name in set(kwargs) & set(described)})
             if env is None:
-                env = boards_for(data, settings.rules)
+                env = settings.changed(opponent="random", start="empty").boards(num_envs=1)
             made: Any = cls
             model: Any = made(settings.policy, env, device=device, **settings.keywords(), **kwargs)
             model._described = settings.to_dict()
@@ -216,118 +192,3 @@ def _boards_of(env: Any) -> dict[str, Any]:
         "rewards": arguments.rewards,
         "start": "empty" if arguments.start is None else f"{len(arguments.start)} positions",
     }
-
-
-def load_model(
-    path: str | os.PathLike[str],
-    game: str | Game,
-    policy_kwargs: Mapping[str, Any] | None = None,
-    device: str = "auto",
-) -> Any:
-    """A model that Stable-Baselines3 or sb3-contrib saved, trained anywhere on a game's planes, board or codes, for
-    evaluation and play; nothing in the file is run.
-
-    DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". The models of `tictac_agents`
-    have a `load` of their own.
-
-    Args:
-        path: the file.
-        game: what it was trained to play.
-        policy_kwargs: the model's own, to be given where the file hides in a pickle what shapes the network.
-        device: as in Stable-Baselines3.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is damaged; it was made for another observation space or algorithm; or `policy_kwargs` are
-            needed and are not given.
-    """
-    algorithms: dict[str, Any] = {
-        "stable_baselines3.dqn.policies": sb3.DQN,
-        "stable_baselines3.common.policies": sb3.PPO,
-        "sb3_contrib.common.maskable.policies": sb3_contrib.MaskablePPO,
-    }
-    data, tensors = read_checkpoint(path)
-    try:
-        label = data["policy_class"]["__module__"]
-        if label not in algorithms:
-            raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
-        if policy_kwargs is None:
-            policy_kwargs = _readable(data["policy_kwargs"])
-        env = boards_for(data, get_game(game))
-        settings = {"buffer_size": 1} if "dqn" in label else {}
-        model = algorithms[label]("MlpPolicy", env, policy_kwargs=dict(policy_kwargs), device=device, **settings)
-        model.policy.load_state_dict(tensors["policy"])
-    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)} cannot be loaded safely: {error}") from error
-    return model
-
-
-def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The policy's keywords without the optimiser's, read from the JSON that stands beside a pickle of them.
-
-    Raises:
-        ValueError: one of them stands in the pickle only.
-    """
-    if PICKLED not in policy_kwargs:
-        return policy_kwargs
-    readable = {}
-    for name, value in policy_kwargs.items():
-        if name.startswith((":", "optimizer_")):
-            continue
-        if isinstance(value, str):
-            if value not in ACTIVATIONS:
-                raise ValueError(f"{name} is pickled, which may be any code; give policy_kwargs yourself")
-            value = ACTIVATIONS[value]
-        readable[name] = value
-    return readable
-
-
-def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """The JSON of a Stable-Baselines3 zip, its pickles untouched, and its tensors.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no such archive, is damaged, or holds more than tensors in the place of tensors.
-    """
-    target = with_suffix(path)
-    try:
-        with zipfile.ZipFile(target) as archive:
-            if damaged := archive.testzip():
-                raise ValueError(f"{damaged} is damaged")
-            data = json.loads(archive.read("data"))
-            tensors = {
-                Path(name).stem: torch.load(io.BytesIO(archive.read(name)), map_location="cpu", weights_only=True)
-                for name in archive.namelist()
-                if name.endswith(".pth") and name != "pytorch_variables.pth"
-            }
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or torch
-        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is no object")
-    return data, tensors
-
-
-def boards_for(data: Mapping[str, Any], game: Game) -> SB3VecEnv:
-    """One board with the observations a checkpoint was made for.
-
-    Raises:
-        ValueError: the game has no such observations.
-    """
-    described = data["observation_space"]
-    shape, number = tuple(described.get("_shape") or ()), described.get("n")
-    for obs_type in OBS_TYPES:
-        try:
-            space = Observer(game, obs_type).space
-        except ValueError:  # no codes of large boards
-            continue
-        found = str(space.n) == str(number) if isinstance(space, spaces.Discrete) else space.shape == shape != ()
-        if found:
-            return SB3VecEnv(game, obs_type=obs_type)
-    raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on")
-
-
-def with_suffix(path: str | os.PathLike[str]) -> Path:
-    """The path, with ".zip" if it has no suffix, as Stable-Baselines3 does."""
-    return Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.zip")

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -107,6 +108,22 @@ def test_models_trained_elsewhere_are_judged_and_played_against(algorithm: str, 
     if algorithm == "MaskablePPO":
         assert verdict(back) == verdict(model)
         assert play_match(back, "random", TTT, games=4).total.games == 4
+
+
+@pytest.mark.parametrize("shape", ["flat", "planes last"])
+def test_models_of_other_peoples_boards_are_judged_too(shape: str, tmp_path: Path) -> None:
+    """Flattened by Gymnasium's wrapper, or with the planes last as PettingZoo has them."""
+    env: Any = gym.make(TTT, illegal="raise")
+    if shape == "flat":
+        env = gym.wrappers.FlattenObservation(env)
+    else:
+        space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
+        env = gym.wrappers.TransformObservation(env, lambda planes: np.moveaxis(planes, 0, -1), space)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", env, seed=0, **ON_POLICY).learn(64)
+    model.save(tmp_path / "model")
+    back = load_model(tmp_path / "model", TTT, device="cpu")
+    assert verdict(back) == verdict(model)
+    gym.make(TTT, opponent=back).reset(seed=0)
 
 
 @pytest.mark.parametrize("place", ["observation_space", "_described", "policy_kwargs", "verbose"])
