@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, cast
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
-from tictac_agents.settings import Settings, fits
+from tictac_agents.settings import DeepSettings, fits
 from tictac_agents.tuned import preset
 from tictac_env.checks import one_of
 from tictac_env.envs.arguments import Arguments
@@ -33,18 +33,20 @@ class Checkpoint:
     class's bases.
     """
 
-    SETTINGS: ClassVar[type[Settings]]
+    SETTINGS: ClassVar[type[DeepSettings]]
     _described: dict[str, Any]
     """The settings as JSON has them; in the file too."""
     _unsaved: list[str]
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> DeepSettings:
         """What it was made with; of boards that are not ours, what is known of them."""
         return self.SETTINGS.from_dict(self._described)
 
     @classmethod
-    def from_settings(cls, settings: Settings, seed: int | None = None, device: str = "auto", **kwargs: Any) -> Self:
+    def from_settings(
+        cls, settings: DeepSettings, seed: int | None = None, device: str = "auto", **kwargs: Any
+    ) -> Self:
         """A model with these settings, on the boards they describe, ready for `learn(settings.total_timesteps)`.
 
         Args:

@@ -1,16 +1,12 @@
-"""The settings of the deep agents: in code, on the command line and in a checkpoint the same."""
+"""The settings of agents: in code, on the command line and in a checkpoint the same."""
 
 from __future__ import annotations
 
-import argparse
-import inspect
-import json
-import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tictac_env.checks import one_of
 from tictac_env.games import UNFINISHED, Game, did_you_mean, game_of, get_game
@@ -21,39 +17,31 @@ if TYPE_CHECKING:
     from tictac_agents.sb3 import SB3VecEnv
 
 STARTS = ("empty", "reachable")
+ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The boards that a deep agent learns on, and for how long; each algorithm adds its own settings.
+    """The games that an agent learns from; each kind of agent adds its own settings.
 
     Attributes:
         game: its name; or, for a `KInARow-v0`, its sizes by name.
-        num_envs: how many boards are stepped together.
         opponent: a policy's name; None where the agent plays both sides.
         play_as: "first", "second", "random" or "alternate".
-        obs_type: what the network sees, "planes" or "board".
         illegal: what an illegal action does, "lose" or "raise".
         rewards: for a win, a draw and a loss, and if there is a fourth, for each step that does not end the game.
         start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
             tabulate, all alike.
-        total_timesteps: of the run, all boards together; None where only the caller of `learn` knows.
-        policy: "MlpPolicy", or for DQN "AfterstatePolicy".
-        policy_kwargs: the policy's keywords. Classes stand by their names: {"net_arch": [64, 64], "activation_fn":
-            "ReLU", "optimizer_class": "SGD"}.
     """
 
+    OF_THE_RUN: ClassVar[tuple[str, ...]] = ("game", "opponent", "play_as", "illegal", "rewards", "start")
+    """The settings that are not keywords of the algorithm."""
     game: str | Mapping[str, Any] = "TicTacToe-v0"
-    num_envs: int = 1
     opponent: str | None = "random"
     play_as: str = "first"
-    obs_type: str = "planes"
     illegal: str = "lose"
     rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
     start: str = "empty"
-    total_timesteps: int | None = None
-    policy: str = "MlpPolicy"
-    policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
@@ -88,17 +76,16 @@ class Settings:
 
     def keywords(self) -> dict[str, Any]:
         """The algorithm's own settings, as its constructor takes them."""
-        boards = {one.name for one in fields(Settings)} - {"policy_kwargs"}
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in boards}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.OF_THE_RUN}
 
     def env_keywords(self) -> dict[str, Any]:
-        """What `gym.make` and `SB3VecEnv` take, besides the game and `num_envs`.
+        """What `gym.make` takes, besides the game.
 
         Raises:
             ValueError: `start` is not to be made from its name.
         """
-        names = ("opponent", "play_as", "obs_type", "illegal", "rewards")
         start = reachable_positions(self.rules) if one_of("start", self.start, STARTS) == "reachable" else None
+        names = [name for name in ENV_KEYWORDS if name in self.OF_THE_RUN]
         return {name: getattr(self, name) for name in names} | {"start": start}
 
     @property
@@ -110,6 +97,27 @@ class Settings:
         """
         return game_of(self.game)
 
+
+@dataclass(frozen=True, kw_only=True)
+class DeepSettings(Settings):
+    """The boards that a deep agent learns on, and for how long; each algorithm adds its own settings.
+
+    Attributes:
+        num_envs: how many boards are stepped together.
+        obs_type: what the network sees, "planes" or "board".
+        total_timesteps: of the run, all boards together; None where only the caller of `learn` knows.
+        policy: "MlpPolicy", or for DQN "AfterstatePolicy".
+        policy_kwargs: the policy's keywords. Classes stand by their names: {"net_arch": [64, 64], "activation_fn":
+            "ReLU", "optimizer_class": "SGD"}.
+    """
+
+    OF_THE_RUN = (*Settings.OF_THE_RUN, "num_envs", "obs_type", "total_timesteps", "policy")
+    num_envs: int = 1
+    obs_type: str = "planes"
+    total_timesteps: int | None = None
+    policy: str = "MlpPolicy"
+    policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
     def boards(self, **changes: Any) -> SB3VecEnv:
         """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
         from tictac_agents.sb3 import SB3VecEnv
@@ -118,7 +126,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNSettings(Settings):
+class DQNSettings(DeepSettings):
     """What `tictac_agents.DQN` takes. `double`, `symmetry`, `tremble` and `averaging` are ours; all others, and what
     they are unless given, are Stable-Baselines3's, the step size excepted.
 
@@ -181,7 +189,7 @@ class DQNSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskablePPOSettings(Settings):
+class MaskablePPOSettings(DeepSettings):
     """What `tictac_agents.MaskablePPO` takes; what they are unless given is sb3-contrib's.
 
     Attributes:
@@ -229,40 +237,6 @@ def reachable_positions(game: str | Game) -> PositionBatch:
     return PositionBatch(table.game, table.own[unfinished], table.opp[unfinished])
 
 
-def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> None:
-    """An option for each setting, which does not stand in the result if it is not given: `settings_from` reads it."""
-    explained = explanations(kind)
-    for one in fields(kind):
-        parser.add_argument(
-            f"--{one.name.replace('_', '-')}",
-            nargs="+",
-            metavar="VALUE",
-            default=argparse.SUPPRESS,
-            help=f"{explained[one.name]} (usually {_default(one)})".replace("%", "%%"),
-        )
-
-
-def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
-    """`base` with what the command line changes.
-
-    Raises:
-        ValueError: a value is of a wrong type.
-    """
-    given = {one.name: _read(getattr(arguments, one.name)) for one in fields(base) if one.name in arguments}
-    return replace(base, **given)
-
-
-def explanations(kind: type[Settings]) -> dict[str, str]:
-    """What the docstrings say of each setting."""
-    found: dict[str, str] = {}
-    for one in reversed(kind.__mro__[:-1]):
-        attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
-        for entry in re.split(r"^    (?=\w)", attributes, flags=re.MULTILINE)[1:]:
-            name, _, text = entry.partition(": ")
-            found[name] = " ".join(text.split())
-    return found
-
-
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a type as the settings are annotated with."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -273,35 +247,10 @@ def fits(value: Any, hint: Any) -> bool:
             return False
         each = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
         return len(each) == len(value) and all(map(fits, value, each))
-    if origin is Mapping or origin is typing.get_origin(Mapping[str, Any]):
-        return isinstance(value, Mapping)
+    if isinstance(origin, type):  # a Mapping, or a Sequence of numbers
+        return isinstance(value, origin) and not isinstance(value, str)
     if hint is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)
-
-
-def _default(one: Field[Any]) -> str:
-    """What a setting is unless given, as the command line would say it."""
-    value = one.default if one.default is not MISSING else {}
-    return (
-        " ".join(map(str, value))
-        if isinstance(value, tuple)
-        else "none"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value)
-    )
-
-
-def _read(words: Sequence[str]) -> Any:
-    """A value from the command line: JSON where it is such, "none" for None, else a word; of several words a tuple."""
-    values = []
-    for word in words:
-        try:
-            values.append(None if word == "none" else json.loads(word))
-        except ValueError:
-            values.append(word)
-    return tuple(values) if len(values) > 1 else values[0]

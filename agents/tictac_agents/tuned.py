@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings
+from tictac_agents.settings import DeepSettings, DQNSettings, MaskablePPOSettings
 from tictac_env.games import did_you_mean
 
 SELF_PLAY: dict[str, Any] = {"opponent": None, "illegal": "raise", "start": "reachable"}
@@ -46,11 +46,11 @@ SELF_PLAY_PPO = MaskablePPOSettings(
     policy_kwargs={"net_arch": [128, 128], "optimizer_kwargs": {"fused": True}},
 )
 
-TUNED: dict[str, dict[str, Settings]] = {
+TUNED: dict[str, dict[str, DeepSettings]] = {
     "TicTacToe-v0": {"DQN": SELF_PLAY_DQN, "MaskablePPO": SELF_PLAY_PPO},
 }
 
-PRESETS: dict[str, dict[str, Settings]] = {
+PRESETS: dict[str, dict[str, DeepSettings]] = {
     "DQN": {
         # A gradient step of the publication is one move's, 0.1 * 2/9 * error (the mean of nine squares); a batch of 64
         # here is the mean of 64 moves': 1.4 moves the weights as far for each move.
@@ -105,7 +105,7 @@ def tuned(algorithm: str, game: str = "TicTacToe-v0") -> Any:
     return _find(TUNED, game, algorithm)
 
 
-def preset(algorithm: str, name: str) -> Settings:
+def preset(algorithm: str, name: str) -> DeepSettings:
     """The settings of that name.
 
     Raises:
@@ -114,11 +114,11 @@ def preset(algorithm: str, name: str) -> Settings:
     return _find(PRESETS, algorithm, name)
 
 
-def _find(table: Mapping[str, Mapping[str, Settings]], *keys: str) -> Settings:
+def _find(table: Mapping[str, Mapping[str, DeepSettings]], *keys: str) -> DeepSettings:
     found: Any = table
     for key in keys:
         if key not in found:
             raise ValueError(f"there are no settings for {key!r}; {did_you_mean(key, found)}")
         found = found[key]
-    settings: Settings = found
+    settings: DeepSettings = found
     return settings

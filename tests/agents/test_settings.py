@@ -8,15 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
-from tictac_agents.settings import (
-    DQNSettings,
-    MaskablePPOSettings,
-    Settings,
-    explanations,
-    reachable_positions,
-)
+from tictac_agents.command_line import explanations
+from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings, reachable_positions
+from tictac_agents.tabular_settings import preset_of, settings_of
 from tictac_agents.tuned import PRESETS, TUNED, preset, tuned
 
 pytest.importorskip("sb3_contrib")
@@ -25,9 +22,11 @@ import stable_baselines3 as sb3
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from tictac_agents import DQN, MaskablePPO, SB3VecEnv, train
+from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, Sarsa, SB3VecEnv, ValueTD, train
+from tictac_env.arena import verdict
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
+LEARNERS = (MonteCarlo, QLearning, Sarsa, ValueTD)
 THEIRS = {"DQN": sb3.DQN, "MaskablePPO": sb3_contrib.MaskablePPO}
 ALL = [settings for table in (*TUNED.values(), *PRESETS.values()) for settings in table.values()]
 TINY = ["--num-envs", "8", "--total-timesteps", "256", "--policy-kwargs", '{"net_arch": [8]}']
@@ -44,12 +43,12 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
     assert set(own) - set(theirs) == ({"double", "symmetry", "tremble", "averaging"} if algorithm == "DQN" else set())
 
 
-@pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.parametrize("kind", [*KINDS.values(), *(settings_of(learner) for learner in LEARNERS)])
 def test_every_setting_is_explained(kind: type[Settings]) -> None:
     said = explanations(kind)
     names = [one.name for one in dataclasses.fields(kind)]
-    assert set(said) == set(names)
-    assert all(text.endswith(".") for text in said.values())
+    assert set(names) <= set(said)
+    assert all(said[name].endswith((".", ".)")) for name in names)
 
 
 @pytest.mark.parametrize("settings", ALL)
@@ -125,8 +124,6 @@ def test_the_checkpoint_holds_the_settings(algorithm: str, tmp_path: Path) -> No
 
 
 def test_a_single_environment_is_told_too() -> None:
-    import gymnasium as gym
-
     env = DummyVecEnv([lambda: gym.make("TicTacToe-v0", opponent="minimax", obs_type="board")])
     settings = DQN("MlpPolicy", env, buffer_size=10).settings
     assert (settings.opponent, settings.obs_type, settings.num_envs) == ("minimax", "board", 1)
@@ -153,14 +150,40 @@ def test_the_command_line_knows_presets_and_other_games() -> None:
     assert train.chosen(arguments) == preset("DQN", "S2").changed(opponent=None, double=True)
     _, arguments = train.parse(["MaskablePPO", "--game", "ConnectFour-v0", "--opponent", "minimax:2"])
     wanted = MaskablePPOSettings(game="ConnectFour-v0", opponent="minimax:2", total_timesteps=train.SHORT_RUN)
-    assert train.chosen(arguments) == wanted
+    assert train.chosen(arguments).changed(total_timesteps=train.SHORT_RUN) == wanted
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_tables_have_settings_too(learner: Any, tmp_path: Path) -> None:
+    """The command line trains the very table that code does, and the checkpoint has the settings under their names."""
+    settings = settings_of(learner)(epsilon=(0.5, 0.1), play_as="alternate", total_episodes=300)
+    env = gym.make("TicTacToe-v0", play_as="alternate")
+    made = learner(env, seed=3, epsilon=(0.5, 0.1)).learn(total_episodes=300)
+    words = ["--seed", "3", "--epsilon", "0.5", "0.1", "--play-as", "alternate", "--total-episodes", "300", "--save"]
+    trained = train.main([learner.__name__, *words, str(tmp_path / "table.npz")])
+    _, arguments = train.parse([learner.__name__, *words, "x"])
+    assert train.chosen(arguments) == settings
+    back = learner.load(tmp_path / "table.npz")
+    again = learner(env, seed=3, **settings.keywords())
+    assert all(getattr(back, name) == getattr(again, name) for name in settings.keywords())
+    assert verdict(trained) == verdict(back) == verdict(made)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_presets_of_tables_are_settings(learner: Any) -> None:
+    for name in learner.PRESETS:
+        settings = preset_of(learner, name)
+        one = learner.preset(name, seed=0)
+        other = learner(gym.make("TicTacToe-v0", **settings.env_keywords()), seed=0, **settings.keywords())
+        assert all(getattr(one, key) == getattr(other, key) for key in settings.keywords())
+        assert one.env.unwrapped.describe() == other.env.unwrapped.describe()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["DQN", "--batch-size", "many"], "batch_size must be int"),
-        (["DQN", "--preset", "S9"], "no settings for 'S9'"),
+        (["DQN", "--preset", "S9"], "DQN has no preset 'S9'"),
         (["DQN", "--tremble", "2"], "tremble must be a number"),
         (["DQN", "--game", "Chess-v0"], "Chess-v0"),
         (["PPO"], "invalid choice"),
