@@ -1,6 +1,6 @@
 """What earlier selves as opponents cost: CPU seconds of a training run beside the same run against random play.
 
-    python benchmarks/self_play.py                # both games, MaskablePPO and DQN, 5 runs each, about 10 minutes
+    python benchmarks/self_play.py                # both games, MaskablePPO and DQN, 5 runs each, about 5 minutes
     python benchmarks/self_play.py --steps 20000 --runs 3
 
 "pool" is `SelfPlayCallback` with its usual settings but for `snapshot_freq`, an eighth of the run, so that copies play

@@ -80,8 +80,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             being used once on the average, and illegal actions are left out.)
         S2-self-play: the same network surpassed: with the tuned settings.
         S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
-            of the position it leads to, and the target is TD(0)'s, in expectation over the exploration. (All else was
-            not published, and is ours.)
+            of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (All
+            else was not published, and is ours.)
 
     Args:
         policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.

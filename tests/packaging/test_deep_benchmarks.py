@@ -37,6 +37,25 @@ def test_a_search_for_settings_goes_on_where_it_was(tmp_path: Path) -> None:
     assert command.startswith("python -m tictac_agents.train MaskablePPO --learning-rate ")
 
 
+@pytest.mark.parametrize("opponent", ["random", "pool", "naive"])
+def test_the_cost_of_self_play_is_measured(opponent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import self_play
+
+    assert opponent in self_play.OPPONENTS
+    assert self_play.seconds("MaskablePPO", "TicTacToe-v0", opponent, 2_048) > 0
+
+
+def test_the_cost_of_self_play_is_as_promised() -> None:
+    """At most one and a half times as long as against random play."""
+    with (BENCHMARKS / "results" / "self-play-cost.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 and all(float(row["pool, times random"]) <= 1.5 for row in rows)
+    readme = (ROOT / "README.md").read_text()
+    for row in rows:
+        assert f"| {' | '.join(row.values())} |" in readme
+
+
 def test_the_table_of_the_deep_agents_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import learning
