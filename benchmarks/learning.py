@@ -154,13 +154,14 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plot(runs: Sequence[dict[str, Any]]) -> None:
-    """Exploitability against CPU seconds, a line for each seed."""
+    """Exploitability against CPU seconds, a line for each seed, of the agents that do not choose illegal actions."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = [name for name in ROWS if any(row["agent"] == name for row in runs)]
+    judged = {row["agent"] for row in runs if any(point[1] is not None for point in row["curve"])}
+    names = [name for name in ROWS if name in judged]
     figure, axes = plt.subplots(1, len(names), figsize=(4 * len(names), 3), sharey=True, squeeze=False)
     for axis, name in zip(axes[0], names, strict=True):
         for row in runs:
