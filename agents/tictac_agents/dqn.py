@@ -78,7 +78,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             worth as much as a win, exploring as published. (Published were 2,000,000 games a seat, a gradient step for
             each move, and illegal actions learned to be worth 0. Here batches are drawn from a replay buffer, each move
             being used once on the average, and illegal actions are left out.)
-        S2-self-play: the same network surpassed: with the tuned settings.
+        S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (So small a
+            network does not become unbeatable on every seed; that of the tuned settings does.)
         S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
             of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (All
             else was not published, and is ours.)
