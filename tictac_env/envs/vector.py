@@ -13,13 +13,13 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from tictac_env.checks import flag, one_of, whole
+from tictac_env.checks import flag, one_of, positive
 from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.boards import ANSWER, LEARNER, OVER, PHASE, Ints
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
 from tictac_env.envs.many import ManyBoards
-from tictac_env.envs.options import check_options, read_mask, read_positions, read_seating, read_seeds
+from tictac_env.envs.options import check_options, read_actions, read_mask, read_positions, read_seating, read_seeds
 from tictac_env.envs.outputs import Output
 from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.observation import Observer
@@ -102,8 +102,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 1,
     ) -> None:
-        self.num_envs = _positive("num_envs", num_envs)
-        self.threads = _positive("threads", threads)
+        self.num_envs = positive("num_envs", num_envs)
+        self.threads = positive("threads", threads)
         self.copy = flag("copy", copy)
         if not isinstance(autoreset_mode, AutoresetMode):
             autoreset_mode = AutoresetMode(
@@ -264,7 +264,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """
         self._check_steppable()
         as_drawn = self._sampled is not None and actions is self._sampled
-        chosen = self._boards.drawn if as_drawn else self._as_actions(actions)
+        chosen = self._boards.drawn if as_drawn else read_actions(actions, self.num_envs, self._game.num_actions)
         output = self._output or self._new_output()
         refused, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
         if refused >= 0:
@@ -324,23 +324,6 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
                     'call reset(options={"reset_mask": ...}), as autoreset is disabled'
                 )
 
-    def _as_actions(self, actions: Any) -> Ints:
-        """The actions as the kernels want them; whether they are in range is theirs to see."""
-        chosen: Ints = actions
-        if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
-            try:
-                given = np.array(actions)
-            except ValueError:
-                raise ValueError(f"actions must be {self.num_envs} integers, not {actions!r}") from None
-            if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
-                raise ValueError(
-                    f"actions must be integers in [0, {self._game.num_actions}), not {given.dtype}: {actions!r}"
-                )
-            chosen = given.astype(np.int64)
-        if chosen.shape != (self.num_envs,):
-            raise ValueError(f"actions must have the shape ({self.num_envs},), not {chosen.shape}")
-        return chosen
-
     def _refusal(self, board: int, action: int) -> ValueError:
         """The error for an action that cannot be played."""
         position = self.batch[board]
@@ -366,10 +349,3 @@ def k_in_a_row(
 ) -> BoardVectorEnv:
     """What `gym.make_vec("KInARow-v0", ...)` makes."""
     return BoardVectorEnv(KInARow.make(rows, cols, connect, gravity), num_envs, **kwargs)
-
-
-def _positive(name: str, value: Any) -> int:
-    number = whole(name, int(value) if isinstance(value, np.integer) else value)
-    if number == 0:
-        raise ValueError(f"{name} must be at least 1, not {value!r}")
-    return number
