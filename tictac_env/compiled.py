@@ -208,7 +208,7 @@ def kernel(function: Function) -> Function:
 
 
 def borrowing_kernel(function: Function) -> Function:
-    """A `kernel` that makes no arrays, and so need not count references to those it is given.
+    """A `kernel` that makes no arrays, nor copies slices, and so need not count references to those it is given.
 
     Counting costs two locked instructions for each array of a record that is handed on: a third and more of the time of
     a tree search.

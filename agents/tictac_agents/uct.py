@@ -228,17 +228,18 @@ def collect(
     for played in range(wanted):
         depth, leaf_own, leaf_opp, known, state = descend(game, tree, own, opp, total + played, rules, state)
         if known == OPEN:
-            paths[waiting, :depth] = tree.path[:depth]
             leaves[waiting, 0] = depth
             leaves[waiting, 1] = leaf_own
             leaves[waiting, 2] = leaf_opp
-            waiting += 1
             for ply in range(depth):
                 node, action = tree.path[ply, 0], tree.path[ply, 1]
+                paths[waiting, ply, 0] = node
+                paths[waiting, ply, 1] = action
                 if tree.visits[node, action] == 0:
                     tree.values[node, action] = np.float32(0)
                 tree.values[node, action] -= np.float32(1)
                 tree.visits[node, action] += 1
+            waiting += 1
         else:
             back_up(tree, tree.path, depth, float(known), rules.draw, 0.0)
             if rules.solver and back_up_proof(game, tree, tree.path, depth) != OPEN:
@@ -263,4 +264,5 @@ def deliver(
     if len(tree.priors) and tree.children[node, action] == 0 and tree.size[0] < len(tree.visits):
         child = add_node(game, tree, leaf[1], leaf[2])
         tree.children[node, action] = child
-        tree.priors[child, : len(priors)] = priors
+        for place in range(len(priors)):
+            tree.priors[child, place] = priors[place]
