@@ -113,8 +113,8 @@ def speeds(game: str, repeats: int) -> list[Row]:
 
 
 def scaling(rollout: str, repeats: int) -> list[Row]:
-    """One thread and two, in turn."""
-    position, simulations = Position.start("ConnectFour-v0"), 400_000
+    """One thread and two, in turn, long enough for the time it takes to start a thread not to count."""
+    position, simulations = Position.start("ConnectFour-v0"), 1_000_000
     found: dict[int, list[float]] = {1: [], 2: []}
     for repeat in range(repeats + 1):
         for threads, rates in found.items():
