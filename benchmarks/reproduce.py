@@ -212,7 +212,7 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
         "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}" if judged(runs) else "",
         "exploitability": spread([found["exploitability"] for found in runs], ".3f") if judged(runs) else "",
         "games": spread([found["games"] for found in runs], ",.0f"),
-        "CPU-s": spread([found["CPU-s"] for found in runs], ".1f"),
+        "CPU-s": spread([found["CPU-s"] for found in runs], ".2f"),
         "published besides": case.note + tree_figures(runs),
     }
 

@@ -2,114 +2,87 @@
 
     python benchmarks/search.py [--data FOLDER] [--budgets 1000 10ms ...] [--seeds 5] [--workers 2] [--output FOLDER]
 
-A mistake is a move of a strictly worse win/draw/loss value than another. A budget is a number of simulations, or a CPU
-time a move: then each player gets the simulations that it plays in that time, measured first, one after the other, on
-100 positions of the set. A player that proves the position stops earlier. Finished runs are kept in search-runs.json,
-and what is there is not run again. The sets are Pascal Pons', not part of this project; without them only speed is
-measured. `pip install open-spiel` for the peer.
+A mistake is a move of a strictly worse win/draw/loss value than another, a perfect move has the best exact score
+(`tictac_env.arena.move_accuracy`). A budget is a number of simulations, or a CPU time a move: then each player gets the
+simulations that it plays in that time, measured first, move by move in turn with the others, on positions of the set. A
+player that proves the position stops earlier. All of it takes hours on one core, most of them at 100 ms. Finished runs
+are kept in search-runs.json, and what is there is not run again. The sets are Pascal Pons', not part of this project;
+without them only speed is measured. `pip install open-spiel` for the peer.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from report import RESULTS, Row, positive, save, show
+from searchers import FASTEST, GAMES, PEERS, PLAYERS, Searcher
 
 from tictac_agents import MCTS
+from tictac_env.arena import move_accuracy, read_positions
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.storage import save_text
 
-try:
-    import pyspiel
-except ImportError:
-    pyspiel = None
-
-GAMES = {"Connect Four": ("ConnectFour-v0", "connect_four"), "tic-tac-toe": ("TicTacToe-v0", "tic_tac_toe")}
 SETS = ("middle_easy", "middle_medium", "end_easy")
 DATA = Path(__file__).parents[2] / "shared" / "data"
-Player = Callable[[Position, int, int], tuple[int, int]]
-"""From a position, a number of simulations and a seed to the action, and how many simulations were played."""
-
-
-def ours(**settings: Any) -> Player:
-    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
-        found = MCTS(simulations, **settings).search(position, seed)
-        return found.action, found.simulations
-
-    return play
-
-
-def open_spiel(solve: bool) -> Player:
-    """OpenSpiel's C++ MCTSBot with one random game a leaf and the exploration constant of its examples, 2."""
-
-    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
-        game = pyspiel.load_game(next(theirs for name, theirs in GAMES.values() if is_of(position, name)))
-        state = game.new_initial_state()
-        for action in position.moves:
-            state.apply_action(action)
-        evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
-        root = pyspiel.MCTSBot(game, evaluator, 2.0, simulations, 4096, solve, seed, False).mcts_search(state)
-        return root.best_child().action, root.explore_count
-
-    return play
-
-
-def is_of(position: Position, name: str) -> bool:
-    return position.game == Position.start(name).game
-
-
-PLAYERS: dict[str, Player] = {
-    "ours": ours(),
-    "ours, no solver": ours(solver=False),
-    "ours, random games": ours(rollout="random"),
-    "ours, random games, no solver": ours(rollout="random", solver=False),
-}
-PEERS = {"OpenSpiel": open_spiel(False), "OpenSpiel, solver": open_spiel(True)}
-if pyspiel is not None:
-    PLAYERS |= PEERS
-
-
-def acting(**settings: Any) -> Player:
-    """Ours without the explanation; for positions that are not proven within the simulations."""
-
-    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
-        return MCTS(simulations, **settings).act(position, seed), simulations
-
-    return play
-
-
-FASTEST = {
-    "ours, random games": acting(rollout="random"),
-    "ours, random games, no solver": acting(rollout="random", solver=False),
-} | (PEERS if pyspiel is not None else {})
 
 
 def main() -> None:
     options = parse_arguments()
+    compiling = [row for game in GAMES for row in first_searches(game)]
+    show("CPU-seconds of a process's first searches, 1,000 simulations", compiling)
     speed = [row for game in GAMES for row in speeds(game, options.repeats)]
     show("Simulations per CPU-second from the empty board", speed)
     threads = [row for rollout in ("random", "rule") for row in scaling(rollout, options.repeats)]
     show("Simulations per second by the clock, Connect Four's empty board", threads)
-    tables = {"speed": speed, "threads": threads}
+    tables = {"compiling": compiling, "speed": speed, "threads": threads}
     if options.data.is_dir():
-        mistakes = mistake_table(run_all(options))
+        mistakes = mistake_table(run_all(options), options.data)
         show("Mistakes in per cent", mistakes)
         tables["mistakes"] = mistakes
     else:
         print(f"no sets of positions in {options.data}: mistakes are left out")
-    settings = {"seeds": options.seeds, "budgets": options.budgets, "repeats": options.repeats}
+    settings = {"sets": options.sets, "budgets": options.budgets, "seeds": options.seeds, "repeats": options.repeats}
     save("search", settings, tables, options.output)
     print(f"written to {options.output}")
+
+
+FIRST_SEARCHES = """
+import sys, time
+from tictac_agents import MCTS
+from tictac_env.position import Position
+position, spent = Position.start(sys.argv[1]), []
+for seed in range(2):
+    began = time.process_time()
+    MCTS(1_000).act(position, seed)
+    spent.append(time.process_time() - began)
+print(*spent)
+"""
+
+
+def first_searches(game: str) -> list[Row]:
+    """What the first search of a process takes, its kernels not yet compiled and compiled by an earlier process."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for cache in ("empty", "filled"):
+            command = [sys.executable, "-c", FIRST_SEARCHES, GAMES[game][0]]
+            environment = os.environ | {"TICTAC_CACHE_DIR": folder}
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            first, second = map(float, done.stdout.split())
+            rows.append({"game": game, "cache": cache, "first": round(first, 3), "second": round(second, 5)})
+    return rows
 
 
 def speeds(game: str, repeats: int) -> list[Row]:
@@ -140,8 +113,8 @@ def speeds(game: str, repeats: int) -> list[Row]:
 
 
 def scaling(rollout: str, repeats: int) -> list[Row]:
-    """One thread and two, in turn."""
-    position, simulations = Position.start("ConnectFour-v0"), 400_000
+    """One thread and two, in turn, long enough for the time it takes to start a thread not to count."""
+    position, simulations = Position.start("ConnectFour-v0"), 1_000_000
     found: dict[int, list[float]] = {1: [], 2: []}
     for repeat in range(repeats + 1):
         for threads, rates in found.items():
@@ -156,18 +129,6 @@ def scaling(rollout: str, repeats: int) -> list[Row]:
     ]
 
 
-def read_set(path: Path) -> list[tuple[Position, list[int | None]]]:
-    """The positions of a set, and the sign of the exact score of each action, None where it is illegal."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    found = []
-    for row in rows:
-        scores = [row[f"column_{column}"] for column in range(1, 8)]
-        values = [(int(score) > 0) - (int(score) < 0) if score else None for score in scores]
-        found.append((Position.from_moves("ConnectFour-v0", row["moves"]), values))
-    return found
-
-
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
     """The runs of every set, budget, player and seed, from the file or run now."""
     path = options.output / "search-runs.json"
@@ -179,21 +140,26 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         for player in PLAYERS
         if not options.players or player in options.players
     ]
-    for name, budget, player in cases:
-        case = f"{name}|{budget}|{player}"
-        if case not in kept:
-            kept[case] = {"simulations": simulations_for(options.data, name, budget, player), "seeds": {}}
+    for budget in options.budgets:
+        for name in options.sets:
+            players = {f"{name}|{budget}|{player}": player for *where, player in cases if where == [name, budget]}
+            new = [player for case, player in players.items() if case not in kept]
+            if not new:
+                continue
+            found = simulations_for(positions_file(options.data, name), budget, new)
+            kept |= {f"{name}|{budget}|{player}": {"simulations": found[player], "seeds": {}} for player in new}
             save_text(path, json.dumps(kept, indent=1) + "\n")
     todo = [
         (case, seed)
+        for seed in range(options.seeds)  # first, so that players who are compared run at the same time
         for case in ("|".join(case) for case in cases)
-        for seed in range(options.seeds)
         if str(seed) not in kept[case]["seeds"]
     ]
     with ProcessPoolExecutor(options.workers) as pool, progress_bar(len(todo), "runs") as update:
         futures = {
-            pool.submit(run, options.data, *case.split("|"), kept[case]["simulations"], seed): (case, seed)
+            pool.submit(run, positions_file(options.data, name), player, kept[case]["simulations"], seed): (case, seed)
             for case, seed in todo
+            for name, _, player in [case.split("|")]
         }
         try:
             for done, future in enumerate(as_completed(futures), 1):
@@ -207,44 +173,59 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     return kept
 
 
-def simulations_for(data: Path, name: str, budget: str, player: str) -> int:
-    """The budget as a number of simulations: so many as the player plays in that CPU time on the mean."""
+def positions_file(data: Path, name: str) -> Path:
+    return data / f"connect_four_{name}.csv"
+
+
+def simulations_for(path: Path, budget: str, players: Sequence[str]) -> dict[str, int]:
+    """The budget as a number of simulations: so many as each player plays in that CPU time on the mean.
+
+    The players take turns at each position, so that whatever else the machine does slows them alike.
+    """
     if not budget.endswith("ms"):
-        return int(budget)
+        return dict.fromkeys(players, int(budget))
     seconds = float(budget[:-2]) / 1000
-    positions = [position for position, _ in read_set(data / f"connect_four_{name}.csv")[:100]]
-    PLAYERS[player](positions[0], 10, 0)
-    simulations = 1_000
+    positions = [position for position, _ in read_positions(path)[: 100 if seconds < 0.05 else 40]]
+    searchers = [Searcher(player, 1_000) for player in players]
+    for searcher in searchers:
+        searcher.act(positions[0], 0)  # may compile
     for _ in range(3):
-        began, played = time.process_time(), 0
-        for i, position in enumerate(positions[: 100 if seconds < 0.05 else 40]):
-            played += PLAYERS[player](position, simulations, i)[1]
-        simulations = max(1, round(played / (time.process_time() - began) * seconds))
-    return simulations
+        for searcher in searchers:
+            searcher.forget()
+        for i, position in enumerate(positions):
+            for searcher in searchers:
+                searcher.act(position, i)
+        for searcher in searchers:
+            searcher.simulations = max(1, round(searcher.games / searcher.seconds * seconds))
+    return {searcher.player: searcher.simulations for searcher in searchers}
 
 
-def run(data: Path, name: str, budget: str, player: str, simulations: int, seed: int) -> Row:
-    """One pass through a set: the numbers of the positions in which the player erred, and its CPU time a move."""
-    positions = read_set(data / f"connect_four_{name}.csv")
-    PLAYERS[player](positions[0][0], 10, 0)
-    wrong, began = [], time.process_time()
-    for number, (position, values) in enumerate(positions):
-        action, _ = PLAYERS[player](position, simulations, 100_003 * seed + number)
-        best = max(value for value in values if value is not None)
-        if (values[action] or 0) < best:
-            wrong.append(number)
-    spent = (time.process_time() - began) / len(positions)
-    return {"wrong": wrong, "CPU-ms": round(1000 * spent, 3), "positions": len(positions)}
+def run(path: Path, player: str, simulations: int, seed: int) -> Row:
+    """One pass through a set: in which positions the player erred or was not perfect, and its CPU time a move."""
+    Searcher(player, 10).act(read_positions(path)[0].position, 0)  # may compile
+    searcher = Searcher(player, simulations)
+    found = move_accuracy(searcher, path, seed=seed)
+    return {
+        "wrong": np.flatnonzero(found.mistake_shares).tolist(),
+        "imperfect": np.flatnonzero(found.perfect_shares < 1).tolist(),
+        "CPU-ms": round(1000 * searcher.seconds / len(found.batch), 3),
+        "positions": len(found.batch),
+    }
 
 
-def mistake_table(kept: dict[str, Any]) -> list[Row]:
-    """Mistakes over the seeds, and beside the better of the two peers, position by position."""
+def mistake_table(kept: dict[str, Any], data: Path) -> list[Row]:
+    """Mistakes over the seeds, beside random's and, position by position, beside those of the better of the peers."""
     rows: list[Row] = []
+    random = {
+        name: move_accuracy("random", positions_file(data, name)).overall.mistakes.value
+        for name in dict.fromkeys(case.split("|")[0] for case in kept)
+        if positions_file(data, name).exists()
+    }
     for case, found in kept.items():
         name, budget, player = case.split("|")
         if not found["seeds"]:
             continue
-        share = wrong_share(found)
+        share, imperfect = wrong_share(found), wrong_share(found, "imperfect")
         peers = [wrong_share(kept[f"{name}|{budget}|{peer}"]) for peer in PEERS if seeds_of(kept, name, budget, peer)]
         row: dict[str, Any] = {
             "set": name,
@@ -254,6 +235,8 @@ def mistake_table(kept: dict[str, Any]) -> list[Row]:
             "CPU-ms": round(statistics.mean(one["CPU-ms"] for one in found["seeds"].values()), 2),
             "seeds": len(found["seeds"]),
             "mistakes %": round(100 * float(share.mean()), 2),
+            "of random's": round(float(share.mean()) / random[name], 4) if name in random else "",
+            "perfect %": round(100 * float(1 - imperfect.mean()), 2),
             "of the better OpenSpiel": "",
         }
         if peers:
@@ -268,12 +251,12 @@ def seeds_of(kept: dict[str, Any], name: str, budget: str, player: str) -> dict[
     return seeds
 
 
-def wrong_share(found: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """For each position, the share of the seeds that erred."""
+def wrong_share(found: dict[str, Any], kind: str = "wrong") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """For each position, the share of the seeds that erred ("wrong") or were not perfect ("imperfect")."""
     seeds = list(found["seeds"].values())
     share = np.zeros(seeds[0]["positions"])
     for one in seeds:
-        share[one["wrong"]] += 1 / len(seeds)
+        share[one[kind]] += 1 / len(seeds)
     return share
 
 
@@ -292,7 +275,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", default=SETS, help="files connect_four_<name>.csv (default: %(default)s)")
     parser.add_argument("--players", nargs="+", choices=list(PLAYERS), help="only these")
-    parser.add_argument("--budgets", nargs="+", default=["1000", "1ms", "10ms"], help="(default: %(default)s)")
+    parser.add_argument("--budgets", nargs="+", default=["1000", "1ms", "10ms", "100ms"], help="(default: %(default)s)")
     parser.add_argument("--seeds", type=positive, default=5, help="(default: %(default)s)")
     parser.add_argument("--repeats", type=positive, default=5, help="measurements of speed (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")

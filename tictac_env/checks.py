@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from tictac_env.games import did_you_mean
@@ -61,6 +62,17 @@ def whole(name: str, value: Any, high: float = math.inf) -> int:
     Raises:
         ValueError: it is not.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
         raise ValueError(f"{name} must be a whole number in [0, {high}], not {value!r}")
-    return value
+    return int(value)
+
+
+def positive(name: str, value: Any, high: float = math.inf) -> int:
+    """`value`, if it is a whole number in [1, high].
+
+    Raises:
+        ValueError: it is not.
+    """
+    if whole(name, value, high) == 0:
+        raise ValueError(f"{name} must be at least 1, not 0")
+    return int(value)

@@ -50,7 +50,6 @@ __all__ = [
     "parallel_kernel",
     "prange",
     "store_bytes",
-    "unkept_kernel",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -202,25 +201,19 @@ def _cache_folder() -> str:
 def kernel(function: Function) -> Function:
     """Compiles `function` for each game when it is first called, and keeps the machine code for later runs.
 
-    Compiled code releases the GIL. `function.py_func` is the interpreted function.
+    Compiled code releases the GIL. `function.py_func` is the interpreted function. It must not call itself: with Numba
+    0.68 such machine code may crash when it is loaded again.
     """
     return _compile(function, parallel=False)
 
 
 def borrowing_kernel(function: Function) -> Function:
-    """A `kernel` that makes no arrays, and so need not count references to those it is given.
+    """A `kernel` that makes no arrays, nor copies slices, and so need not count references to those it is given.
 
-    Counting costs two locked instructions for each array of a record that a method is called on.
+    Counting costs two locked instructions for each array of a record that is handed on: a third and more of the time of
+    a tree search.
     """
     return _compile(function, parallel=False, counting=False)
-
-
-def unkept_kernel(function: Function) -> Function:
-    """A `kernel` that calls itself, or one that does. It is compiled anew in each process.
-
-    With Numba 0.68 machine code that calls itself may crash when it is loaded again.
-    """
-    return _compile(function, parallel=False, cache=False)
 
 
 def parallel_kernel(function: Function) -> Function:
@@ -231,11 +224,11 @@ def parallel_kernel(function: Function) -> Function:
     return _compile(function, parallel=True)
 
 
-def _compile(function: Function, parallel: bool, counting: bool = True, cache: bool = True) -> Function:
+def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
     configured = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_FOLDER  # is read when the dispatcher is made; other users of Numba keep theirs
     try:
-        options = {"cache": cache, "nogil": True, "parallel": parallel, "error_model": "numpy", "_nrt": counting}
+        options = {"cache": True, "nogil": True, "parallel": parallel, "error_model": "numpy", "_nrt": counting}
         compiled: Function = numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = configured

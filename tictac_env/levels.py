@@ -50,8 +50,8 @@ class Level(Mixture):
     """A calibrated strength, from 1 (random play) to 10.
 
     On tic-tac-toe each level is harder to exploit than the one below, and level 10 cannot be beaten. On Connect Four
-    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 10 searches some
-    milliseconds a move. Boards of up to 12 cells have tic-tac-toe's settings, larger ones Connect Four's; there the
+    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 10 searches about a
+    millisecond a move. Boards of up to 12 cells have tic-tac-toe's settings, larger ones Connect Four's; there the
     strengths rise too, but nobody has measured by how much.
 
     Args:

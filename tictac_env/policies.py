@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.adapters import FunctionPolicy, ModelPolicy
-from tictac_env.checks import whole
+from tictac_env.checks import positive
 from tictac_env.games import Game, did_you_mean, get_game
 from tictac_env.policy import Policy, ReflexPolicy, answer, uniform
 from tictac_env.position import Position, PositionBatch
@@ -131,8 +131,7 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
     """
     rules = get_game(game)
     player = as_policy(policy, rules)
-    if whole("positions", positions) == 0:
-        raise ValueError("positions must be at least 1")
+    positive("positions", positions)
     tried = _random_positions(rules, positions, seed)
     seeds = np.array([mix(seed + i) for i in range(positions)], np.int64)
     chosen = []

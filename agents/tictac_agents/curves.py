@@ -15,7 +15,7 @@ from tictac_agents.learner import Callback, Learner
 from tictac_agents.pictures import new_figure, save_figure
 from tictac_agents.proof import UntilProven
 from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import whole
+from tictac_env.checks import positive
 from tictac_env.storage import save_text
 
 RESULTS = ("win_rate", "draw_rate", "loss_rate")
@@ -54,9 +54,7 @@ class LearningCurve:
     def __init__(
         self, every: int = 1_000, tensorboard: str | os.PathLike[str] | None = None, callback: Callback | None = None
     ) -> None:
-        self.every = whole("every", every)
-        if not self.every:
-            raise ValueError("every must be at least 1, not 0")
+        self.every = positive("every", every)
         self.rows: list[dict[str, Any]] = []
         self._callback = callback
         others = 0 if callback is None else getattr(callback, "called_every", 1)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tictac_agents.playouts import first_state
 from tictac_agents.seat_tree import SAVED, find, new_seat, play_games, seat_of, with_room
-from tictac_env.checks import number, whole
+from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.policies import Policy
 from tictac_env.position import Position
@@ -115,8 +115,7 @@ class GameTree(Policy):
         Raises:
             ValueError: `total_games` is no positive whole number, or more than it can learn from.
         """
-        if whole("total_games", total_games, MAX_GAMES - self.num_games) == 0:
-            raise ValueError("total_games must be at least 1, not 0")
+        positive("total_games", total_games, MAX_GAMES - self.num_games)
         self._goal = self.num_games + total_games
         return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 

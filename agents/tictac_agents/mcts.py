@@ -15,7 +15,7 @@ from tictac_agents.explanation import Explanation, MoveReport
 from tictac_agents.root import Root, chosen_action, merged
 from tictac_agents.search_tree import bytes_per_node
 from tictac_agents.uct import RANDOM, RULE, STORED, Rules
-from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.checks import flag, number, one_of, positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch
@@ -300,14 +300,3 @@ class MCTS(Policy):
             Root.deliver(waiting, evaluator, self._rules)
             if self.milliseconds is not None and time.perf_counter() - began > self.milliseconds / 1000:
                 return
-
-
-def positive(name: str, value: Any, high: int) -> int:
-    """`value`, if it is a whole number in [1, high].
-
-    Raises:
-        ValueError: it is not.
-    """
-    if whole(name, value, high) == 0:
-        raise ValueError(f"{name} must be at least 1, not 0")
-    return int(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.rng import mix
 
@@ -15,7 +15,7 @@ def first_state(seed: int) -> int:
     return mix(seed) >> 2 | 1
 
 
-@kernel
+@borrowing_kernel
 def below(state: int, count: int) -> tuple[int, int]:
     """The next state, and a number in [0, count); `state` in [1, 2**61), `count` at most 63.
 
@@ -26,7 +26,7 @@ def below(state: int, count: int) -> tuple[int, int]:
     return state, (state & LOW_32) * count >> 32
 
 
-@kernel
+@borrowing_kernel
 def play_out(game: Game, own: int, opp: int, rule: bool, state: int) -> tuple[int, int]:
     """How a game from an unfinished position ends, for the side to move: 1, 0 or -1; and the state of the randomness.
 
@@ -50,7 +50,7 @@ def play_out(game: Game, own: int, opp: int, rule: bool, state: int) -> tuple[in
             return value * result, state
 
 
-@kernel
+@borrowing_kernel
 def play_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
     """`play_out` by the rule. A side's threats change only when it moves; a game nobody wins ends without moves."""
     value = 1
@@ -69,7 +69,7 @@ def play_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
             return value * game.result(own, opp), state
 
 
-@kernel
+@borrowing_kernel
 def nth_bit(bits: int, index: int) -> int:
     """The bit of a set that has `index` lower ones."""
     for _ in range(index):

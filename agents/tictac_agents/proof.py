@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tictac_agents.learner import Learner
 from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import whole
+from tictac_env.checks import positive, whole
 
 
 class UntilProven:
@@ -33,9 +33,7 @@ class UntilProven:
     """
 
     def __init__(self, every: int = 1_000, start_afresh: int = 0) -> None:
-        self.every = whole("every", every)
-        if not self.every:
-            raise ValueError("every must be at least 1, not 0")
+        self.every = positive("every", every)
         self.start_afresh = whole("start_afresh", start_afresh)
         if self.start_afresh % self.every:
             raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")

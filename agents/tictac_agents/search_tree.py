@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import Game
 
 OPEN = 2
@@ -81,7 +81,7 @@ def choices_of(game: Game) -> npt.NDArray[np.int64]:
     return np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
 
 
-@kernel
+@borrowing_kernel
 def add_node(game: Game, tree: SearchTree, own: int, opp: int) -> int:
     """Gives an unfinished position a node."""
     node = tree.size[0]

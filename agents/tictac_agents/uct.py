@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tictac_agents.playouts import below, play_out
 from tictac_agents.search_tree import INFINITE, OPEN, SearchTree, add_node
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel
 from tictac_env.games import UNFINISHED, Game
 
 INFINITE_BITS = 0x7F800000
@@ -30,7 +30,7 @@ class Rules(NamedTuple):
     beyond: int
 
 
-@kernel
+@borrowing_kernel
 def select_uct(
     values: npt.NDArray[np.float32], visits: npt.NDArray[np.int32], total: int, exploration: float, state: int
 ) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def select_uct(
     return place, state
 
 
-@kernel
+@borrowing_kernel
 def select_puct(tree: SearchTree, node: int, total: int, exploration: float) -> int:
     """The action of the highest mean + exploration * prior * sqrt(total) / (1 + visits); a mean without visits is 0.
 
@@ -85,7 +85,7 @@ def select_puct(tree: SearchTree, node: int, total: int, exploration: float) -> 
     return chosen
 
 
-@kernel
+@borrowing_kernel
 def descend(
     game: Game, tree: SearchTree, own: int, opp: int, total: int, rules: Rules, state: int
 ) -> tuple[int, int, int, int, int]:
@@ -125,7 +125,7 @@ def descend(
         node = child
 
 
-@kernel
+@borrowing_kernel
 def back_up(tree: SearchTree, path: npt.NDArray[np.int32], depth: int, value: float, draw: float, lost: float) -> None:
     """Adds the value of a game, for whoever played the last action of its way, to all moves of the way.
 
@@ -144,7 +144,7 @@ def back_up(tree: SearchTree, path: npt.NDArray[np.int32], depth: int, value: fl
         value = -value
 
 
-@kernel
+@borrowing_kernel
 def back_up_proof(game: Game, tree: SearchTree, path: npt.NDArray[np.int32], depth: int) -> int:
     """Passes on what is certain of the last action of a way, as far as it decides the nodes before it.
 
@@ -174,7 +174,7 @@ def back_up_proof(game: Game, tree: SearchTree, path: npt.NDArray[np.int32], dep
     return OPEN
 
 
-@kernel
+@borrowing_kernel
 def simulate(
     game: Game, tree: SearchTree, own: int, opp: int, simulations: int, rules: Rules, state: int
 ) -> tuple[int, int]:
@@ -199,7 +199,7 @@ def simulate(
     return simulations, state
 
 
-@kernel
+@borrowing_kernel
 def collect(
     game: Game,
     tree: SearchTree,
@@ -228,17 +228,18 @@ def collect(
     for played in range(wanted):
         depth, leaf_own, leaf_opp, known, state = descend(game, tree, own, opp, total + played, rules, state)
         if known == OPEN:
-            paths[waiting, :depth] = tree.path[:depth]
             leaves[waiting, 0] = depth
             leaves[waiting, 1] = leaf_own
             leaves[waiting, 2] = leaf_opp
-            waiting += 1
             for ply in range(depth):
                 node, action = tree.path[ply, 0], tree.path[ply, 1]
+                paths[waiting, ply, 0] = node
+                paths[waiting, ply, 1] = action
                 if tree.visits[node, action] == 0:
                     tree.values[node, action] = np.float32(0)
                 tree.values[node, action] -= np.float32(1)
                 tree.visits[node, action] += 1
+            waiting += 1
         else:
             back_up(tree, tree.path, depth, float(known), rules.draw, 0.0)
             if rules.solver and back_up_proof(game, tree, tree.path, depth) != OPEN:
@@ -246,7 +247,7 @@ def collect(
     return wanted, waiting, state
 
 
-@kernel
+@borrowing_kernel
 def deliver(
     game: Game,
     tree: SearchTree,
@@ -263,4 +264,5 @@ def deliver(
     if len(tree.priors) and tree.children[node, action] == 0 and tree.size[0] < len(tree.visits):
         child = add_node(game, tree, leaf[1], leaf[2])
         tree.children[node, action] = child
-        tree.priors[child, : len(priors)] = priors
+        for place in range(len(priors)):
+            tree.priors[child, place] = priors[place]

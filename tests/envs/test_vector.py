@@ -17,6 +17,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from gymnasium.wrappers import vector as wrappers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from tictac_env.envs.boards import DRAWN, LEARNER, OPP, OWN, PHASE, STATE, WAITING
@@ -361,6 +363,61 @@ def test_without_copying_the_same_is_returned_in_the_same_arrays(
         if mode == AutoresetMode.DISABLED and ours[2].any():
             mask = ours[2].copy()
             equal(lending.reset(options={"reset_mask": mask}), copying.reset(options={"reset_mask": mask}))
+
+
+LENDING = ["step as drawn", "step otherwise", "draw", "reset", "reset some", "saved state", "copy", "pickle"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(["random", "asked", "nobody"]),
+    st.sampled_from(["NextStep", "SameStep"]),
+    st.sampled_from(["lose", "raise"]),
+    st.lists(st.sampled_from(LENDING), max_size=25),
+)
+def test_actions_drawn_ahead_are_those_drawn_when_asked_for(
+    opponent: str, mode: str, illegal: str, operations: list[str]
+) -> None:
+    """Without `copy` a step draws the next random actions along: nobody can tell."""
+    keywords: dict[str, Any] = {"opponent": OPPONENTS[opponent](), "autoreset_mode": mode, "illegal": illegal}
+    copying, lending = make(TTT, 7, **keywords), make(TTT, 7, copy=False, **keywords)
+    equal(lending.reset(seed=1), copying.reset(seed=1))
+    some = np.arange(7) < 3
+    for operation in operations:
+        actions, drawn = copying.sample_actions(), lending.sample_actions()
+        equal(drawn, actions)
+        if operation == "step as drawn":
+            equal(lending.step(drawn), copying.step(actions))
+            equal(drawn, actions)
+        elif operation == "step otherwise":
+            equal(lending.step(drawn.copy()), copying.step(actions))
+        elif operation == "reset":
+            equal(lending.reset(seed=2), copying.reset(seed=2))
+        elif operation == "reset some":
+            options = {"reset_mask": some}
+            equal(lending.reset(seed=3, options=options), copying.reset(seed=3, options=options))
+        elif operation == "saved state":
+            assert lending.state_dict() == copying.state_dict()
+            lending.step(lending.sample_actions())
+            lending.load_state_dict(copying.state_dict())
+        elif operation == "copy":
+            lending = copy.deepcopy(lending)
+        elif operation == "pickle":
+            lending = pickle.loads(pickle.dumps(lending))
+    assert lending.state_dict() == copying.state_dict()
+
+
+def test_lent_actions_cannot_be_written_to() -> None:
+    """They are known to be in range; others are not, wherever they come from."""
+    envs = make(TTT, 3, copy=False)
+    envs.reset(seed=1)
+    actions = envs.sample_actions()
+    with pytest.raises(ValueError, match="read-only"):
+        actions[0] = 9
+    twin, theirs = copy.deepcopy((envs, actions))
+    theirs[0] = 9
+    with pytest.raises(ValueError, match="must be in"):
+        twin.step(theirs)
 
 
 def equal(one: Any, other: Any) -> None:

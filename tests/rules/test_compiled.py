@@ -114,6 +114,36 @@ def test_the_games_compared_end_in_every_way() -> None:
 
 
 @kernel
+def lines_in(game: Game, stones: int) -> tuple[bool, int, int]:
+    return game.has_line(stones), game.winning_cells(stones), game.threats(stones)
+
+
+def test_no_shift_is_wider_than_machine_code_allows() -> None:
+    """A shift by 64 bits or more is zero interpreted and anything compiled."""
+    sizes = [
+        (rows, cols, connect)
+        for rows in range(1, 63)
+        for cols in range(1, 63)
+        if (8 if max(rows, cols) <= 7 else rows + 1) * cols <= 63
+        for connect in range(1, max(rows, cols) + 1)
+    ]
+    assert len(sizes) > 3_000
+    for size in sizes:
+        game = KInARow.make(*size)
+        assert max(*game.shifts, *game.steps, game.stride * (game.cols - 1) + game.rows) <= 63
+
+
+@pytest.mark.parametrize("size", [(62, 1, 4), (30, 2, 4), (1, 31, 25), (20, 2, 20)])
+def test_lines_on_long_boards_are_the_same_compiled(size: tuple[int, int, int]) -> None:
+    game, draws, found = KInARow.make(*size, gravity=False), np.random.default_rng(0), set()
+    for i in range(200):
+        stones = int(draws.integers(1 << 62)) & game.full if i % 2 else game.full & (1 << i % 63) - 1
+        assert lines_in(game, stones) == (game.has_line(stones), game.winning_cells(stones), game.threats(stones))
+        found.add(game.has_line(stones))
+    assert found == {True, False}
+
+
+@kernel
 def count_bits(value: int) -> int:
     return value.bit_count()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +34,8 @@ SEARCHED = [
 
 def window(game: KInARow, position: Position, depth: int, alpha: int, beta: int) -> int:
     bits = position.own, position.opp
-    return int(search(game, *bits, depth, alpha, beta, middle_out(game), new_table(depth)))
+    stack = np.empty((depth + 1, 10), np.int64)
+    return int(search(game, *bits, depth, alpha, beta, middle_out(game), new_table(depth), stack))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
@@ -91,7 +93,7 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
 
     compiled = searched()
     assert any(any(found[game.num_actions :]) for found in compiled), "nothing was remembered"
-    for name in ("search", "score_actions", "compiled_loss_score"):
+    for name in ("search", "score_actions", "look", "take", "slot", "compiled_loss_score"):
         monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
     assert searched() == compiled
 
@@ -132,13 +134,23 @@ def test_tables_are_no_larger_than_the_search() -> None:
     assert sizes == sorted(sizes) and sizes[0] == 2 and sizes[-1] == 1 << MAX_TABLE_BITS
 
 
-def test_another_process_finds_the_same() -> None:
-    """Machine code that calls itself does not survive being kept by Numba; a second process must not crash."""
+def test_another_process_loads_what_the_first_compiled(tmp_path: Path) -> None:
+    """Numba's cached machine code must survive being loaded: that of a recursive kernel crashes."""
     script = (
-        "from tictac_env.solver.alpha_beta import action_scores\n"
+        "from tictac_env.solver import alpha_beta\n"
         "from tictac_env.games import GAMES\n"
-        "print(action_scores(GAMES['ConnectFour-v0'], 0, 0, 3))"
+        "print(alpha_beta.action_scores(GAMES['ConnectFour-v0'], 0, 0, 3))\n"
+        "print(sum(alpha_beta.score_actions.stats.cache_misses.values()))"
     )
+    found = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == str(action_scores(CONNECT_FOUR, 0, 0, 3))
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"TICTAC_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(done.stdout.split("\n"))
+    scores = str(action_scores(CONNECT_FOUR, 0, 0, 3))
+    assert found == [[scores, "1", ""], [scores, "0", ""]]

@@ -14,7 +14,7 @@ from scipy.stats import binomtest, chi2
 from tictac_env.arena.choices import choices, gives_probabilities
 from tictac_env.arena.intervals import mean_interval
 from tictac_env.arena.labels import LabelledPosition, check_label, read_positions
-from tictac_env.checks import whole
+from tictac_env.checks import positive, whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies import as_policy
 from tictac_env.position import Position, PositionBatch
@@ -182,8 +182,7 @@ def move_accuracy(
         (0.0, 0.333)
     """
     rules = get_game(game)
-    if whole("seeds", seeds) == 0:
-        raise ValueError("seeds must be at least 1, not 0")
+    positive("seeds", seeds)
     whole("seed", seed, (1 << 63) - 1 - seeds)
     player = as_policy(policy, rules)
     batch, scores = _together(positions, rules)

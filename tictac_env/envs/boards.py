@@ -41,6 +41,9 @@ RANDOM_SEAT, ALTERNATE = 2, 3
 # The indices of observation.OBS_TYPES.
 PLANES, BOARD, CODE = range(3)
 
+# What the learners' actions are checked for before a step.
+NO_CHECK, RANGE, LEGALITY = range(3)
+
 # Who answers.
 NOBODY, ASKED, RANDOM, RULE = range(4)
 

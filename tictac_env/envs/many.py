@@ -15,12 +15,15 @@ from tictac_env.envs.boards import (
     DEAL,
     DRAWN,
     LEARNER,
+    LEGALITY,
+    NO_CHECK,
     OPP,
     OUTCOME,
     OVER,
     OWN,
     PHASE,
     PLAYING,
+    RANGE,
     ROWS,
     SAMPLER,
     STATE,
@@ -35,7 +38,7 @@ from tictac_env.envs.views import show
 from tictac_env.games import UNFINISHED
 from tictac_env.observation import OBS_TYPES
 from tictac_env.position import PositionBatch
-from tictac_env.rng import STATES, mix, new_state
+from tictac_env.rng import STATES, advance, mix, new_state
 
 NOT_SEEDED = -1
 MAX_INT = int(np.iinfo(np.int64).max)
@@ -50,6 +53,9 @@ class ManyBoards:
         arguments: the environment's.
         count: how many boards.
         threads: how many threads share them.
+
+    Attributes:
+        were_reset: whether there was a reset yet.
     """
 
     def __init__(self, arguments: Arguments, count: int, threads: int) -> None:
@@ -62,6 +68,11 @@ class ManyBoards:
         self.rows[OWN], self.rows[OPP] = game.start()
         self.rows[STATE] = NOT_SEEDED
         self.rows[PHASE] = OVER
+        self.were_reset = False
+        self._draws = aligned((2, count))
+        self._latest = 0  # which of them was given last
+        self._draws_ahead = False  # whether the other holds what is to be given next
+        self._offset = 0  # how far the sampler's randomness has come since SAMPLER was written
         self._replies = np.full(count, -1, np.int64)
         self._seating = np.full(count, PLAY_AS.index(arguments.play_as), np.int64)
         starts = arguments.start or ()
@@ -76,14 +87,15 @@ class ManyBoards:
         return self._padded[:, : self._count]
 
     @property
+    def drawn(self) -> Ints:
+        """What `draw` has given last: int64 (N,)."""
+        drawn: Ints = self._draws[self._latest]
+        return drawn
+
+    @property
     def batch(self) -> PositionBatch:
         """The positions on the boards."""
         return PositionBatch(self._game, self.rows[OWN].copy(), self.rows[OPP].copy())
-
-    @property
-    def were_reset(self) -> bool:
-        """Whether there was a reset yet."""
-        return bool(self.rows[STATE, 0] != NOT_SEEDED)
 
     def load(self, rows: Ints) -> None:
         """Takes over the rows of other boards, if these can be such.
@@ -115,6 +127,8 @@ class ManyBoards:
             if fault:
                 raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {fault}")
         self_rows[:] = rows
+        self._offset, self._draws_ahead = 0, False
+        self.were_reset = bool(rows[STATE, 0] != NOT_SEEDED)
 
     def begin(self, chosen: Bools, seeds: Sequence[int | None], fixed: Ints, seating: Ints) -> None:
         """Begins games.
@@ -130,6 +144,7 @@ class ManyBoards:
             IllegalMove: an opponent's first move is illegal.
         """
         self._opponents.update()
+        self.write_sampler()
         saved = self.rows.copy()
         try:
             for board in np.flatnonzero(chosen).tolist():
@@ -140,13 +155,16 @@ class ManyBoards:
         except BaseException:
             self._restore(saved)
             raise
+        self.were_reset = True
 
-    def step(self, actions: Ints, output: Output) -> tuple[int, int, int]:
+    def step(self, actions: Ints, output: Output, as_drawn: bool) -> tuple[int, int, int]:
         """Plays an action on each board, and the opponent's answer.
 
         Args:
             actions: int64 (N,), contiguous.
             output: what the step is written to.
+            as_drawn: whether the actions are those `drawn` last, and nobody can have changed them. They are in range
+                then, and the next ones are drawn along.
 
         Returns:
             The number of the first board whose action is out of range (or illegal, if that raises), else -1; how many
@@ -157,6 +175,10 @@ class ManyBoards:
         """
         opponents = self._opponents
         opponents.update()
+        if output.finals.size:
+            output.finals[:] = 0
+        self._draws_ahead = False
+        checks = LEGALITY if self._raises else NO_CHECK if as_drawn else RANGE
         if opponents.asked or self._may_get_stuck:
             refused = kernels.refused(
                 self._game, self.rows[OWN], self.rows[OPP], self.rows[PHASE], actions, self._raises
@@ -165,20 +187,31 @@ class ManyBoards:
         # fmt: off
         given = (
             self._game, self._padded, actions, self._replies, self._seating, self._starts, opponents.kinds,
-            opponents.cumulative, self._arguments.rewards, self._raises, self._obs_type,
+            opponents.cumulative, self._arguments.rewards, checks, self._obs_type,
             output.cells, output.codes, output.masks, output.rewards, output.ended, output.finals,
+            self._draws[1 - self._latest, : self._count * as_drawn], self._offset,
         )
         # fmt: on
-        if self._threads > 1:
-            return stepping.step_in_threads(*given, self._threads)
-        return stepping.step(*given)
+        done = stepping.step_in_threads(*given, self._threads) if self._threads > 1 else stepping.step(*given)
+        self._draws_ahead = as_drawn and done[0] < 0
+        return done
 
-    def sample(self, actions: Ints) -> None:
-        """Writes a random legal action for each board to `actions`, int64 (N,); 0 where a game is over."""
-        if self._threads > 1:
-            stepping.sample_in_threads(self._game, self._padded, actions, self._threads)
+    def draw(self) -> Ints:
+        """A random legal action for each board, int64 (N,); 0 where a game is over. Two draws share two arrays."""
+        self._latest = 1 - self._latest
+        if self._draws_ahead:
+            self._draws_ahead = False
+        elif self._threads > 1:
+            stepping.sample_in_threads(self._game, self._padded, self.drawn, self._offset, self._threads)
         else:
-            stepping.sample(self._game, self._padded, actions, 0, self._count)
+            stepping.sample(self._game, self._padded, self.drawn, self._offset, 0, self._count)
+        self._offset = advance(self._offset)
+        return self.drawn
+
+    def write_sampler(self) -> None:
+        """Brings the row SAMPLER up to date."""
+        self.rows[SAMPLER] = self.rows[SAMPLER] + self._offset & STATES
+        self._offset, self._draws_ahead = 0, False
 
     def show(self, output: Output, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""

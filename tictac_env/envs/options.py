@@ -1,4 +1,4 @@
-"""What `reset` is given, checked: its options, and what is one for all boards or one for each."""
+"""What `reset` and `step` are given, checked: options, what is one for all boards or one for each, and actions."""
 
 from __future__ import annotations
 
@@ -119,3 +119,23 @@ def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any
     if not isinstance(given, (Sequence, PositionBatch, np.ndarray)) or len(given) != num_envs:
         raise ValueError(f"{name} must be one for all, or a sequence of {num_envs}, not {given!r}")
     return given
+
+
+def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
+    """The actions of a step as the kernels want them: int64 (num_envs,). Whether they are in range is theirs to see.
+
+    Raises:
+        ValueError: they are not so many integers.
+    """
+    chosen: Ints = actions
+    if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
+        try:
+            given = np.array(actions)
+        except ValueError:
+            raise ValueError(f"actions must be {num_envs} integers, not {actions!r}") from None
+        if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
+            raise ValueError(f"actions must be integers in [0, {num_actions}), not {given.dtype}: {actions!r}")
+        chosen = given.astype(np.int64)
+    if chosen.shape != (num_envs,):
+        raise ValueError(f"actions must have the shape ({num_envs},), not {chosen.shape}")
+    return chosen

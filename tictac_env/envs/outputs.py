@@ -1,4 +1,4 @@
-"""The arrays that a step of many boards is written to, and the infos that Gymnasium wants made of them."""
+"""The arrays that a step of many boards is written to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.envs.boards import Ints
 from tictac_env.games import Game
 
-Infos = dict[str, Any]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -47,34 +45,3 @@ class Output:
         self.observations: Any = every[:num_envs]
         self.last_observations: Any = every[num_envs:]
         self.action_masks = self.masks.reshape(rows, game.num_actions)[:num_envs]
-
-
-def end_infos(answers: Ints, outcomes: Ints, ended: Bools, num_illegal: int) -> Infos:
-    """The infos of games that have ended.
-
-    Args:
-        answers: int64 (N,), what the opponents have played; -2 - a for an illegal action a, which becomes -1 here.
-        outcomes: int64 (N,), 0 where no game has ended.
-        ended: bool (N,), where one has.
-        num_illegal: in how many an illegal action has.
-    """
-    infos: Infos = {"outcome": outcomes, "_outcome": ended.copy()}
-    if num_illegal:
-        illegal = answers < -1
-        infos |= {"illegal_action": np.where(illegal, -2 - answers, 0), "_illegal_action": illegal}
-        answers[illegal] = -1
-    return infos
-
-
-def final_infos(output: Output, num_illegal: int) -> Infos:
-    """`final_obs` and `final_info` of the games that have ended in this step."""
-    ended = output.terminated.copy()
-    seats, answers, outcomes = output.finals
-    final = end_infos(answers, outcomes, ended, num_illegal)
-    arrays = {"action_mask": np.zeros_like(output.action_masks), "seat": seats, "opponent_action": answers}
-    final |= arrays | {f"_{key}": ended.copy() for key in arrays}
-    last = np.full(len(ended), None, object)
-    for i in np.flatnonzero(ended).tolist():
-        observation = output.last_observations[i]
-        last[i] = observation.copy() if observation.ndim else int(observation)
-    return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}

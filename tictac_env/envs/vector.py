@@ -13,13 +13,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from tictac_env.checks import flag, one_of, whole
+from tictac_env.checks import flag, one_of, positive
 from tictac_env.envs.arguments import Arguments
-from tictac_env.envs.boards import ANSWER, DRAWN, LEARNER, OUTCOME, OVER, PHASE, Ints, aligned
+from tictac_env.envs.boards import ANSWER, DRAWN, LEARNER, OVER, PHASE, Ints
 from tictac_env.envs.copies import SharesOpponent
+from tictac_env.envs.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
 from tictac_env.envs.many import ManyBoards
-from tictac_env.envs.options import check_options, read_mask, read_positions, read_seating, read_seeds
-from tictac_env.envs.outputs import Infos, Output, end_infos, final_infos
+from tictac_env.envs.options import check_options, read_actions, read_mask, read_positions, read_seating, read_seeds
+from tictac_env.envs.outputs import Output
 from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
@@ -101,8 +102,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 1,
     ) -> None:
-        self.num_envs = _positive("num_envs", num_envs)
-        self.threads = _positive("threads", threads)
+        self.num_envs = positive("num_envs", num_envs)
+        self.threads = positive("threads", threads)
         self.copy = flag("copy", copy)
         if not isinstance(autoreset_mode, AutoresetMode):
             autoreset_mode = AutoresetMode(
@@ -121,22 +122,16 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._game = game
         self._opponent = self.arguments.opponent
         self._boards = ManyBoards(self.arguments, self.num_envs, self.threads)
-        self._sampled = aligned((self.num_envs,))
         self._bind()
 
     def _bind(self) -> None:
-        """Makes the arrays that show others, which copies cannot share."""
-        every = _read_only(np.ones(self.num_envs, np.bool_))
-        self._none = _read_only(np.zeros(self.num_envs, np.bool_))
-        self._output = None if self.copy else self._new_output()
-        self._shown: Infos = {
-            "action_mask": None if self._output is None else self._output.action_masks,
-            "_action_mask": every,
-            "seat": _read_only(self._boards.rows[LEARNER]),
-            "_seat": every,
-            "opponent_action": _read_only(self._boards.rows[ANSWER]),
-            "_opponent_action": every,
-        }
+        """Makes the arrays that all steps share if there is no `copy`; copies of the environment cannot share them."""
+        self._output = self._infos = None
+        self._sampled: Ints | None = None
+        if not self.copy:
+            self._output = self._new_output()
+            self._infos = LentInfos(self._boards.rows, self._output)
+            self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = super().__deepcopy__(memo)
@@ -168,6 +163,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with these games, randomness included, for JSON."""
+        self._boards.write_sampler()
         return {"game": describe_game(self._game), "boards": self._boards.rows.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -206,15 +202,19 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     def sample_actions(self) -> npt.NDArray[np.int64]:
         """A legal action for each board, all with the same chance: int64 (num_envs,); 0 where a game is over.
 
-        The draws are seeded by `reset(seed=...)`, and do not depend on how many boards there are.
+        The draws are seeded by `reset(seed=...)`, and do not depend on how many boards there are. Without `copy` the
+        array is read-only, and the step after the next writes over it. Stepped with as it is, it need not be checked,
+        and the next actions are drawn along.
 
         Raises:
             gymnasium.error.ResetNeeded: there was no reset yet.
         """
         self._check_reset()
-        sampled = np.empty(self.num_envs, np.int64) if self.copy else self._sampled
-        self._boards.sample(sampled)
-        return sampled
+        drawn = self._boards.draw()
+        if self.copy:
+            return drawn.copy()
+        self._sampled = read_only(drawn)
+        return self._sampled
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -268,10 +268,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             IllegalMove: an action is illegal and illegal="raise"; or an opponent's choice is illegal.
             gymnasium.error.ResetNeeded: there was no reset yet, or a game is over and autoreset is disabled.
         """
-        chosen = self._as_actions(actions)
+        self._check_steppable()
+        as_drawn = self._sampled is not None and actions is self._sampled
+        chosen = self._boards.drawn if as_drawn else read_actions(actions, self.num_envs, self._game.num_actions)
         output = self._output or self._new_output()
-        output.finals[:] = 0
-        refused, num_illegal, num_ended = self._boards.step(chosen, output)
+        refused, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
         if refused >= 0:
             raise self._refusal(refused, int(chosen[refused]))
         if self.render_mode == "human":
@@ -296,25 +297,20 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     def _returned(self, output: Output, num_illegal: int, num_ended: int) -> Step:
         """What `step` returns."""
-        copy, boards = self.copy, self._boards.rows
-        if output.finals.shape[1]:
-            ending = final_infos(output, num_illegal) if num_ended else {}
-        elif num_ended:
-            outcomes = boards[OUTCOME].copy() if copy else _read_only(boards[OUTCOME])
-            ending = end_infos(boards[ANSWER], outcomes, output.terminated, num_illegal)
-        else:
-            ending = {}
-        if copy:
-            arrays = {
-                "action_mask": output.action_masks,
-                "seat": boards[LEARNER].copy(),
-                "opponent_action": boards[ANSWER].copy(),
-            }
-            infos = arrays | {f"_{key}": np.ones(self.num_envs, np.bool_) for key in arrays}
+        final = output.finals.size > 0
+        ending: Infos = {}
+        if final and num_ended:
+            ending = final_infos(output, num_illegal)
+        elif num_illegal:
+            ending = illegal_infos(self._boards.rows[ANSWER])
+        with_outcomes = num_ended > 0 and not final
+        if self._infos is None:
+            infos = fresh_infos(self._boards.rows, output, with_outcomes)
             truncated = np.zeros(self.num_envs, np.bool_)
         else:
-            infos, truncated = self._shown.copy(), self._none
-        return output.observations, output.rewards, output.terminated, truncated, infos | ending
+            infos, truncated = self._infos.of_step(with_outcomes), self._truncated
+        infos.update(ending)
+        return output.observations, output.rewards, output.terminated, truncated, infos
 
     def _new_output(self) -> Output:
         same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
@@ -324,22 +320,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         if not self._boards.were_reset:
             raise ResetNeeded("no game is under way, call reset() first")
 
-    def _as_actions(self, actions: Any) -> Ints:
-        """The actions as the kernels want them; whether they are in range is theirs to see."""
+    def _check_steppable(self) -> None:
         self._check_reset()
-        chosen: Ints = actions
-        if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
-            try:
-                given = np.array(actions)
-            except ValueError:
-                raise ValueError(f"actions must be {self.num_envs} integers, not {actions!r}") from None
-            if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
-                raise ValueError(
-                    f"actions must be integers in [0, {self._game.num_actions}), not {given.dtype}: {actions!r}"
-                )
-            chosen = given.astype(np.int64)
-        if chosen.shape != (self.num_envs,):
-            raise ValueError(f"actions must have the shape ({self.num_envs},), not {chosen.shape}")
         if self.autoreset_mode == AutoresetMode.DISABLED:
             over = np.flatnonzero(self._boards.rows[PHASE] == OVER)
             if len(over):
@@ -347,7 +329,6 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
                     f"the games of {len(over)} boards are over, on board {over[0]} {self.batch[int(over[0])]!r}; "
                     'call reset(options={"reset_mask": ...}), as autoreset is disabled'
                 )
-        return chosen
 
     def _refusal(self, board: int, action: int) -> ValueError:
         """The error for an action that cannot be played."""
@@ -374,16 +355,3 @@ def k_in_a_row(
 ) -> BoardVectorEnv:
     """What `gym.make_vec("KInARow-v0", ...)` makes."""
     return BoardVectorEnv(KInARow.make(rows, cols, connect, gravity), num_envs, **kwargs)
-
-
-def _positive(name: str, value: Any) -> int:
-    number = whole(name, int(value) if isinstance(value, np.integer) else value)
-    if number == 0:
-        raise ValueError(f"{name} must be at least 1, not {value!r}")
-    return number
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

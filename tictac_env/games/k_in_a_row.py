@@ -53,8 +53,10 @@ class KInARow:
     """`bottom` where a column takes 8 bits, else 0: see `Game.row_bytes`."""
     choices: int
     """The cells that stand for the actions: with gravity the top row, else all."""
+    steps: tuple[int, int, int, int]
+    """From a cell to the next one up, right, up-right and down-right; at most 63, the widest shift of compiled code."""
     shifts: tuple[int, int, int, int, int, int, int, int]
-    """For each of the four directions the two shifts of `has_line`."""
+    """For each of these four directions the two shifts of `has_line`; at most 63, which leaves nothing of a board."""
 
     @classmethod
     def make(cls, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True) -> KInARow:
@@ -86,9 +88,9 @@ class KInARow:
             )
         column = (1 << rows) - 1
         bottom = sum(1 << col * stride for col in range(cols))
-        steps = (1, stride, stride + 1, stride - 1)
+        steps = (1, stride, min(stride + 1, MAX_BITS), stride - 1)
         first, second = min(1, connect - 1), max(0, min(2, connect - 2))
-        shifts = tuple(step * times for step in steps for times in (first, second))
+        shifts = tuple(min(step * times, MAX_BITS) for step in steps for times in (first, second))
         num_symmetries = 2 if gravity else 8 if rows == cols else 4
         return cls(
             rows,
@@ -105,6 +107,7 @@ class KInARow:
             bottom * column,
             bottom if stride == 8 else 0,
             bottom << rows - 1 if gravity else bottom * column,
+            steps,
             shifts,  # type: ignore[arg-type]  # 4 directions x 2
         )
 
@@ -179,7 +182,7 @@ class KInARow:
     def threats(self, stones: int) -> int:
         """The cells, empty or not, that make up a line with the other cells of it in `stones`."""
         cells = 0
-        for step in (1, self.stride, self.stride + 1, self.stride - 1):
+        for step in self.steps:
             cells |= self.completing(stones, step)
         return cells
 
@@ -262,10 +265,11 @@ class KInARow:
     def winning_cells(self, stones: int) -> int:
         """The union of all lines of `connect` within `stones`."""
         union = 0
-        for step in (1, self.stride, self.stride + 1, self.stride - 1):
-            begins = self.runs(stones, step)
-            for distance in range(self.connect):
-                union |= begins << distance * step
+        for step in self.steps:
+            line = begins = self.runs(stones, step)
+            for _ in range(1, self.connect):
+                line = line << step | begins
+            union |= line
         return union
 
     def result(self, own: int, opp: int) -> int:

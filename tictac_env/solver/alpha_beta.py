@@ -1,6 +1,6 @@
 """Alpha-beta search to a fixed depth, compiled: what a player who looks that far ahead knows.
 
-Importing this module loads Numba. The first search of a process compiles, which takes about two seconds.
+Importing this module loads Numba. The first search on a machine compiles, which takes about two seconds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.compiled import kernel, unkept_kernel
+from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.rng import mix
 from tictac_env.solver.enumerate import NO_SCORE, loss_score
@@ -19,6 +19,10 @@ Ints = npt.NDArray[np.int64]
 
 OWN, OPP, HORIZON, LOW, HIGH = range(5)
 """The columns of a transposition table: a position, the ply its search looked to, and the bounds found on its score."""
+ALPHA, BETA, BEST, MOVES, NEXT = range(5, 10)
+"""What the stack has of a position beside these: its window, the best score so far, and the moves still to be tried."""
+UNKNOWN = int(NO_SCORE)
+"""Less than every score."""
 MAX_TABLE_BITS = 18
 """2**18 entries of 40 bytes."""
 
@@ -52,22 +56,28 @@ def middle_out(game: Game) -> Ints:
 compiled_loss_score = kernel(loss_score)
 
 
-@unkept_kernel
+@kernel
 def score_actions(game: Game, own: int, opp: int, depth: int, order: Ints, table: Ints, scores: Ints) -> None:
     """Writes the score of each legal action into `scores`, int64 (num_actions,)."""
+    stack = np.empty((depth + 1, 10), np.int64)
     for action in range(game.num_actions):
         next_own, next_opp = game.play(own, opp, action)
         if next_own != own or next_opp != opp:
-            scores[action] = -search(game, next_own, next_opp, depth - 1, -game.cells, game.cells, order, table)
+            scores[action] = -search(game, next_own, next_opp, depth - 1, -game.cells, game.cells, order, table, stack)
 
 
-@unkept_kernel
-def search(game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, order: Ints, table: Ints) -> int:
+@borrowing_kernel
+def search(
+    game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, order: Ints, table: Ints, stack: Ints
+) -> int:
     """The score of a position as far as `depth` plies tell: exact if the game is decided by then, else 0.
 
     Scores outside (alpha, beta) are bounds: at most alpha, an upper bound; at least beta, a lower one (fail-soft
     negamax; Knuth and Moore, "An analysis of alpha-beta pruning", 1975). Bounds on positions that come up again are
     remembered in the transposition table.
+
+    The positions between the root and the one looked at stand on a stack, a row each. Recursion would be shorter, but
+    Numba's machine code that calls itself crashes when a later process loads it.
 
     Args:
         game: the rule book.
@@ -78,37 +88,74 @@ def search(game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, or
         beta: more than alpha.
         order: int64 (num_actions,), the `choice` bits of the actions in the order in which they are tried.
         table: see `new_table`; it may have served any other searches of the same game.
+        stack: scratch, int64 (depth + 1, 10).
     """
+    horizon = (own | opp).bit_count() + depth
+    score = look(game, own, opp, horizon, alpha, beta, table, stack[0])
+    if score != UNKNOWN:
+        return score
+    level = 0
+    while True:
+        at = stack[level]
+        while not at[MOVES] & order[at[NEXT]]:
+            at[NEXT] += 1
+        choice = order[at[NEXT]]
+        at[MOVES] ^= choice
+        next_own, next_opp = game.play_choice(at[OWN], at[OPP], choice)
+        alpha, beta = -at[BETA], -max(at[ALPHA], at[BEST])
+        score = look(game, next_own, next_opp, horizon, alpha, beta, table, stack[level + 1])
+        level += 1
+        while score != UNKNOWN:  # it goes to the position before, whose score may then be known too
+            level -= 1
+            if level < 0:
+                return score
+            score = take(-score, table, stack[level])
+
+
+@borrowing_kernel
+def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, table: Ints, at: Ints) -> int:
+    """The score of a position if it is known without trying moves, else `UNKNOWN`; then `at` is made its row."""
     ply = (own | opp).bit_count()
     result = game.result(own, opp)
     if result != UNFINISHED:
         return -result * compiled_loss_score(game, ply)
     # At best the side to move wins with its next stone, at worst the other side does with the one after.
     low, high = compiled_loss_score(game, ply + 2), -compiled_loss_score(game, ply + 1)
-    if depth > 0 and game.winning_choices(own, opp):
+    if horizon > ply and game.winning_choices(own, opp):
         return high
-    if depth <= 1:
+    if horizon <= ply + 1:
         return 0
-    slot = mix(own ^ mix(opp)) & len(table) - 1
-    if table[slot, OWN] == own and table[slot, OPP] == opp and table[slot, HORIZON] == ply + depth:
-        low, high = int(table[slot, LOW]), int(table[slot, HIGH])
+    known = table[slot(own, opp, table)]
+    if known[OWN] == own and known[OPP] == opp and known[HORIZON] == horizon:
+        low, high = int(known[LOW]), int(known[HIGH])
         if low >= beta or low == high:
             return low
         if high <= alpha:
             return high
-    best = -game.cells
+    at[OWN], at[OPP], at[HORIZON], at[LOW], at[HIGH] = own, opp, horizon, low, high
+    at[ALPHA], at[BETA], at[BEST], at[NEXT] = alpha, beta, -game.cells, 0
     # A win of the other side's must be blocked: any other move is no better than a block that fails.
-    moves = game.winning_choices(opp, own)
-    if moves == 0:
-        moves = game.legal(own, opp)
-    for choice in order:
-        if moves & choice:
-            next_own, next_opp = game.play_choice(own, opp, choice)
-            score = -search(game, next_own, next_opp, depth - 1, -beta, -max(alpha, best), order, table)
-            best = max(best, score)
-            if best >= beta or best >= high:
-                break
-    table[slot, OWN], table[slot, OPP], table[slot, HORIZON] = own, opp, ply + depth
-    table[slot, LOW] = best if best > alpha else low
-    table[slot, HIGH] = best if best < beta else high
+    at[MOVES] = game.winning_choices(opp, own) or game.legal(own, opp)
+    return UNKNOWN
+
+
+@borrowing_kernel
+def take(score: int, table: Ints, at: Ints) -> int:
+    """Takes note of what a move is worth in the position of row `at`: its score if that decides it, else `UNKNOWN`."""
+    best = at[BEST] = max(int(at[BEST]), score)
+    if at[MOVES] and best < at[BETA] and best < at[HIGH]:
+        return UNKNOWN
+    if best > at[ALPHA]:
+        at[LOW] = best
+    if best < at[BETA]:
+        at[HIGH] = best
+    known = table[slot(at[OWN], at[OPP], table)]
+    for column in (OWN, OPP, HORIZON, LOW, HIGH):
+        known[column] = at[column]
     return best
+
+
+@borrowing_kernel
+def slot(own: int, opp: int, table: Ints) -> int:
+    """The row of a transposition table that a position may have."""
+    return int(mix(own ^ mix(opp)) & len(table) - 1)
