@@ -18,8 +18,8 @@ class Case(NamedTuple):
     system: str
     name: str
     run: str
-    """`Learner:preset`, `Learner:preset:episodes`, `MCTS:preset`, `GameTree:game:games`, `policy:name`, or "" where it
-    is not there yet."""
+    """`Learner:preset`, `Learner:preset:episodes`, `DQN:preset`, `MCTS:preset`, `GameTree:game:games`, `policy:name`,
+    or "" where it is not there yet."""
     as_first: str = ""
     """Published per cent won, drawn, lost against random play as the first player."""
     as_second: str = ""
@@ -27,7 +27,11 @@ class Case(NamedTuple):
     """What else was published, or what ours is."""
     until_proven: tuple[int, int] = (0, 0)
     """Ends when proven: a verdict every so many games, forgetting all every so many."""
+    most_seeds: int = 1_000
+    """How many seeds at most, where one takes minutes."""
 
+
+FEW = 3
 
 SYSTEMS: tuple[Case, ...] = (
     Case(
@@ -47,15 +51,24 @@ SYSTEMS: tuple[Case, ...] = (
     Case("S2", "minimax, deterministic", "policy:minimax-first", "99.4 / 0.6 / 0", "79.7 / 20.3 / 0"),
     Case("S2", "random", "policy:random", "59.6 / 13.7 / 26.7", "26.7 / 13.7 / 59.6"),
     Case("S2", "MCTS, 4,000 playouts", "MCTS:S2", "83.4 / 16.6 / 0", "61 / 39 / 0"),
-    Case("S2", "network 9-36-36-9, 2M games", "", "98.4 / 1.6 / 0", "75.4 / 24.6 / 0"),
+    Case(
+        "S2",
+        "network 9-36-36-9",
+        "DQN:S2",
+        "98.4 / 1.6 / 0",
+        "75.4 / 24.6 / 0",
+        "2,000,000 games a seat, over an hour",
+        most_seeds=FEW,
+    ),
     Case(
         "S3", "afterstates, 100,000 games", "ValueTD:S3", note="1,000 greedy games all drawn; a rerun lost 1.1 % as O"
     ),
     Case("S3", "true Monte Carlo, 100,000 games", "MonteCarlo:S3", note="ours: what S3 was called"),
     Case("S4", "prequel: TD(0) table", "ValueTD:S4-prequel", note="3,375 and 3,054 entries"),
-    Case("S4", "prequel: network 9-18-18-1", "", note="no figure"),
+    Case("S4", "prequel: network 9-18-18-1", "DQN:S4-prequel", note="no figure", most_seeds=FEW),
     Case("S4", "network, Connect Four", "", "over 80 won", "", "a rerun of the shipped networks: 96.0 and 73.3 won"),
     Case("S4", "MCTS tree, 1M games", "GameTree:ConnectFour-v0:1000000", note="about 230 games/s, 1 KB a node"),
     Case("ours", "Q, self-play until proven", "QLearning:self-play", until_proven=(500, 0)),
+    Case("ours", "S2's network, self-play", "DQN:S2-self-play", note="S2's network surpassed", most_seeds=FEW),
     Case("ours", "Q, a loss counting ten times", "QLearning:infallible", note="S2 cured"),
 )

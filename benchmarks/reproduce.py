@@ -68,7 +68,9 @@ def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, lis
     if options.fresh:
         kept = {name: found for name, found in kept.items() if name not in map(label, cases)}
     wanted = {
-        label(case): [str(seed) for seed in range(options.seeds if is_drawn(case) else 1)] for case in cases if case.run
+        label(case): [str(seed) for seed in range(min(options.seeds, case.most_seeds) if is_drawn(case) else 1)]
+        for case in cases
+        if case.run
     }
     todo = [
         (case, seed)
@@ -107,6 +109,8 @@ def run(case: Case, seed: int) -> Run:
         policy, games, positions = make_policy(name), 0, 0
     elif kind == "MCTS":
         policy, games, positions = MCTS.preset(name), 0, 0
+    elif kind == "DQN":
+        policy, games, positions = *trained_network(name, seed), 0
     elif kind == "ValueIteration":
         policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
     else:
@@ -127,6 +131,16 @@ def run(case: Case, seed: int) -> Run:
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
     }
+
+
+def trained_network(name: str, seed: int) -> tuple[Policy, int]:
+    """A preset of `DQN` after its run, and how many games that was."""
+    import torch
+
+    torch.set_num_threads(1)
+    model = tictac_agents.DQN.preset(name, seed, "cpu")
+    model.learn(model.settings.total_timesteps)
+    return tictac_agents.ModelPolicy(model), model._episode_num
 
 
 def run_tree(game: str, games: int, seed: int) -> Run:
@@ -274,7 +288,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--system", nargs="+", choices=sorted({case.system for case in SYSTEMS}), help="only these")
     parser.add_argument("--seeds", type=positive, default=3, help="seeds of each learner (default: %(default)s)")
-    parser.add_argument("--full", action="store_true", help="20 seeds of each learner: about half an hour")
+    parser.add_argument(
+        "--full", action="store_true", help="20 seeds of each learner, 3 of the networks: about half an hour"
+    )
     parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from tictac_env.games import Game
 from tictac_env.observation import OBS_TYPES, Observer
 from tictac_env.policy import Policy
-from tictac_env.position import Position
+from tictac_env.position import Position, PositionBatch
 
 
 class FunctionPolicy(Policy):
@@ -68,7 +68,32 @@ class ModelPolicy(FunctionPolicy):
         obs_type = self.obs_type if space is None else fitting_obs_type(position.game, space)
         return self._act(position, obs_type)
 
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64 (B,); Stable-Baselines3's models are asked for all positions at once."""
+        space = getattr(self.model, "observation_space", None)
+        if space is None or not hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation"):
+            return super().act_many(batch, seeds)
+        game = batch.game
+        observer = observer_of(game, fitting_obs_type(game, space))
+        stones = list(zip(batch.own.tolist(), batch.opp.tolist(), strict=True))
+        planes = observer.planes_of(batch.own, batch.opp)
+        if space.shape in (planes.shape[1:], (planes[0].size,)):
+            observations = planes.reshape(-1, *space.shape)
+        else:
+            observations = np.stack([self._fit(observer.observe(*both, game.seat(*both))) for both in stones])
+        masks = {}
+        if self._masked:
+            masks["action_masks"] = np.stack([observer.mask(game.legal(*both)) for both in stones])
+        actions, _ = self.model.predict(observations, deterministic=True, **masks)
+        return np.asarray(actions, np.int64)
+
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
+        masks = {"action_masks": mask} if self._masked else {}
+        action, _ = self.model.predict(self._fit(observation), deterministic=True, **masks)
+        return int(action)
+
+    def _fit(self, observation: Any) -> Any:
+        """The observation in the shape of the model's observation space."""
         space = getattr(self.model, "observation_space", None)
         if isinstance(space, spaces.Box) and np.shape(observation) != space.shape:
             if planes_last(np.shape(observation)) == space.shape:
@@ -77,9 +102,7 @@ class ModelPolicy(FunctionPolicy):
                 observation = np.reshape(observation, space.shape)
             else:
                 raise ValueError(f"{self} expects observations of shape {space.shape}, not {np.shape(observation)}")
-        masks = {"action_masks": mask} if self._masked else {}
-        action, _ = self.model.predict(observation, deterministic=True, **masks)
-        return int(action)
+        return observation
 
 
 def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:

@@ -51,6 +51,11 @@ class Cells:
         bits = np.unpackbits(np.frombuffer(stones.to_bytes(8, "little"), np.uint8), bitorder="little")
         return bits[self._index].tobytes()
 
+    def many(self, own: npt.NDArray[np.int64], opp: npt.NDArray[np.int64]) -> Array:
+        """The planes of B positions: int8 (B, 2, rows, cols)."""
+        stones = np.stack([own, opp], axis=1)
+        return (stones[:, :, None, None] >> self._index & 1).astype(np.int8)
+
     def planes(self, own: int, opp: int, seat: int) -> Array:
         """int8 (2, rows, cols) of 0 and 1, fresh: the stones `own` of `seat`, then those of the other seat."""
         return np.ndarray(self._shape, np.int8, bytearray(self.to_bytes(own) + self.to_bytes(opp)))
@@ -131,6 +136,10 @@ class Observer:
             self._weights = 3 ** np.arange(game.cells, dtype=np.int64)
         else:
             raise ValueError(f"obs_type {obs_type!r} is unknown; {did_you_mean(str(obs_type), OBS_TYPES)}")
+
+    def planes_of(self, own: npt.NDArray[np.int64], opp: npt.NDArray[np.int64]) -> Array:
+        """The planes of B positions, of stones int64 (B,) each: int8 (B, 2, rows, cols), fresh."""
+        return self._cells.many(own, opp)
 
     def mask(self, legal: int) -> Array:
         """The action mask of a set of legal actions: int8 (num_actions,), 1 where legal, fresh."""

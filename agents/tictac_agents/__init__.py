@@ -6,20 +6,27 @@ import importlib
 from typing import Any
 
 _HOME = {
+    "DQN": "tictac_agents.dqn",
+    "ExactEvalCallback": "tictac_agents.callbacks",
     "GameTree": "tictac_agents.game_tree",
+    "GamesCallback": "tictac_agents.callbacks",
     "LearningCurve": "tictac_agents.curves",
     "MCTS": "tictac_agents.mcts",
+    "MaskablePPO": "tictac_agents.maskable_ppo",
     "ModelPolicy": "tictac_env.adapters",
     "MonteCarlo": "tictac_agents.monte_carlo",
     "PolicyIteration": "tictac_agents.dynamic_programming",
     "QLearning": "tictac_agents.q_learning",
     "SB3VecEnv": "tictac_agents.sb3",
     "Sarsa": "tictac_agents.sarsa",
+    "SelfPlayCallback": "tictac_agents.self_play",
+    "Snapshot": "tictac_agents.self_play",
     "TabularModel": "tictac_agents.tabular_model",
     "UntilProven": "tictac_agents.proof",
     "ValueIteration": "tictac_agents.dynamic_programming",
     "ValueTD": "tictac_agents.value_td",
     "gridworld_4x4": "tictac_agents.tabular_model",
+    "load_model": "tictac_agents.sb3_files",
     "policy_evaluation": "tictac_agents.dynamic_programming",
 }
 

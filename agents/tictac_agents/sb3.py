@@ -17,7 +17,7 @@ from tictac_env.games import Game
 from tictac_env.position import Position
 
 try:
-    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
@@ -222,6 +222,13 @@ class Board:
         """It in the render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3); "human" None, the first board is shown."""
         frames = self._envs.render()
         return None if frames is None else frames[self._number]
+
+
+def boards_under(env: VecEnv) -> BoardVectorEnv | None:
+    """The boards under Stable-Baselines3's wrappers; None if they are not ours."""
+    while isinstance(env, VecEnvWrapper):
+        env = env.venv
+    return env.envs if isinstance(env, SB3VecEnv) else None
 
 
 def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) -> BoardVectorEnv:

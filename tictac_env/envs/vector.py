@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, one_of, positive
 from tictac_env.envs.arguments import Arguments
-from tictac_env.envs.boards import ANSWER, LEARNER, OVER, PHASE, Ints
+from tictac_env.envs.boards import ANSWER, DRAWN, LEARNER, OVER, PHASE, Ints
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
 from tictac_env.envs.many import ManyBoards
@@ -186,6 +186,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             self._boards.load(np.array(given, np.int64))
         except (OverflowError, ValueError) as error:
             raise ValueError(f"it is no state of these boards: {error}") from None
+
+    @property
+    def opponent_numbers(self) -> npt.NDArray[np.int64]:
+        """Which of an `OpponentPool`'s opponents plays on each board: int64 (num_envs,); 0 without a pool."""
+        numbers: npt.NDArray[np.int64] = self._boards.rows[DRAWN].copy()
+        return numbers
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action masks, int8 (num_envs, num_actions): 1 where legal; all 0 where a game is over."""

@@ -1,0 +1,72 @@
+"""Settings as options of a command, explained by their docstrings."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields, replace
+from typing import Any
+
+from tictac_agents.settings import Settings
+
+
+def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> None:
+    """An option for each setting, which does not stand in the result if it is not given: `settings_from` reads it."""
+    explained = explanations(kind)
+    for one in fields(kind):
+        parser.add_argument(
+            f"--{one.name.replace('_', '-')}",
+            nargs="+",
+            metavar="VALUE",
+            default=argparse.SUPPRESS,
+            help=f"{explained[one.name]} (usually {_default(one)})".replace("%", "%%"),
+        )
+
+
+def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
+    """`base` with what the command line changes.
+
+    Raises:
+        ValueError: a value is of a wrong type.
+    """
+    given = {one.name: _read(getattr(arguments, one.name)) for one in fields(base) if one.name in arguments}
+    return replace(base, **given)
+
+
+def explanations(kind: type[Settings]) -> dict[str, str]:
+    """What the docstrings say of each setting."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__[:-1]):
+        attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
+        for entry in re.split(r"^    (?=\w)", attributes, flags=re.MULTILINE)[1:]:
+            name, _, text = entry.partition(": ")
+            found[name] = " ".join(text.split())
+    return found
+
+
+def _default(one: Field[Any]) -> str:
+    """What a setting is unless given, as the command line would say it."""
+    value = one.default if one.default is not MISSING else {}
+    return (
+        " ".join(map(str, value))
+        if isinstance(value, tuple)
+        else "none"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
+
+
+def _read(words: Sequence[str]) -> Any:
+    """A value from the command line: JSON where it is such, "none" for None, else a word; of several words a tuple."""
+    values = []
+    for word in words:
+        try:
+            values.append(None if word == "none" else json.loads(word))
+        except ValueError:
+            values.append(word)
+    return tuple(values) if len(values) > 1 else values[0]

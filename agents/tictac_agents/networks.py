@@ -1,0 +1,144 @@
+"""Q-networks that see which actions are legal, and the policies of DQN made of them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gymnasium import spaces
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_env.checks import one_of
+
+try:
+    import torch
+    from stable_baselines3.common.torch_layers import create_mlp
+    from stable_baselines3.common.type_aliases import Schedule
+    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+ILLEGAL = -1e8
+"""The value of an illegal action: never the highest, and finite, so that 0 times it is 0 where a game is over."""
+OUTPUTS = ("linear", "sigmoid")
+
+
+class MaskedQNetwork(QNetwork):
+    """Stable-Baselines3's Q-network, which gives `ILLEGAL` to the actions that the observation shows to be illegal.
+
+    Action a stands for cell a, row by row from the top left (`tictac_env.games.Game.legal`), and is legal while this
+    cell is empty: any cell on tic-tac-toe, the top one of a column with gravity. So planes and boards show the mask.
+
+    Args:
+        output: "linear", or "sigmoid" for values in (0, 1).
+
+    Raises:
+        ValueError: `output` is neither.
+    """
+
+    def __init__(self, *args: Any, output: str = "linear", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.squashed = one_of("output", output, OUTPUTS) == "sigmoid"
+
+    def forward(self, obs: Any) -> torch.Tensor:
+        """The value of each action: float32 (B, num_actions)."""
+        values = self.values(obs)
+        return (values.sigmoid() if self.squashed else values).masked_fill(self.occupied(obs), ILLEGAL)
+
+    def values(self, obs: Any) -> torch.Tensor:
+        """What the last layer gives for each action: float32 (B, num_actions)."""
+        return super().forward(obs)
+
+    def cells(self, obs: torch.Tensor) -> torch.Tensor:
+        """The planes or the board: (B, planes, rows, cols)."""
+        return obs.reshape(len(obs), -1, *self.observation_space.shape[-2:])  # type: ignore[index]
+
+    def occupied(self, obs: torch.Tensor) -> torch.Tensor:
+        """Whether the cell of each action is taken: bool (B, num_actions)."""
+        return self.cells(obs).flatten(2)[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
+
+
+class AfterstateQNetwork(MaskedQNetwork):
+    """A network of state values: an action is worth what the position it leads to is, to the side that has played.
+
+    The network sees the position as the board of that side (1 own, -1 the other's) and has one output. The rules it
+    knows are where a stone comes to lie; what wins it has to learn.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        shape: Any = self.observation_space.shape
+        self._rows, self._cols = shape[-2:]
+        self._gravity = int(self.action_space.n) == self._cols != self._rows * self._cols
+        layers = create_mlp(self._rows * self._cols, 1, self.net_arch, self.activation_fn)
+        self.q_net = torch.nn.Sequential(*layers)
+
+    def values(self, obs: Any) -> torch.Tensor:
+        cells = self.cells(obs).float()
+        board = cells[:, 0] - cells[:, 1] if cells.shape[1] == 2 else cells[:, 0]
+        values: torch.Tensor = self.q_net(self.afterstates(board).flatten(2))
+        return values.squeeze(-1)
+
+    def afterstates(self, board: torch.Tensor) -> torch.Tensor:
+        """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
+
+        After an illegal action it means nothing.
+        """
+        one_each = torch.eye(int(self.action_space.n))
+        if not self._gravity:
+            stones = one_each.reshape(-1, self._rows, self._cols)
+        else:
+            lowest = board.eq(0).sum(dim=1, keepdim=True) - 1  # the stones of a column lie below its empty cells
+            lands = torch.arange(self._rows)[:, None] == lowest
+            stones = one_each[:, None, :] * lands[:, None]
+        return board[:, None] + stones
+
+
+class MaskedDQNPolicy(DQNPolicy):
+    """Stable-Baselines3's policy of DQN with masked networks, and a third one whose weights are averages.
+
+    Args:
+        averaged: whether there are averaged weights; then they are what plays where `deterministic` is asked for.
+        output: of the networks, see `MaskedQNetwork`.
+
+    Raises:
+        ValueError: observations are neither planes nor boards, in which alone the mask is to be seen.
+    """
+
+    network: ClassVar[type[MaskedQNetwork]] = MaskedQNetwork
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        *args: Any,
+        averaged: bool = False,
+        output: str = "linear",
+        **kwargs: Any,
+    ) -> None:
+        shape = observation_space.shape
+        if not isinstance(observation_space, spaces.Box) or shape is None or len(shape) not in (2, 3):
+            raise ValueError(f'the masked DQN needs obs_type="planes" or "board", not {observation_space}')
+        self.averaged = averaged
+        self.output = output
+        super().__init__(observation_space, *args, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        self.q_net_average = self.make_q_net() if self.averaged else self.q_net
+        self.q_net_average.load_state_dict(self.q_net.state_dict())
+
+    def make_q_net(self) -> MaskedQNetwork:
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return self.network(**arguments, output=self.output).to(self.device)
+
+    def _predict(self, obs: Any, deterministic: bool = True) -> torch.Tensor:
+        net = self.q_net_average if deterministic else self.q_net
+        return net._predict(obs, deterministic=deterministic)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return super()._get_constructor_parameters() | {"averaged": self.averaged, "output": self.output}
+
+
+class AfterstatePolicy(MaskedDQNPolicy):
+    """`MaskedDQNPolicy` with networks of state values, `AfterstateQNetwork`."""
+
+    network = AfterstateQNetwork

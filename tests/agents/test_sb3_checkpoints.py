@@ -1,0 +1,192 @@
+"""Checkpoints of deep agents: whole, and read without running what is in them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tictac_env.arena import play_match, verdict
+
+pytest.importorskip("sb3_contrib")
+import sb3_contrib
+import stable_baselines3 as sb3
+import torch
+
+from tictac_agents import DQN, MaskablePPO, SB3VecEnv, load_model
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+DEEP = {"buffer_size": 1_000, "learning_starts": 50, "device": "cpu", "policy_kwargs": {"net_arch": [8]}}
+ON_POLICY = {"n_steps": 16, "device": "cpu", "policy_kwargs": {"net_arch": [8]}}
+
+
+def boards(name: str = TTT, **kwargs: Any) -> SB3VecEnv:
+    return SB3VecEnv(name, 4, opponent=None, **kwargs)
+
+
+MADE = {
+    "DQN": lambda envs: DQN("MlpPolicy", envs, seed=0, averaging=0.9, learning_rate=[1e-3, 1e-4], **DEEP),
+    "MaskablePPO": lambda envs: MaskablePPO(
+        "MlpPolicy", envs, seed=0, learning_rate=[1e-3, 1e-4], batch_size=16, **ON_POLICY
+    ),
+}
+
+
+def with_data(path: Path, change: dict[str, Any]) -> Path:
+    """A copy of a checkpoint with some entries of its JSON changed."""
+    target = path.with_name("changed.zip")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
+        for entry in source.namelist():
+            content = source.read(entry)
+            if entry == "data":
+                content = json.dumps(json.loads(content) | change).encode()
+            archive.writestr(entry, content)
+    return target
+
+
+class Bomb:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, (self.folder,)
+
+
+@pytest.mark.parametrize("algorithm", MADE)
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_a_model_comes_back_as_it_was(algorithm: str, obs_type: str, tmp_path: Path) -> None:
+    model = MADE[algorithm](boards(obs_type=obs_type)).learn(200)
+    model.save(tmp_path / "model")
+    back = type(model).load(tmp_path / "model", device="cpu")
+    assert back.observation_space == model.observation_space
+    assert back.settings == model.settings and back.num_timesteps == model.num_timesteps
+    for key, weights in model.policy.state_dict().items():
+        assert torch.equal(weights, back.policy.state_dict()[key])
+    mine, theirs = (one.policy.optimizer.state_dict()["state"] for one in (model, back))
+    assert mine.keys() == theirs.keys() and all(torch.equal(mine[i]["exp_avg"], theirs[i]["exp_avg"]) for i in mine)
+    assert verdict(model) == verdict(back)
+    resumed = type(model).load(tmp_path / "model", boards(obs_type=obs_type), device="cpu")
+    assert resumed.learn(200, reset_num_timesteps=False).num_timesteps >= model.num_timesteps + 200
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.zip"]
+
+
+@pytest.mark.parametrize("algorithm", MADE)
+def test_stable_baselines3_reads_our_files(algorithm: str, tmp_path: Path) -> None:
+    model = MADE[algorithm](boards())
+    model.save(tmp_path / "model.zip")
+    back = sb3.common.save_util.load_from_zip_file(tmp_path / "model.zip")
+    assert type(model).SETTINGS.from_dict(back[0]["_described"]) == model.settings
+
+
+@pytest.mark.parametrize("algorithm", ["DQN", "PPO", "A2C", "MaskablePPO"])
+@pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
+def test_models_trained_elsewhere_are_judged_and_played_against(algorithm: str, obs_type: str, tmp_path: Path) -> None:
+    envs = boards(obs_type=obs_type)
+    made = getattr(sb3, algorithm, None) or getattr(sb3_contrib, algorithm)
+    settings = DEEP if algorithm == "DQN" else ON_POLICY
+    model = made("MlpPolicy", envs, seed=0, **{**settings, "policy_kwargs": {"net_arch": [8]}})
+    model.save(tmp_path / "model")
+    back = load_model(tmp_path / "model", TTT, device="cpu")
+    envs.seed(0)
+    observations = envs.reset()
+    for action in (4, 0, 8):
+        for one in (model, back):
+            assert np.array_equal(
+                one.predict(observations, deterministic=True)[0], model.predict(observations, deterministic=True)[0]
+            )
+        observations, _, _, _ = envs.step([action] * 4)
+    if algorithm == "MaskablePPO":
+        assert verdict(back) == verdict(model)
+        assert play_match(back, "random", TTT, games=4).total.games == 4
+
+
+@pytest.mark.parametrize("shape", ["flat", "planes last"])
+def test_models_of_other_peoples_boards_are_judged_too(shape: str, tmp_path: Path) -> None:
+    """Flattened by Gymnasium's wrapper, or with the planes last as PettingZoo has them."""
+    env: Any = gym.make(TTT, illegal="raise")
+    if shape == "flat":
+        env = gym.wrappers.FlattenObservation(env)
+    else:
+        space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
+        env = gym.wrappers.TransformObservation(env, lambda planes: np.moveaxis(planes, 0, -1), space)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", env, seed=0, **ON_POLICY).learn(64)
+    model.save(tmp_path / "model")
+    back = load_model(tmp_path / "model", TTT, device="cpu")
+    assert verdict(back) == verdict(model)
+    gym.make(TTT, opponent=back).reset(seed=0)
+
+
+@pytest.mark.parametrize("place", ["observation_space", "_described", "policy_kwargs", "verbose"])
+def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
+    folder = tmp_path / "exploded"
+    bomb = {
+        ":type:": "dict",
+        ":serialized:": base64.b64encode(pickle.dumps(Bomb(folder))).decode(),
+        "_shape": [2, 3, 3],
+        "net_arch": "<class 'nobody.knows'>",
+    }
+    for model, load in (
+        (MADE["DQN"](boards()), lambda path: DQN.load(path, device="cpu")),
+        (sb3.DQN("MlpPolicy", boards(), **DEEP), lambda path: load_model(path, TTT, device="cpu")),
+    ):
+        model.save(tmp_path / "model.zip")
+        changed = with_data(tmp_path / "model.zip", {place: bomb})
+        needed = {"_described": DQN, "policy_kwargs": sb3.DQN}.get(place)
+        if needed is type(model):
+            with pytest.raises(ValueError, match=r"not saved by tictac_agents|pickled"):
+                load(changed)
+        else:
+            load(changed)
+    assert not folder.exists()
+
+
+def test_weights_that_are_no_tensors_are_refused(tmp_path: Path) -> None:
+    MADE["DQN"](boards()).save(tmp_path / "model.zip")
+    target = tmp_path / "changed.zip"
+    with zipfile.ZipFile(tmp_path / "model.zip") as source, zipfile.ZipFile(target, "w") as archive:
+        for entry in source.namelist():
+            if entry != "policy.pth":
+                archive.writestr(entry, source.read(entry))
+        with archive.open("policy.pth", "w") as file:
+            torch.save({"weights": Bomb(tmp_path / "exploded")}, file)
+    with pytest.raises(ValueError, match="cannot be read as a checkpoint of JSON and tensors"):
+        DQN.load(target)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        DQN.load(tmp_path / "nothing.zip")
+    (tmp_path / "text.zip").write_text("no archive")
+    with pytest.raises(ValueError, match="cannot be read"):
+        DQN.load(tmp_path / "text.zip")
+    sb3.DQN("MlpPolicy", boards(), **DEEP).save(tmp_path / "theirs.zip")
+    with pytest.raises(ValueError, match="load_model"):
+        DQN.load(tmp_path / "theirs.zip")
+    with pytest.raises(ValueError, match="no observation of"):
+        load_model(tmp_path / "theirs.zip", C4)
+    sb3.PPO("MlpPolicy", boards(), device="cpu", policy_kwargs={"activation_fn": torch.nn.ReLU}).save(tmp_path / "p")
+    assert load_model(tmp_path / "p", TTT, device="cpu").policy.activation_fn is torch.nn.ReLU
+    sb3.PPO("MlpPolicy", boards(), device="cpu", policy_kwargs={"activation_fn": torch.nn.Hardtanh}).save(
+        tmp_path / "p"
+    )
+    with pytest.raises(ValueError, match="give policy_kwargs yourself"):
+        load_model(tmp_path / "p", TTT)
+    assert load_model(tmp_path / "p", TTT, {"activation_fn": torch.nn.Hardtanh}, device="cpu")
+
+
+def test_settings_json_cannot_hold_are_not_saved(tmp_path: Path) -> None:
+    model = DQN("MlpPolicy", boards(), buffer_size=10, policy_kwargs={"activation_fn": torch.nn.Tanh})
+    with pytest.raises(ValueError, match="JSON"):
+        model.save(tmp_path / "model.zip")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,204 @@
+"""One set of settings in code, on the command line and in the checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from tictac_agents.command_line import explanations
+from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings, reachable_positions
+from tictac_agents.tabular_settings import preset_of, settings_of
+from tictac_agents.tuned import PRESETS, TUNED, preset, tuned
+
+pytest.importorskip("sb3_contrib")
+import sb3_contrib
+import stable_baselines3 as sb3
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import tictac_agents
+from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, Sarsa, SB3VecEnv, ValueTD, train
+from tictac_env.arena import verdict
+
+KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
+LEARNERS = (MonteCarlo, QLearning, Sarsa, ValueTD)
+THEIRS = {"DQN": sb3.DQN, "MaskablePPO": sb3_contrib.MaskablePPO}
+ALL = [settings for table in (*TUNED.values(), *PRESETS.values()) for settings in table.values()]
+TINY = ["--num-envs", "8", "--total-timesteps", "256", "--policy-kwargs", '{"net_arch": [8]}']
+SHORT = {"DQN": ["--learning-starts", "64", "--batch-size", "16"], "MaskablePPO": ["--n-steps", "16"]}
+
+
+@pytest.mark.parametrize("algorithm", KINDS)
+def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
+    kind = KINDS[algorithm]
+    theirs = inspect.signature(THEIRS[algorithm]).parameters
+    own = kind().keywords()
+    differ = {name for name, value in own.items() if name in theirs and value != theirs[name].default}
+    assert differ == {"policy_kwargs"} | ({"learning_rate"} if algorithm == "DQN" else set())
+    assert set(own) - set(theirs) == ({"double", "symmetry", "tremble", "averaging"} if algorithm == "DQN" else set())
+
+
+@pytest.mark.parametrize("kind", [*KINDS.values(), *(settings_of(learner) for learner in LEARNERS)])
+def test_every_setting_is_explained(kind: type[Settings]) -> None:
+    said = explanations(kind)
+    names = [one.name for one in dataclasses.fields(kind)]
+    assert set(names) <= set(said)
+    assert all(said[name].endswith((".", ".)")) for name in names)
+
+
+@pytest.mark.parametrize("settings", ALL)
+def test_settings_come_back_from_json(settings: Settings) -> None:
+    assert type(settings).from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"gama": 0.9}, "did you mean gamma"),
+        ({"batch_size": "many"}, "batch_size must be int"),
+        ({"batch_size": True}, "batch_size must be int"),
+        ({"learning_rate": (1e-3, 1e-4, 1e-5)}, "learning_rate must be float"),
+        ({"policy_kwargs": [64]}, "policy_kwargs must be Mapping"),
+        ({"opponent": 3}, "opponent must be str"),
+    ],
+)
+def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DQNSettings.from_dict(wrong)
+    with pytest.raises(ValueError, match=message):
+        tuned("DQN").changed(**wrong)
+
+
+def test_wrong_boards_are_named() -> None:
+    with pytest.raises(ValueError, match="start must be one of"):
+        DQNSettings(start="anywhere").boards()
+    with pytest.raises(ValueError, match="DQNSettings"):
+        DQN.from_settings(MaskablePPOSettings())
+    with pytest.raises(ValueError, match="optimizer_class"):
+        DQN.from_settings(DQNSettings(policy_kwargs={"optimizer_class": "os.system"}))
+
+
+def test_the_tuned_settings_are_found_by_name() -> None:
+    assert tuned("DQN").update_to_data_ratio == 1 / 16
+    assert tuned("MaskablePPO").update_to_data_ratio == 4 / 1024
+    for wrong in (lambda: tuned("DQM"), lambda: preset("DQN", "S5"), lambda: tuned("DQN", "TicTacToe-v1")):
+        with pytest.raises(ValueError, match=r"there are no settings for .*(did you mean|known are)"):
+            wrong()
+    with pytest.raises(ValueError, match="train_freq"):
+        _ = DQNSettings(train_freq=(1, "episode")).update_to_data_ratio
+
+
+def test_the_boards_are_those_described() -> None:
+    boards = tuned("DQN").boards()
+    assert boards.num_envs == 64 and boards.get_attr("opponent")[0] is None
+    assert len(boards.get_attr("arguments")[0].start) == len(reachable_positions("TicTacToe-v0")) == 4520
+    sizes = {"rows": 3, "cols": 4, "connect": 3, "gravity": True}
+    assert DQNSettings(game=sizes).boards(num_envs=2).get_attr("game")[0].cols == 4
+
+
+@pytest.mark.parametrize("algorithm", KINDS)
+def test_the_checkpoint_holds_the_settings(algorithm: str, tmp_path: Path) -> None:
+    """Whole if the model was made from them, else what can be told."""
+    made = getattr(tictac_agents, algorithm)
+    settings = tuned(algorithm).changed(num_envs=8, policy_kwargs={"net_arch": [8], "activation_fn": "Tanh"})
+    model = made.from_settings(settings, seed=0, device="cpu")
+    assert model.settings == settings
+    model.save(tmp_path / "model")
+    assert made.load(tmp_path / "model", device="cpu").settings == settings
+    assert made.load(tmp_path / "model", device="cpu", gamma=0.5).settings == settings.changed(gamma=0.5)
+
+    told = made("MlpPolicy", SB3VecEnv("ConnectFour-v0", 4, opponent="rule", play_as="second"), gamma=0.9).settings
+    assert told == KINDS[algorithm](
+        game="ConnectFour-v0",
+        num_envs=4,
+        opponent="rule",
+        play_as="second",
+        gamma=0.9,
+        rewards=(1.0, 0.0, -1.0, 0.0),
+    )
+
+
+def test_a_single_environment_is_told_too() -> None:
+    env = DummyVecEnv([lambda: gym.make("TicTacToe-v0", opponent="minimax", obs_type="board")])
+    settings = DQN("MlpPolicy", env, buffer_size=10).settings
+    assert (settings.opponent, settings.obs_type, settings.num_envs) == ("minimax", "board", 1)
+
+
+@pytest.mark.parametrize("algorithm", KINDS)
+def test_the_command_line_trains_with_the_settings_it_names(
+    algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [algorithm, *TINY, *SHORT[algorithm], "--learning-rate", "1e-3", "1e-4", "--eval-freq", "128"]
+    model = train.main([*words, "--save", str(tmp_path / "model"), "--tensorboard", str(tmp_path / "runs")])
+    assert model.num_timesteps == 256
+    back = getattr(tictac_agents, algorithm).load(tmp_path / "model", device="cpu")
+    expected = tuned(algorithm).changed(num_envs=8, total_timesteps=256, policy_kwargs={"net_arch": [8]})
+    assert back.settings.learning_rate == (1e-3, 1e-4)
+    assert back.settings.opponent is None and back.settings.start == expected.start == "reachable"
+    assert back.settings.gamma == -1 and back.settings.policy_kwargs == {"net_arch": [8]}
+    assert (tmp_path / "best_model.zip").exists() and list((tmp_path / "runs").iterdir())
+    assert "exploitability" in capsys.readouterr().out
+
+
+def test_the_command_line_knows_presets_and_other_games() -> None:
+    _, arguments = train.parse(["DQN", "--preset", "S2", "--opponent", "none", "--double", "true"])
+    assert train.chosen(arguments) == preset("DQN", "S2").changed(opponent=None, double=True)
+    _, arguments = train.parse(["MaskablePPO", "--game", "ConnectFour-v0", "--opponent", "minimax:2"])
+    wanted = MaskablePPOSettings(game="ConnectFour-v0", opponent="minimax:2", total_timesteps=train.SHORT_RUN)
+    assert train.chosen(arguments).changed(total_timesteps=train.SHORT_RUN) == wanted
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_tables_have_settings_too(learner: Any, tmp_path: Path) -> None:
+    """The command line trains the very table that code does, and the checkpoint has the settings under their names."""
+    settings = settings_of(learner)(epsilon=(0.5, 0.1), play_as="alternate", total_episodes=300)
+    env = gym.make("TicTacToe-v0", play_as="alternate")
+    made = learner(env, seed=3, epsilon=(0.5, 0.1)).learn(total_episodes=300)
+    words = ["--seed", "3", "--epsilon", "0.5", "0.1", "--play-as", "alternate", "--total-episodes", "300", "--save"]
+    trained = train.main([learner.__name__, *words, str(tmp_path / "table.npz")])
+    _, arguments = train.parse([learner.__name__, *words, "x"])
+    assert train.chosen(arguments) == settings
+    back = learner.load(tmp_path / "table.npz")
+    again = learner(env, seed=3, **settings.keywords())
+    assert all(getattr(back, name) == getattr(again, name) for name in settings.keywords())
+    assert verdict(trained) == verdict(back) == verdict(made)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_presets_of_tables_are_settings(learner: Any) -> None:
+    for name in learner.PRESETS:
+        settings = preset_of(learner, name)
+        one = learner.preset(name, seed=0)
+        other = learner(gym.make("TicTacToe-v0", **settings.env_keywords()), seed=0, **settings.keywords())
+        assert all(getattr(one, key) == getattr(other, key) for key in settings.keywords())
+        assert one.env.unwrapped.describe() == other.env.unwrapped.describe()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["DQN", "--batch-size", "many"], "batch_size must be int"),
+        (["DQN", "--preset", "S9"], "DQN has no preset 'S9'"),
+        (["DQN", "--tremble", "2"], "tremble must be a number"),
+        (["DQN", "--game", "Chess-v0"], "Chess-v0"),
+        (["PPO"], "invalid choice"),
+    ],
+)
+def test_the_command_line_names_what_is_wrong(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        train.main(words)
+    assert message in capsys.readouterr().err
+
+
+def test_models_of_both_kinds_are_made_from_presets() -> None:
+    assert DQN.preset("S4-prequel", seed=0, device="cpu").settings == preset("DQN", "S4-prequel")
+    assert DQN.preset("S2", device="cpu", num_envs=2).n_envs == 2
+    with pytest.raises(ValueError, match="no settings"):
+        MaskablePPO.preset("S2")
