@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload_method, register_jitable
 
@@ -40,6 +41,32 @@ def _population_count(typing_context: Any, value: Any) -> Any:
 def _bit_count(value: Any) -> Any:
     """`int.bit_count` of a non-negative value, which Numba lacks."""
     return lambda value: _population_count(value)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def wrapping_product(typing_context: Any, first: Any, second: Any) -> Any:
+    """The product of two int64 modulo 2**64, for compiled code, where an ordinary one must not overflow."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.mul(*arguments)
+
+    return types.int64(types.int64, types.int64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Asks the processor for an element of a contiguous array that will be needed soon; for compiled code."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, into all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), emit
 
 
 def _compile_methods(game_class: type) -> None:

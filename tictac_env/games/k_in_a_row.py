@@ -39,6 +39,10 @@ class KInARow(NamedTuple):
     stride: int
     column: int
     """The cells of the leftmost column."""
+    bottom: int
+    """The cells of the bottom row."""
+    alternate: int
+    """The top cell of each column and every second one below it."""
     full: int
     """All cells."""
     choices: int
@@ -84,6 +88,8 @@ class KInARow(NamedTuple):
             num_symmetries,
             stride,
             column,
+            bottom_row,
+            bottom_row * sum(1 << row for row in range(rows - 1, -1, -2)),
             bottom_row * column,
             bottom_row << rows - 1 if gravity else bottom_row * column,
             shifts,  # type: ignore[arg-type]  # 4 directions x 2
@@ -181,6 +187,89 @@ class KInARow(NamedTuple):
             stones &= stones >> step
         return stones
 
+    def playable(self, own: int, opp: int) -> int:
+        """The cells in which the next stone can come to lie: with gravity the lowest empty one of each column."""
+        stones = own | opp
+        return stones + self.bottom & self.full if self.gravity else stones ^ self.full
+
+    def beneath(self, cells: int) -> int:
+        """The cells whose stone makes one of `cells` playable: with gravity those directly below, else none."""
+        return cells >> 1 & self.full if self.gravity else 0
+
+    def completing(self, stones: int) -> int:
+        """The cells that complete a line of `connect` together with `stones`, taken or not.
+
+        For four in a line with step s, by where the missing cell (.) stands; `pair` begins where x x does:
+
+            x x x .    triple = pair & pair >> s, three steps up from where it begins
+            x x . x    pair & stones >> 3s, two steps up
+            x . x x    stones & pair >> 2s, one step up
+            . x x x    triple, one step down
+        """
+        if self.connect != 4:
+            return self.completing_any(stones)
+        full = self.full
+        triple = stones & stones >> 1 & stones >> 2
+        cells = (triple & full >> 3) << 3
+        if not self.gravity:
+            pair = stones & stones >> 1
+            cells |= triple >> 1 | (pair & stones >> 3) << 2 | (stones & pair >> 2) << 1
+        step = self.stride
+        pair = stones & stones >> step
+        triple = pair & pair >> step
+        cells |= (triple & full >> 3 * step) << 3 * step | triple >> step
+        cells |= (pair & stones >> 3 * step) << 2 * step | (stones & pair >> 2 * step) << step
+        step = self.stride + 1
+        pair = stones & stones >> step
+        triple = pair & pair >> step
+        cells |= (triple & full >> 3 * step) << 3 * step | triple >> step
+        cells |= (pair & stones >> 3 * step) << 2 * step | (stones & pair >> 2 * step) << step
+        step = self.stride - 1
+        pair = stones & stones >> step
+        triple = pair & pair >> step
+        cells |= (triple & full >> 3 * step) << 3 * step | triple >> step
+        cells |= (pair & stones >> 3 * step) << 2 * step | (stones & pair >> 2 * step) << step
+        return cells & full
+
+    def completing_any(self, stones: int) -> int:
+        """`completing` for a line of any length: for each cell of the line, where the others are there."""
+        cells = 0
+        for step in (1, self.stride, self.stride + 1, self.stride - 1):
+            for missing in range(self.connect):
+                begins = self.full >> missing * step
+                for other in range(self.connect):
+                    if other != missing:
+                        begins &= stones >> other * step
+                cells |= begins << missing * step
+        return cells & self.full
+
+    @property
+    def key_bits(self) -> int:
+        """Keys are below 2 ** `key_bits`; above 63 they do not fit. Interpreted only."""
+        return self.stride * self.cols if self.gravity else 2 * self.cells
+
+    def key(self, own: int, opp: int) -> int:
+        """A number that tells the positions of a game apart, below 2 ** `key_bits`.
+
+        With gravity own stones + all stones + the bottom row: in each column, read upwards, own stones are 1 and the
+        other's 0, below one bit that marks the height. Without, the columns of both sides without the gaps.
+        """
+        if self.gravity:
+            return own + (own | opp) + self.bottom
+        packed = 0
+        for col in range(self.cols):
+            shift = col * self.stride
+            packed = (packed << self.rows | own >> shift & self.column) << self.rows | opp >> shift & self.column
+        return packed
+
+    def mirror(self, stones: int) -> int:
+        """The stones reflected left and right."""
+        mirrored = 0
+        for _ in range(self.cols):
+            mirrored = mirrored << self.stride | stones & self.column
+            stones >>= self.stride
+        return mirrored
+
     def winning_cells(self, stones: int) -> int:
         """The union of all lines of `connect` within `stones`."""
         union = 0
@@ -214,8 +303,7 @@ class KInARow(NamedTuple):
                 f"the first player has {first.bit_count()} stones and the second {second.bit_count()}; "
                 "the first has as many or one more"
             )
-        bottom_row = self.full & ~(self.full << 1)
-        if self.gravity and (own | opp) & (own | opp) + bottom_row:
+        if self.gravity and (own | opp) & (own | opp) + self.bottom:
             return "a stone floats above an empty cell"
         if self.has_line(own):
             if self.has_line(opp):
