@@ -37,6 +37,7 @@ POLICIES: dict[str, str] = {
     "rule": "tictac_env.policies:RulePolicy",
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
+    "perfect": "tictac_env.solver.perfect:Perfect",
     "human": "tictac_env.human:HumanPolicy",
 }
 """Where each named policy lives; it is imported when it is first used."""

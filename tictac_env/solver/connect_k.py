@@ -60,14 +60,10 @@ FORCED_PLIES = (13, 21)
 
 
 @kernel
-def play_forced(
-    game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int
-) -> tuple[int, int, int, int, int, int]:
+def play_forced(game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int) -> tuple[int, int, int, int, int, int]:
     """Plays on while the side to move, which cannot win at once, has only one move that does not lose at once.
 
-    Args:
-        own_wins: the cells that complete a line of `own`.
-        opp_wins: likewise of `opp`.
+    `own_wins` are the cells that complete a line of `own`, `opp_wins` those of `opp`.
 
     Returns:
         sign (1 if the same side is to move as before, else -1), own, opp, own_wins, opp_wins and the moves that do not
@@ -157,9 +153,8 @@ def expand(
 ) -> tuple[int, int, int]:
     """Writes the records of the children of `node` that must be searched to `base`, the most promising first.
 
-    Args:
-        columns: the moves, as masks of the cells each may fill, in the order to try them.
-        node: where the record of the position stands in `stack`.
+    `columns` are the moves, as masks of the cells each may fill, in the order to try them; the record of `node` stands
+    at that place in `stack`.
 
     Returns:
         The node's value if it is decided, else NO_VALUE; the best value of the children that need no search; how many

@@ -67,9 +67,8 @@ class Worker:
     ) -> bool:
         """Solves the positions as `connect_k.solve_batch` does; False if the budget ends before.
 
-        Args:
-            update: is told now and then how many positions are done.
-            grow: whether the table may grow meanwhile, which it may if nobody else uses it.
+        `update` is told now and then how many positions are done. With `grow` the table grows meanwhile, which it may
+        if nobody else uses it.
         """
         table, state = self.table, self.state
         state[:] = 0
@@ -138,7 +137,7 @@ class Engine:
             self.table.grow()  # shared from now on
         together = len(own) == 1
         parts = [slice(None) if together else slice(n, None, len(self.workers)) for n in range(len(self.workers))]
-        copies = [tuple(array[part].copy() for array in (own, opp, lower, upper)) for part in parts]
+        copies = [(own[part].copy(), opp[part].copy(), lower[part].copy(), upper[part].copy()) for part in parts]
         done = [0] * len(parts)
         with ThreadPoolExecutor(len(parts)) as pool:
             jobs = []

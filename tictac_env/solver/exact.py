@@ -162,6 +162,33 @@ class Solver:
         """
         return self.solve_many([position], weak, node_limit, time_limit, progress=False)[0]
 
+    def action_bounds(
+        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+    ) -> tuple[Bounds | None, ...]:
+        """What the limits allow to say of the score of each action, None where it is illegal; as `bounds` does.
+
+        The limits are for all actions together, and each gets an equal share of what is left.
+
+        Raises:
+            ValueError: as `bounds` does.
+        """
+        legal = self._check(position).legal_actions
+        found: list[Bounds | None] = [None] * self.game.num_actions
+        end = None if time_limit is None else time.monotonic() + time_limit
+        nodes = 0
+        for done, action in enumerate(legal):
+            share = len(legal) - done
+            bounds = self.bounds(
+                position.play(action),
+                weak,
+                node_limit if node_limit is None else max(0, node_limit - nodes) // share,
+                end if end is None else max(0.0, end - time.monotonic()) / share,
+            )
+            nodes += bounds.nodes
+            found[action] = Bounds(-bounds.upper, -bounds.lower, bounds.nodes, bounds.seconds)
+        self.nodes = nodes
+        return tuple(found)
+
     def solve_many(
         self,
         positions: Iterable[Position],
@@ -172,8 +199,7 @@ class Solver:
     ) -> list[Solution]:
         """`solve` for many positions, side by side on the solver's threads; the limits are for all of them together.
 
-        Args:
-            progress: whether to show a bar, on a terminal.
+        With `progress` a bar is shown, on a terminal.
 
         Raises:
             ValueError: as `bounds` does.
@@ -202,9 +228,7 @@ class Solver:
             for action, bounds in zip(legal, part, strict=True):
                 scores[action] = -bounds.lower
             best = max(-bounds.lower for bounds in part)
-            solutions.append(
-                Solution(best, tuple(scores), tuple(action for action in legal if scores[action] == best))
-            )
+            solutions.append(Solution(best, tuple(scores), tuple(action for action in legal if scores[action] == best)))
         return solutions
 
     def score_many(
@@ -246,8 +270,8 @@ class Solver:
         for number, position in enumerate(positions):
             known = self._known(self._check(position))
             limit = 1 if weak else (self.game.cells + 1) // 2
-            lower.append(-limit if known is None else max(-limit, known))
-            upper.append(limit if known is None else min(limit, known))
+            lower.append(-limit if known is None else max(-limit, min(limit, known)))
+            upper.append(limit if known is None else lower[-1])
             if known is None:
                 open_ones.append(number)
         self.nodes = 0
@@ -257,7 +281,7 @@ class Solver:
             low = np.array([lower[number] for number in open_ones], np.int64)
             high = np.array([upper[number] for number in open_ones], np.int64)
             with progress_bar(len(open_ones), what, bool(what)) as update:
-                self.engine.run(own, opp, low, high, budget, update)
+                self.engine.run(own, opp, low, high, budget, lambda done: update(done, ""))
             self.nodes = self.engine.nodes
             for number, least, most in zip(open_ones, low.tolist(), high.tolist(), strict=True):
                 lower[number], upper[number] = least, most

@@ -34,7 +34,7 @@ ENTRY_BITS = 18
 @kernel
 def scramble(key: int, bits: int) -> int:
     """A permutation of the numbers below 2**bits."""
-    return wrapping_product(key, FACTOR) & (1 << bits) - 1
+    return int(wrapping_product(key, FACTOR)) & (1 << bits) - 1
 
 
 @kernel
@@ -48,10 +48,10 @@ def find(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> int:
     """The entry of a scrambled key, 0 if there is none."""
     bucket = code >> tag_bits << 1
     tag = (code & (1 << tag_bits) - 1) + 1
-    entry = table[bucket]
+    entry = int(table[bucket])
     if entry >> ENTRY_BITS == tag:
         return entry
-    entry = table[bucket + 1]
+    entry = int(table[bucket + 1])
     if entry >> ENTRY_BITS == tag:
         return entry
     return 0
@@ -131,7 +131,9 @@ class Table:
         self.largest = int(megabytes * (1 << 20)).bit_length() - 1 - 4
         least = max(self.bits - MAX_TAG_BITS, 4)
         if self.largest < least:
-            raise ValueError(f"a table of {megabytes} MB is too small; it needs {2 ** (least + 4) / (1 << 20):g} MB here")
+            raise ValueError(
+                f"a table of {megabytes} MB is too small; for this game it needs {(1 << least) / (1 << 16):g} MB"
+            )
         self.smallest = min(max(SMALLEST, least), self.largest)
         self.log_buckets = self.smallest
         self.entries = np.zeros(2 << self.largest, np.int64)
