@@ -267,4 +267,4 @@ def test_the_follow_up_bound_is_one(game: KInARow) -> None:
         if bound < 32:
             told += 1
             assert solver.score(position) <= bound, position
-    assert told > 8
+    assert told > 5
