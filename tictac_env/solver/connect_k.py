@@ -295,7 +295,8 @@ def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, 
 def next_alpha(lower: int, upper: int, left: int) -> int:
     """The next question about a score in [lower, upper]: is it above alpha?
 
-    First whether there is a quick win or loss, then who wins if anybody, then how soon, from the slow end.
+    First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
+    usual early in a game, else from the slow end.
     """
     for plies in FORCED_PLIES:
         far = (left - plies) // 2
@@ -308,6 +309,8 @@ def next_alpha(lower: int, upper: int, left: int) -> int:
         return 0
     if upper == 0:
         return -1
+    if lower == 1 or upper == -1:
+        return 1 if lower == 1 else -2
     return lower + (upper - lower) // 3 if lower > 0 else upper - 1 - (upper - lower - 1) // 3
 
 
