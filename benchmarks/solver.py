@@ -89,7 +89,9 @@ def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Pos
         if position is None:
             continue
         quick = solver.bounds(position, node_limit=2000)
-        if not quick.proven and (position.ply < 6 or all(len(sets.get(n, ())) >= counts.get(n, 0) for n in ("medium", "hard"))):
+        if not quick.proven and (
+            position.ply < 6 or all(len(sets.get(n, ())) >= counts.get(n, 0) for n in ("medium", "hard"))
+        ):
             continue
         togo = plies_to_go(position, solver.score(position))
         name = "easy" if togo < 14 else "medium" if togo < 28 else "hard"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -31,12 +30,12 @@ class Budget:
     def __init__(self, nodes: int | None = None, seconds: float | None = None) -> None:
         self.nodes = 1 << 62 if nodes is None else nodes
         self.end = None if seconds is None else time.monotonic() + seconds
-        self.stopped = threading.Event()
+        self.stopped = False
 
     def spent(self, nodes: int) -> bool:
         """Whether to stop after `nodes` nodes."""
         late = self.end is not None and time.monotonic() >= self.end
-        return late or nodes >= self.nodes or self.stopped.is_set()
+        return late or nodes >= self.nodes or self.stopped
 
 
 class Worker:
@@ -154,10 +153,10 @@ class Engine:
                     for job in finished:
                         job.result()
                     if finished and together:
-                        budget.stopped.set()  # one answer is enough
+                        budget.stopped = True  # one answer is enough
                     update(sum(done))
             finally:
-                budget.stopped.set()
+                budget.stopped = True
         self.nodes = sum(worker.nodes for worker in self.workers)
         for part, (_, _, low, high) in zip(parts, copies, strict=True):
             lower[part] = np.maximum(lower[part], low)
