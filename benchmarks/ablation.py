@@ -78,8 +78,10 @@ print(json.dumps(rows))
 def run(patch: str, positions: list[Position]) -> list[tuple[int, int, float]]:
     """Score, nodes and CPU-seconds of each position."""
     with tempfile.TemporaryDirectory() as cache:
+        script = Path(cache) / "variant.py"  # a file, as only functions in files are cached
+        script.write_text(SCRIPT.format(patch=patch, game=GAME, megabytes=TABLE_MB), encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT.format(patch=patch, game=GAME, megabytes=TABLE_MB)],
+            [sys.executable, str(script)],
             input=json.dumps([position.to_moves() for position in positions]),
             env={**os.environ, "TICTAC_CACHE_DIR": cache},
             capture_output=True,
