@@ -36,7 +36,7 @@ class Perfect(Policy):
     Example:
         >>> from tictac_env.policies import make_policy
         >>> make_policy("perfect", "TicTacToe-v0").act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
-        5
+        2
     """
 
     name = "perfect"
