@@ -1,0 +1,406 @@
+"""The search of the exact solver for k-in-a-row games: null windows, forced replies played out, static bounds.
+
+A search asks one question: is the score of a position above `alpha`? Its answer is a bound, v > alpha a lower one, else
+an upper one. `next_alpha` chooses the questions that pin a score down. At a node all moves are expanded first:
+
+- Moves that lose at once are left out (`Game.beneath`, `Game.threats`), and where one move is left it is played:
+  only positions with a choice become nodes. (Pons, "Solving Connect Four", 2015-; Steininger's c4 plays forced replies
+  out.)
+- A child may be decided by its static bounds: by how soon anybody can win, by whether a line is left to a side, by what
+  the follow-up strategy holds (Allis, "A knowledge-based approach of Connect-Four", 1988).
+- Or by the transposition table, asked for all children before any of them is searched; meanwhile the entries are on
+  their way from memory.
+- The children left are searched in the order of the threats they make, central ones first.
+
+The search keeps its own stack, so it can pause at any node and go on later: Python then looks at the clock, hears
+Ctrl-C, and lets the table grow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import kernel
+from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.solver.table import fetch, find, lower_of, scramble, store, upper_of
+
+Ints = npt.NDArray[np.int64]
+
+# A record is a position waiting to be searched. Its side to move cannot win at once and has two moves or more that do
+# not lose at once.
+OWN, OPP, OWN_WINS, OPP_WINS, MOVES, SIGN, ORDER, CODE = range(8)
+RECORD = 8
+
+# A frame is a node whose children are being searched; their records follow it.
+ALPHA, BEST, COUNT, NEXT, NODES, NODE, BELOW = range(7)
+FRAME = 8
+
+# What a search needs between two calls, in one array.
+(
+    INDEX,  # which position of the batch
+    SEARCHED,  # nodes so far
+    PAUSE,  # stop when that many nodes are reached; another thread may set it
+    LOWER,  # what is known of the root's score
+    UPPER,
+    ROOT_SIGN,  # -1 if the root of the search is the other side's position
+    FRAME_NOW,  # the frame, the record and alpha where the search paused; the record -1 between two searches
+    RECORD_NOW,
+    ALPHA_NOW,
+    ASKED,  # alpha at the root
+    STARTED,  # whether the root of this position is set up
+) = range(11)
+STATE = 11
+
+NO_VALUE = -99
+MIRRORED_PLIES = 14
+"""Up to this ply a position and its mirror image share an entry; later ones meet too seldom to pay for the mirror."""
+FORCED_PLIES = (13, 21)
+"""Quick wins and losses are looked for first, within so many plies: such a search is small."""
+
+
+@kernel
+def play_forced(game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int) -> tuple[int, int, int, int, int, int]:
+    """Plays on while the side to move, which cannot win at once, has only one move that does not lose at once.
+
+    `own_wins` are the cells that complete a line of `own`, `opp_wins` those of `opp`.
+
+    Returns:
+        sign (1 if the same side is to move as before, else -1), own, opp, own_wins, opp_wins and the moves that do not
+        lose at once, as cells: two or more, or none, and then the next stone of the other side wins (if the board is
+        full, the game is drawn).
+    """
+    sign = 1
+    while True:
+        moves = game.playable(own, opp)
+        threats = moves & opp_wins
+        if threats:
+            if threats & threats - 1:
+                return sign, own, opp, own_wins, opp_wins, 0
+            moves = threats
+        losing = moves & game.beneath(opp_wins)
+        moves ^= losing
+        if moves & moves - 1 or moves == 0:
+            return sign, own, opp, own_wins, opp_wins, moves
+        own |= moves
+        own, opp, own_wins, opp_wins = opp, own, opp_wins, game.threats(own)
+        sign = -sign
+
+
+@kernel
+def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
+    """What the side to move can reach at most if the other one always answers in the same column; 32 if unknown.
+
+    With an even number of empty cells in a column the follower gets the top one and every second below it (F), the
+    leader the others (L). With an odd number the lowest one is left over (o). Two such columns are made a pair: as
+    soon as the leader takes one of these cells, the follower takes the other.
+
+        F  F  F
+        L  L  L       the leader can only get a line within its stones, L and o;
+        F  F  F       the follower gets F (but o) for sure
+        L  o  L
+        x     o
+        x     x
+
+    If the follower has a threat on an L cell of an odd column, it need not be paired: there the follower gets L, and
+    the leader must not play the cell below the threat. Once nothing else is left he has to.
+    """
+    full = game.full
+    follower = 0
+    for row in range(game.rows - 1, -1, -2):
+        follower |= game.bottom << row
+    leader = full ^ follower
+    stones = own | opp
+    empty = full ^ stones
+    odd = stones + game.bottom & follower
+    waiting = 0  # the odd columns in which the leader must not play on, by their lowest empty cell
+    threats = opp_wins & leader & empty
+    if threats and odd:
+        below_top = follower & full >> 1
+        up = odd
+        for _ in range(2, game.rows, 2):
+            up |= (up & below_top) << 2 & follower
+        down = (threats & up << 1) >> 1
+        for _ in range(2, game.rows, 2):
+            down |= (down ^ down & game.bottom) >> 2 & follower
+        waiting = odd & down
+        if (odd ^ waiting).bit_count() & 1:
+            waiting &= waiting - 1
+        if waiting and (odd ^ waiting).bit_count() & 1 == 0:
+            up = waiting
+            for _ in range(2, game.rows, 2):
+                up |= (up & below_top) << 2 & follower
+            taken = (up & full >> 1) << 1
+            if not game.has_line(own | empty & leader & (full ^ taken) | up | odd ^ waiting):
+                return -1
+    if odd.bit_count() & 1:
+        return 32
+    if game.has_line(own | empty & leader | odd):
+        return 32
+    return -1 if game.has_line(opp | empty & follower & (full ^ odd)) else 0
+
+
+@kernel
+def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
+    """The scrambled key of a position; near the beginning its mirror image has the same."""
+    key = game.key(own, opp)
+    if (own | opp).bit_count() <= MIRRORED_PLIES:
+        key = min(key, game.key(game.mirror(own), game.mirror(opp)))
+    return scramble(key, bits)
+
+
+@kernel
+def expand(
+    game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
+) -> tuple[int, int, int]:
+    """Writes the records of the children of `node` that must be searched to `base`, the most promising first.
+
+    `columns` are the moves, as masks of the cells each may fill, in the order to try them; the record of `node` stands
+    at that place in `stack`.
+
+    Returns:
+        The node's value if it is decided, else NO_VALUE; the best value of the children that need no search; how many
+        do.
+    """
+    own = stack[node + OWN]
+    opp = stack[node + OPP]
+    opp_wins = stack[node + OPP_WINS]
+    moves = stack[node + MOVES]
+    full = game.full
+    empty = full ^ (own | opp)
+    best = NO_VALUE
+    end = base
+    for column in columns:
+        stone = moves & column
+        if stone == 0:
+            continue
+        played = own | stone
+        wins = game.threats(played)
+        sign, own2, opp2, own_wins2, opp_wins2, moves2 = play_forced(game, opp, played, opp_wins, wins)
+        if moves2 == 0:
+            value = sign * ((game.cells - (own2 | opp2).bit_count()) // 2)
+            if value > alpha:
+                return value, best, 0
+            best = max(best, value)
+            continue
+        code = code_of(game, own2, opp2, bits)
+        fetch(table, code, tag_bits)
+        order = (wins & empty).bit_count()
+        place = end
+        while place > base and stack[place - RECORD + ORDER] < order:
+            for i in range(RECORD):
+                stack[place + i] = stack[place - RECORD + i]
+            place -= RECORD
+        stack[place + OWN] = own2
+        stack[place + OPP] = opp2
+        stack[place + OWN_WINS] = own_wins2
+        stack[place + OPP_WINS] = opp_wins2
+        stack[place + MOVES] = moves2
+        stack[place + SIGN] = -sign
+        stack[place + ORDER] = order
+        stack[place + CODE] = code
+        end += RECORD
+    kept = base
+    for child in range(base, end, RECORD):
+        own2 = stack[child + OWN]
+        opp2 = stack[child + OPP]
+        sign = stack[child + SIGN]
+        below = alpha if sign == 1 else -alpha - 1
+        left = game.cells - (own2 | opp2).bit_count()
+        upper = (left - 1) // 2  # neither side wins with its next stone
+        lower = -((left - 2) // 2)
+        if lower <= below < upper:
+            if below >= 0:
+                if not game.has_line(full ^ opp2):
+                    upper = 0
+            elif not game.has_line(full ^ own2):
+                lower = 0
+        if lower <= below < upper and below >= -1 and game.gravity:
+            upper = min(upper, follow_up_bound(game, own2, opp2, stack[child + OPP_WINS]))
+        if lower <= below < upper:
+            entry = find(table, stack[child + CODE], tag_bits)
+            if entry:
+                lower = max(lower, lower_of(entry))
+                upper = min(upper, upper_of(entry))
+        if lower <= below < upper:
+            if kept != child:
+                for i in range(RECORD):
+                    stack[kept + i] = stack[child + i]
+            kept += RECORD
+            continue
+        value = sign * (upper if upper <= below else lower)
+        if value > alpha:
+            return value, best, 0
+        best = max(best, value)
+    return NO_VALUE, best, (kept - base) // RECORD
+
+
+@kernel
+def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, state: Ints) -> int:
+    """Answers whether the root, the record at 0, has a score above alpha, or pauses (NO_VALUE).
+
+    It begins, or goes on, with the record RECORD_NOW, whose parent is FRAME_NOW (0: none), for ALPHA_NOW.
+    """
+    node = state[RECORD_NOW]
+    frame = state[FRAME_NOW]
+    alpha = state[ALPHA_NOW]
+    nodes = state[SEARCHED]
+    cells = game.cells
+    while True:
+        if nodes >= state[PAUSE]:
+            state[RECORD_NOW] = node
+            state[FRAME_NOW] = frame
+            state[ALPHA_NOW] = alpha
+            state[SEARCHED] = nodes
+            return NO_VALUE
+        nodes += 1
+        base = frame + FRAME + stack[frame + COUNT] * RECORD if frame else RECORD
+        value, best, count = expand(game, columns, table, bits, tag_bits, stack, node, alpha, base + FRAME)
+        if count and value == NO_VALUE:
+            stack[base + ALPHA] = alpha
+            stack[base + BEST] = best
+            stack[base + COUNT] = count
+            stack[base + NEXT] = 0
+            stack[base + NODES] = nodes
+            stack[base + NODE] = node
+            stack[base + BELOW] = frame
+            frame = base
+            node = base + FRAME
+            alpha = alpha if stack[node + SIGN] == 1 else -alpha - 1
+            continue
+        work = 1
+        value = max(value, best)
+        while True:  # the position at `node` is decided; the last child of a frame may decide its parent
+            left = cells - (stack[node + OWN] | stack[node + OPP]).bit_count()
+            lower = value if value > alpha else -((left - 2) // 2)
+            upper = (left - 1) // 2 if value > alpha else value
+            store(table, stack[node + CODE], tag_bits, lower, upper, work)
+            if frame == 0:
+                state[SEARCHED] = nodes
+                state[RECORD_NOW] = -1
+                return value
+            alpha = stack[frame + ALPHA]
+            value = max(stack[frame + BEST], value * stack[node + SIGN])
+            following = stack[frame + NEXT] + 1
+            if value <= alpha and following < stack[frame + COUNT]:
+                stack[frame + BEST] = value
+                stack[frame + NEXT] = following
+                node = frame + FRAME + following * RECORD
+                alpha = alpha if stack[node + SIGN] == 1 else -alpha - 1
+                break
+            work = nodes - stack[frame + NODES] + 1
+            node = stack[frame + NODE]
+            frame = stack[frame + BELOW]
+
+
+@kernel
+def next_alpha(lower: int, upper: int, left: int) -> int:
+    """The next question about a score in [lower, upper]: is it above alpha?
+
+    First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
+    usual early in a game, else from the slow end.
+    """
+    for plies in FORCED_PLIES:
+        far = (left - plies) // 2
+        if far >= 4:
+            if lower < -far < upper:
+                return -far
+            if lower < far < upper:
+                return far
+    if lower < 0 < upper or lower == 0:
+        return 0
+    if upper == 0:
+        return -1
+    if lower == 1 or upper == -1:
+        return 1 if lower == 1 else -2
+    return lower + (upper - lower) // 3 if lower > 0 else upper - 1 - (upper - lower - 1) // 3
+
+
+@kernel
+def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Ints) -> None:
+    """Makes a position the root of the search, or finds its score at once; narrows LOWER and UPPER accordingly."""
+    left = game.cells - (own | opp).bit_count()
+    state[ROOT_SIGN] = 1
+    state[STARTED] = 1
+    state[RECORD_NOW] = -1
+    score = NO_VALUE
+    own_wins = game.threats(own)
+    opp_wins = game.threats(opp)
+    sign, moves = 1, 0
+    if game.has_line(opp):
+        score = -((left + 2) // 2)
+    elif own_wins & game.playable(own, opp):
+        score = (left + 1) // 2
+    else:
+        sign, own, opp, own_wins, opp_wins, moves = play_forced(game, own, opp, own_wins, opp_wins)
+        left = game.cells - (own | opp).bit_count()
+        if moves == 0:
+            score = -sign * (left // 2)
+    if score != NO_VALUE:
+        score = max(state[LOWER], min(state[UPPER], score))
+        state[LOWER] = score
+        state[UPPER] = score
+        return
+    lower = max(-((left - 2) // 2), sign * state[LOWER] if sign == 1 else sign * state[UPPER])
+    upper = min((left - 1) // 2, sign * state[UPPER] if sign == 1 else sign * state[LOWER])
+    state[LOWER] = min(lower, (left - 1) // 2)
+    state[UPPER] = max(upper, -((left - 2) // 2))
+    state[ROOT_SIGN] = sign
+    stack[OWN] = own
+    stack[OPP] = opp
+    stack[OWN_WINS] = own_wins
+    stack[OPP_WINS] = opp_wins
+    stack[MOVES] = moves
+    stack[SIGN] = 1
+    stack[CODE] = code_of(game, own, opp, bits)
+
+
+@kernel
+def solve_batch(
+    game: KInARow,
+    columns: Ints,
+    table: Ints,
+    bits: int,
+    tag_bits: int,
+    stack: Ints,
+    state: Ints,
+    own: Ints,
+    opp: Ints,
+    lower: Ints,
+    upper: Ints,
+) -> bool:
+    """Narrows the bounds of B positions, all int64 (B,), to one score each; False if it pauses before the end.
+
+    `lower` and `upper` say at first within which bounds the score is wanted: -1 and 1 ask for its sign only. A score
+    outside is reported as the nearer bound. Called again with the same arguments it goes on.
+    """
+    while state[INDEX] < len(own):
+        index = state[INDEX]
+        if state[STARTED] == 0:
+            state[LOWER] = lower[index]
+            state[UPPER] = upper[index]
+            set_up(game, own[index], opp[index], bits, stack, state)
+        left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
+        while state[LOWER] < state[UPPER]:
+            if state[RECORD_NOW] < 0:
+                state[ALPHA_NOW] = next_alpha(state[LOWER], state[UPPER], left)
+                state[RECORD_NOW] = 0
+                state[FRAME_NOW] = 0
+                state[ASKED] = state[ALPHA_NOW]
+            value = search(game, columns, table, bits, tag_bits, stack, state)
+            if value != NO_VALUE:
+                if value > state[ASKED]:
+                    state[LOWER] = min(value, state[UPPER])
+                else:
+                    state[UPPER] = max(value, state[LOWER])
+            sign = state[ROOT_SIGN]
+            lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
+            upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+            if value == NO_VALUE:
+                return False
+        sign = state[ROOT_SIGN]
+        lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
+        upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+        state[STARTED] = 0
+        state[INDEX] = index + 1
+    return True
