@@ -23,7 +23,7 @@ from tictac_env.position import Position
 
 VARIANTS = {
     "everything": "",
-    "quick wins not looked for first": "connect_k.FORCED_PLIES = (1000,)",
+    "quick wins not looked for first": "windows.FORCED_PLIES = (1000,)",
     "forced replies not played out": """
 @kernel
 def play_forced(game, own, opp, own_wins, opp_wins):
@@ -37,8 +37,8 @@ connect_k.play_forced = play_forced
     "no follow-up bound": """
 @kernel
 def follow_up_bound(game, own, opp, opp_wins):
-    return 32
-connect_k.follow_up_bound = follow_up_bound
+    return knowledge.UNKNOWN
+knowledge.follow_up_bound = follow_up_bound
 """,
     "columns from left to right": "engine.columns_of = lambda game, number: numpy.sort(columns_of(game, number))",
     "no mirrored keys": "connect_k.MIRRORED_PLIES = -1",
@@ -56,7 +56,7 @@ import json, sys, time
 import numpy
 from tictac_env.compiled import kernel
 from tictac_env.position import Position
-from tictac_env.solver import connect_k, engine, table
+from tictac_env.solver import connect_k, engine, knowledge, table, windows
 columns_of = engine.columns_of
 {patch}
 from tictac_env.solver import Solver

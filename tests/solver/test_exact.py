@@ -17,9 +17,9 @@ from truth import Truth
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
-from tictac_env.solver.connect_k import follow_up_bound
 from tictac_env.solver.engine import Engine
 from tictac_env.solver.generic import GenericEngine
+from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
 from tictac_env.solver.table import Table, find, lower_of, scramble, store, upper_of
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -61,14 +61,14 @@ def test_bit_knowledge_of_the_rules(game: KInARow) -> None:
             assert game.playable(own, opp) == sum(landing)
             below = sum(cells[row + 1, col] for row, col in cells if row + 1 < game.rows and cells[row, col] & opp)
             assert game.beneath(opp) == (below if game.gravity else 0)
-            completing = 0
+            threats = 0
             for line in board.all_lines():
                 for cell in line:
                     if all(board.grid[row][col] == board.mark for row, col in line if (row, col) != cell):
-                        completing |= cells[cell]
+                        threats |= cells[cell]
             found = game.threats(own)
             empty = game.full ^ (own | opp)
-            assert found & empty == completing & empty
+            assert found & empty == threats & empty
             assert game.mirror(own) == sum(cells[r, game.cols - 1 - c] for r, c in cells if cells[r, c] & own)
             if game.key_bits <= 63:
                 assert 0 <= game.key(own, opp) < 1 << game.key_bits
@@ -167,7 +167,7 @@ def test_any_window_gives_the_same_score() -> None:
 
     for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4)):
         lower, upper = np.full(len(own), low), np.full(len(own), high)
-        assert engine.run(own, opp, lower, upper, Budget(), lambda done: None)
+        assert engine.run(own, opp, lower, upper, Budget(), None)
         assert lower.tolist() == [min(high, max(low, score)) for score in exact]
 
 
@@ -264,7 +264,7 @@ def test_the_follow_up_bound_is_one(game: KInARow) -> None:
         if game.threats(position.own) & game.playable(position.own, position.opp):
             continue
         bound = follow_up_bound(game, position.own, position.opp, game.threats(position.opp))
-        if bound < 32:
+        if bound < UNKNOWN:
             told += 1
             assert solver.score(position) <= bound, position
     assert told > 5

@@ -49,8 +49,8 @@ class Book:
         return len(self.keys)
 
     def score(self, position: Position) -> int | None:
-        """The score of an unfinished position, None if it is not in the book."""
-        if position.ply > self.plies:
+        """The score of a position, None if it is not in the book, as none is in which the game is over."""
+        if position.ply > self.plies or position.is_over:
             return None
         game, own, opp = self.game, position.own, position.opp
         if game.winning_choices(own, opp):

@@ -1,7 +1,7 @@
 """The search of the exact solver for k-in-a-row games: null windows, forced replies played out, static bounds.
 
 A search asks one question: is the score of a position above `alpha`? Its answer is a bound, v > alpha a lower one, else
-an upper one. `next_alpha` chooses the questions that pin a score down. At a node all moves are expanded first:
+an upper one; `windows.py` chooses the questions that pin a score down. At a node all moves are expanded first:
 
 - Moves that lose at once are left out (`Game.beneath`, `Game.threats`), and where one move is left it is played:
   only positions with a choice become nodes. (Pons, "Solving Connect Four", 2015-; Steininger's c4 plays forced replies
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from tictac_env.compiled import kernel
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.solver.knowledge import play_forced, static_bounds
 from tictac_env.solver.table import fetch, find, lower_of, scramble, store, upper_of
 
 Ints = npt.NDArray[np.int64]
@@ -55,89 +56,6 @@ STATE = 11
 NO_VALUE = -99
 MIRRORED_PLIES = 14
 """Up to this ply a position and its mirror image share an entry; later ones meet too seldom to pay for the mirror."""
-FORCED_PLIES = (13, 21)
-"""Quick wins and losses are looked for first, within so many plies: such a search is small."""
-
-
-@kernel
-def play_forced(game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int) -> tuple[int, int, int, int, int, int]:
-    """Plays on while the side to move, which cannot win at once, has only one move that does not lose at once.
-
-    `own_wins` are the cells that complete a line of `own`, `opp_wins` those of `opp`.
-
-    Returns:
-        sign (1 if the same side is to move as before, else -1), own, opp, own_wins, opp_wins and the moves that do not
-        lose at once, as cells: two or more, or none, and then the next stone of the other side wins (if the board is
-        full, the game is drawn).
-    """
-    sign = 1
-    while True:
-        moves = game.playable(own, opp)
-        threats = moves & opp_wins
-        if threats:
-            if threats & threats - 1:
-                return sign, own, opp, own_wins, opp_wins, 0
-            moves = threats
-        losing = moves & game.beneath(opp_wins)
-        moves ^= losing
-        if moves & moves - 1 or moves == 0:
-            return sign, own, opp, own_wins, opp_wins, moves
-        own |= moves
-        own, opp, own_wins, opp_wins = opp, own, opp_wins, game.threats(own)
-        sign = -sign
-
-
-@kernel
-def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
-    """What the side to move can reach at most if the other one always answers in the same column; 32 if unknown.
-
-    With an even number of empty cells in a column the follower gets the top one and every second below it (F), the
-    leader the others (L). With an odd number the lowest one is left over (o). Two such columns are made a pair: as
-    soon as the leader takes one of these cells, the follower takes the other.
-
-        F  F  F
-        L  L  L       the leader can only get a line within its stones, L and o;
-        F  F  F       the follower gets F (but o) for sure
-        L  o  L
-        x     o
-        x     x
-
-    If the follower has a threat on an L cell of an odd column, it need not be paired: there the follower gets L, and
-    the leader must not play the cell below the threat. Once nothing else is left he has to.
-    """
-    full = game.full
-    follower = 0
-    for row in range(game.rows - 1, -1, -2):
-        follower |= game.bottom << row
-    leader = full ^ follower
-    stones = own | opp
-    empty = full ^ stones
-    odd = stones + game.bottom & follower
-    waiting = 0  # the odd columns in which the leader must not play on, by their lowest empty cell
-    threats = opp_wins & leader & empty
-    if threats and odd:
-        below_top = follower & full >> 1
-        up = odd
-        for _ in range(2, game.rows, 2):
-            up |= (up & below_top) << 2 & follower
-        down = (threats & up << 1) >> 1
-        for _ in range(2, game.rows, 2):
-            down |= (down ^ down & game.bottom) >> 2 & follower
-        waiting = odd & down
-        if (odd ^ waiting).bit_count() & 1:
-            waiting &= waiting - 1
-        if waiting and (odd ^ waiting).bit_count() & 1 == 0:
-            up = waiting
-            for _ in range(2, game.rows, 2):
-                up |= (up & below_top) << 2 & follower
-            taken = (up & full >> 1) << 1
-            if not game.has_line(own | empty & leader & (full ^ taken) | up | odd ^ waiting):
-                return -1
-    if odd.bit_count() & 1:
-        return 32
-    if game.has_line(own | empty & leader | odd):
-        return 32
-    return -1 if game.has_line(opp | empty & follower & (full ^ odd)) else 0
 
 
 @kernel
@@ -166,8 +84,7 @@ def expand(
     opp = stack[node + OPP]
     opp_wins = stack[node + OPP_WINS]
     moves = stack[node + MOVES]
-    full = game.full
-    empty = full ^ (own | opp)
+    empty = game.full ^ (own | opp)
     best = NO_VALUE
     end = base
     for column in columns:
@@ -206,17 +123,7 @@ def expand(
         opp2 = stack[child + OPP]
         sign = stack[child + SIGN]
         below = alpha if sign == 1 else -alpha - 1
-        left = game.cells - (own2 | opp2).bit_count()
-        upper = (left - 1) // 2  # neither side wins with its next stone
-        lower = -((left - 2) // 2)
-        if lower <= below < upper:
-            if below >= 0:
-                if not game.has_line(full ^ opp2):
-                    upper = 0
-            elif not game.has_line(full ^ own2):
-                lower = 0
-        if lower <= below < upper and below >= -1 and game.gravity:
-            upper = min(upper, follow_up_bound(game, own2, opp2, stack[child + OPP_WINS]))
+        lower, upper = static_bounds(game, own2, opp2, stack[child + OPP_WINS], below)
         if lower <= below < upper:
             entry = find(table, stack[child + CODE], tag_bits)
             if entry:
@@ -291,116 +198,3 @@ def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, 
             work = nodes - stack[frame + NODES] + 1
             node = stack[frame + NODE]
             frame = stack[frame + BELOW]
-
-
-@kernel
-def next_alpha(lower: int, upper: int, left: int) -> int:
-    """The next question about a score in [lower, upper]: is it above alpha?
-
-    First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
-    usual early in a game, else from the slow end.
-    """
-    for plies in FORCED_PLIES:
-        far = (left - plies) // 2
-        if far >= 4:
-            if lower < -far < upper:
-                return -far
-            if lower < far < upper:
-                return far
-    if lower < 0 < upper or lower == 0:
-        return 0
-    if upper == 0:
-        return -1
-    if lower == 1 or upper == -1:
-        return 1 if lower == 1 else -2
-    return lower + (upper - lower) // 3 if lower > 0 else upper - 1 - (upper - lower - 1) // 3
-
-
-@kernel
-def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Ints) -> None:
-    """Makes a position the root of the search, or finds its score at once; narrows LOWER and UPPER accordingly."""
-    left = game.cells - (own | opp).bit_count()
-    state[ROOT_SIGN] = 1
-    state[STARTED] = 1
-    state[RECORD_NOW] = -1
-    score = NO_VALUE
-    own_wins = game.threats(own)
-    opp_wins = game.threats(opp)
-    sign, moves = 1, 0
-    if game.has_line(opp):
-        score = -((left + 2) // 2)
-    elif own_wins & game.playable(own, opp):
-        score = (left + 1) // 2
-    else:
-        sign, own, opp, own_wins, opp_wins, moves = play_forced(game, own, opp, own_wins, opp_wins)
-        left = game.cells - (own | opp).bit_count()
-        if moves == 0:
-            score = -sign * (left // 2)
-    if score != NO_VALUE:
-        score = max(state[LOWER], min(state[UPPER], score))
-        state[LOWER] = score
-        state[UPPER] = score
-        return
-    lower = max(-((left - 2) // 2), sign * state[LOWER] if sign == 1 else sign * state[UPPER])
-    upper = min((left - 1) // 2, sign * state[UPPER] if sign == 1 else sign * state[LOWER])
-    state[LOWER] = min(lower, (left - 1) // 2)
-    state[UPPER] = max(upper, -((left - 2) // 2))
-    state[ROOT_SIGN] = sign
-    stack[OWN] = own
-    stack[OPP] = opp
-    stack[OWN_WINS] = own_wins
-    stack[OPP_WINS] = opp_wins
-    stack[MOVES] = moves
-    stack[SIGN] = 1
-    stack[CODE] = code_of(game, own, opp, bits)
-
-
-@kernel
-def solve_batch(
-    game: KInARow,
-    columns: Ints,
-    table: Ints,
-    bits: int,
-    tag_bits: int,
-    stack: Ints,
-    state: Ints,
-    own: Ints,
-    opp: Ints,
-    lower: Ints,
-    upper: Ints,
-) -> bool:
-    """Narrows the bounds of B positions, all int64 (B,), to one score each; False if it pauses before the end.
-
-    `lower` and `upper` say at first within which bounds the score is wanted: -1 and 1 ask for its sign only. A score
-    outside is reported as the nearer bound. Called again with the same arguments it goes on.
-    """
-    while state[INDEX] < len(own):
-        index = state[INDEX]
-        if state[STARTED] == 0:
-            state[LOWER] = lower[index]
-            state[UPPER] = upper[index]
-            set_up(game, own[index], opp[index], bits, stack, state)
-        left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
-        while state[LOWER] < state[UPPER]:
-            if state[RECORD_NOW] < 0:
-                state[ALPHA_NOW] = next_alpha(state[LOWER], state[UPPER], left)
-                state[RECORD_NOW] = 0
-                state[FRAME_NOW] = 0
-                state[ASKED] = state[ALPHA_NOW]
-            value = search(game, columns, table, bits, tag_bits, stack, state)
-            if value != NO_VALUE:
-                if value > state[ASKED]:
-                    state[LOWER] = min(value, state[UPPER])
-                else:
-                    state[UPPER] = max(value, state[LOWER])
-            sign = state[ROOT_SIGN]
-            lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
-            upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
-            if value == NO_VALUE:
-                return False
-        sign = state[ROOT_SIGN]
-        lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
-        upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
-        state[STARTED] = 0
-        state[INDEX] = index + 1
-    return True

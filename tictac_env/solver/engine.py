@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -9,14 +10,17 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
 from tictac_env.solver import connect_k
 from tictac_env.solver.table import Table
+from tictac_env.solver.windows import solve_batch
 
 SLICE = 1 << 15
 """So many nodes are searched between two looks at the clock: a few thousandths of a second."""
 
 Ints = npt.NDArray[np.int64]
+Update = Callable[[float, str], None]
 
 
 class Budget:
@@ -49,56 +53,46 @@ class Worker:
         self.stack = np.zeros(connect_k.RECORD + (game.cells + 2) * frame, np.int64)
         self.state = np.zeros(connect_k.STATE, np.int64)
 
+    @functools.cached_property
+    def solve_batch(self) -> Callable[..., bool]:
+        """`windows.solve_batch`, compiled."""
+        ints = self.stack
+        return machine_code(solve_batch, self.game, ints, ints, 0, 0, ints, ints, ints, ints, ints, ints)
+
     @property
     def nodes(self) -> int:
         """How many nodes the last batch took so far."""
         return int(self.state[connect_k.SEARCHED])
 
     def run(
-        self,
-        own: Ints,
-        opp: Ints,
-        lower: Ints,
-        upper: Ints,
-        budget: Budget,
-        update: Callable[[int], None],
-        grow: bool,
+        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None, grow: bool
     ) -> bool:
-        """Solves the positions as `connect_k.solve_batch` does; False if the budget ends before.
+        """Solves the positions as `solve_batch` does; False if the budget ends before.
 
         `update` is told now and then how many positions are done. With `grow` the table grows meanwhile, which it may
         if nobody else uses it.
         """
         table, state = self.table, self.state
         state[:] = 0
-        used = table.used
-        while True:
-            pause = min(self.nodes + SLICE, budget.nodes)
+        used, nodes, done = table.used, 0, False
+        while not done:
+            pause = min(nodes + SLICE, budget.nodes)
             if grow:
-                pause = min(pause, max(self.nodes + 1, table.room - used))
+                pause = min(pause, max(nodes + 1, table.room - used))
             state[connect_k.PAUSE] = pause
-            done = connect_k.solve_batch(
-                self.game,
-                self.columns,
-                table.entries,
-                table.bits,
-                table.tag_bits,
-                self.stack,
-                state,
-                own,
-                opp,
-                lower,
-                upper,
-            )
+            of_table = table.entries, table.bits, table.tag_bits
+            done = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, own, opp, lower, upper)
+            nodes = self.nodes
             if grow:
-                table.used = used + self.nodes
-            if done:
-                return True
-            if budget.spent(self.nodes):
-                return False
-            if grow and table.used >= table.room:
-                table.grow()
-            update(int(state[connect_k.INDEX]))
+                table.used = used + nodes
+            if not done:
+                if budget.spent(nodes):
+                    return False
+                if grow and table.used >= table.room:
+                    table.grow()
+                if update:
+                    update(int(state[connect_k.INDEX]), "")
+        return True
 
 
 class Engine:
@@ -117,47 +111,42 @@ class Engine:
         self.game = game
         self.table = Table(game.key_bits, megabytes)
         self.workers = [Worker(game, self.table, number) for number in range(threads)]
-        self.nodes = 0
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the last run took."""
+        return sum(worker.nodes for worker in self.workers)
 
     def clear(self) -> None:
         """Forgets what is in the table."""
         self.table.clear()
 
-    def run(
-        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Callable[[int], None]
-    ) -> bool:
+    def run(self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None) -> bool:
         """Narrows `lower` and `upper` (int64 (B,)) to the scores of B positions; False if the budget ends before."""
         if len(self.workers) == 1:
-            try:
-                return self.workers[0].run(own, opp, lower, upper, budget, update, grow=True)
-            finally:
-                self.nodes = self.workers[0].nodes
+            return self.workers[0].run(own, opp, lower, upper, budget, update, grow=True)
         while self.table.log_buckets < self.table.largest:
             self.table.grow()  # shared from now on
         together = len(own) == 1
         parts = [slice(None) if together else slice(n, None, len(self.workers)) for n in range(len(self.workers))]
         copies = [(own[part].copy(), opp[part].copy(), lower[part].copy(), upper[part].copy()) for part in parts]
-        done = [0] * len(parts)
+        assert all(worker.solve_batch for worker in self.workers)  # compiled here, not in each thread
         with ThreadPoolExecutor(len(parts)) as pool:
-            jobs = []
-            for number, (worker, arrays) in enumerate(zip(self.workers, copies, strict=True)):
-
-                def tell(count: int, number: int = number) -> None:
-                    done[number] = count
-
-                jobs.append(pool.submit(worker.run, *arrays, budget, tell, False))
             try:
-                waiting = set(jobs)
+                waiting = {
+                    pool.submit(worker.run, *arrays, budget, None, False)
+                    for worker, arrays in zip(self.workers, copies, strict=True)
+                }
                 while waiting:
                     finished, waiting = wait(waiting, timeout=0.05, return_when=FIRST_COMPLETED)
                     for job in finished:
                         job.result()
                     if finished and together:
                         budget.stopped = True  # one answer is enough
-                    update(sum(done))
+                    if update:
+                        update(sum(int(worker.state[connect_k.INDEX]) for worker in self.workers), "")
             finally:
                 budget.stopped = True
-        self.nodes = sum(worker.nodes for worker in self.workers)
         for part, (_, _, low, high) in zip(parts, copies, strict=True):
             lower[part] = np.maximum(lower[part], low)
             upper[part] = np.minimum(upper[part], high)

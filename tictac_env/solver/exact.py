@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tictac_env.checks import whole
-from tictac_env.games import UNFINISHED, Game, KInARow, get_game
+from tictac_env.games import Game, KInARow, get_game
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.solver.book import Book, opening_book_of
@@ -37,8 +36,7 @@ class Solution(NamedTuple):
     """The actions of the best score, in ascending order; none once the game is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """What a search has found out about a score, and what it cost."""
 
     lower: int
@@ -135,7 +133,7 @@ class Solver:
         Raises:
             ValueError: the position is of another game, or a limit is negative.
         """
-        return self._bounds([position], weak, node_limit, time_limit, "")[0]
+        return self._bounds([position], weak, node_limit, time_limit)[0]
 
     def score(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -212,7 +210,8 @@ class Solver:
             for position, legal in zip(positions, actions, strict=True)
             for child in ([position.play(action) for action in legal] or [position])
         ]
-        found = self._bounds(after, weak, node_limit, time_limit, "solving" if progress else "")
+        with progress_bar(len(after), "solving", progress) as update:
+            found = self._bounds(after, weak, node_limit, time_limit, update)
         solutions = []
         start = 0
         for position, legal in zip(positions, actions, strict=True):
@@ -246,7 +245,8 @@ class Solver:
             NotProven: a limit was reached; it names the first position that is not solved.
         """
         positions = list(positions)
-        found = self._bounds(positions, weak, node_limit, time_limit, "solving" if progress else "")
+        with progress_bar(len(positions), "solving", progress) as update:
+            found = self._bounds(positions, weak, node_limit, time_limit, update)
         for position, bounds in zip(positions, found, strict=True):
             if not bounds.proven:
                 raise NotProven(position, bounds)
@@ -258,7 +258,7 @@ class Solver:
         weak: bool,
         node_limit: int | None,
         time_limit: float | None,
-        what: str,
+        update: Callable[[float, str], None] | None = None,
     ) -> list[Bounds]:
         """The bounds of each position; nodes and seconds are those of all together."""
         for name, limit in (("node_limit", node_limit), ("time_limit", time_limit)):
@@ -266,34 +266,21 @@ class Solver:
                 raise ValueError(f"{name} must be None or a number of at least 0, not {limit!r}")
         began = time.perf_counter()
         budget = Budget(node_limit, time_limit)
-        lower, upper, open_ones = [], [], []
-        for number, position in enumerate(positions):
-            known = self._known(self._check(position))
-            limit = 1 if weak else (self.game.cells + 1) // 2
-            lower.append(-limit if known is None else max(-limit, min(limit, known)))
-            upper.append(limit if known is None else lower[-1])
-            if known is None:
-                open_ones.append(number)
-        self.nodes = 0
-        if open_ones:
-            own = np.array([positions[number].own for number in open_ones], np.int64)
-            opp = np.array([positions[number].opp for number in open_ones], np.int64)
-            low = np.array([lower[number] for number in open_ones], np.int64)
-            high = np.array([upper[number] for number in open_ones], np.int64)
-            with progress_bar(len(open_ones), what, bool(what)) as update:
-                self.engine.run(own, opp, low, high, budget, lambda done: update(done, ""))
+        most = 1 if weak else (self.game.cells + 1) // 2
+        own = np.array([self._check(position).own for position in positions], np.int64)
+        opp = np.array([position.opp for position in positions], np.int64)
+        lower, upper = np.array([-most] * len(own)), np.array([most] * len(own))
+        if self.book:
+            for number, position in enumerate(positions):
+                score = self.book.score(position)
+                if score is not None:
+                    lower[number] = upper[number] = max(-most, min(most, score))
+        try:
+            self.engine.run(own, opp, lower, upper, budget, update)
+        finally:
             self.nodes = self.engine.nodes
-            for number, least, most in zip(open_ones, low.tolist(), high.tolist(), strict=True):
-                lower[number], upper[number] = least, most
-        self.seconds = time.perf_counter() - began
-        return [Bounds(*pair, self.nodes, self.seconds) for pair in zip(lower, upper, strict=True)]
-
-    def _known(self, position: Position) -> int | None:
-        """The score, if the game is over or the book has it."""
-        result = position.result
-        if result != UNFINISHED:
-            return result * ((self.game.cells - position.ply + 2) // 2)
-        return self.book.score(position) if self.book else None
+            self.seconds = time.perf_counter() - began
+        return [Bounds(*pair, self.nodes, self.seconds) for pair in zip(lower.tolist(), upper.tolist(), strict=True)]
 
     def _check(self, position: Position) -> Position:
         if not isinstance(position, Position) or position.game != self.game:

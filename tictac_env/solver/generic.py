@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from tictac_env.games import UNFINISHED, Game
 from tictac_env.solver.enumerate import loss_score
 
 if TYPE_CHECKING:
-    from tictac_env.solver.engine import Budget
+    from tictac_env.solver.engine import Budget, Update
 
 Ints = npt.NDArray[np.int64]
 
@@ -40,14 +39,13 @@ class GenericEngine:
         """Forgets all bounds."""
         self._known.clear()
 
-    def run(
-        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Callable[[int], None]
-    ) -> bool:
+    def run(self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None) -> bool:
         """Narrows `lower` and `upper` (int64 (B,)) to the scores of B positions; False if the budget ends before."""
         self.nodes = 0
         self._budget = budget
         for index, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
-            update(index)
+            if update:
+                update(index, "")
             while lower[index] < upper[index]:
                 low, high = int(lower[index]), int(upper[index])
                 alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
