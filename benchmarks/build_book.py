@@ -95,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
     parser.add_argument("--threads", type=positive, default=1, help="how many threads (default: %(default)s)")
-    parser.add_argument("--table", type=float, default=1024, metavar="MB", help="their common table (default: 1024)")
+    parser.add_argument("--table", type=float, default=128, metavar="MB", help="their common table (default: 128)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long; saved, to go on later")
     parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
     parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the partial layer is kept")

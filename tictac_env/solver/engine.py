@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -52,12 +51,8 @@ class Worker:
         frame = connect_k.FRAME + game.num_actions * connect_k.RECORD
         self.stack = np.zeros(connect_k.RECORD + (game.cells + 2) * frame, np.int64)
         self.state = np.zeros(connect_k.STATE, np.int64)
-
-    @functools.cached_property
-    def solve_batch(self) -> Callable[..., bool]:
-        """`windows.solve_batch`, compiled."""
         ints = self.stack
-        return machine_code(solve_batch, self.game, ints, ints, 0, 0, ints, ints, ints, ints, ints, ints)
+        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, ints, ints, ints, ints, ints, ints)
 
     @property
     def nodes(self) -> int:
@@ -130,7 +125,6 @@ class Engine:
         together = len(own) == 1
         parts = [slice(None) if together else slice(n, None, len(self.workers)) for n in range(len(self.workers))]
         copies = [(own[part].copy(), opp[part].copy(), lower[part].copy(), upper[part].copy()) for part in parts]
-        assert all(worker.solve_batch for worker in self.workers)  # compiled here, not in each thread
         with ThreadPoolExecutor(len(parts)) as pool:
             try:
                 waiting = {

@@ -27,6 +27,8 @@ SMALLEST = 13
 """The table begins with 2**13 buckets, 128 KB."""
 GROWTH = 3
 """Each growth multiplies the buckets by 2**3."""
+NODES_PER_ENTRY = 4
+"""The table grows after so many nodes for each of its entries: what gets lost until then is mostly cheap."""
 OFFSET = 32
 ENTRY_BITS = 18
 
@@ -147,8 +149,8 @@ class Table:
 
     @property
     def room(self) -> int:
-        """With how many nodes used (one entry each) the table should grow."""
-        return 2 << self.log_buckets if self.log_buckets < self.largest else 1 << 62
+        """With how many nodes used the table should grow."""
+        return NODES_PER_ENTRY * (2 << self.log_buckets) if self.log_buckets < self.largest else 1 << 62
 
     def grow(self) -> None:
         """Takes more of the array into use, all it may if it is nearly there."""
