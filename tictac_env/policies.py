@@ -39,6 +39,7 @@ POLICIES: dict[str, str] = {
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
     "level": "tictac_env.levels:Level",
+    "perfect": "tictac_env.solver.perfect:Perfect",
     "human": "tictac_env.human:HumanPolicy",
 }
 """Where each named policy lives; it is imported when it is first used."""

@@ -46,7 +46,7 @@ class KInARow:
     column: int
     """The cells of the leftmost column."""
     bottom: int
-    """The lowest cell of every column."""
+    """The cells of the bottom row."""
     full: int
     """All cells."""
     row_bytes: int
@@ -184,17 +184,22 @@ class KInARow:
         cells = 0
         for step in self.steps:
             cells |= self.completing(stones, step)
-        return cells
+        return cells & self.full
 
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         """The choices whose stone would fill one of the `cells`."""
-        stones = own | opp
-        if not self.gravity:
-            return cells & (stones ^ self.full)
-        # A column's bottom bit, added, carries through the stones to the lowest empty cell. Where that cell is left,
-        # adding the whole column carries out of the top, one above the choice.
-        lowest = cells & stones + (self.choices >> self.rows - 1) & self.full
-        return (lowest + self.full & self.choices << 1) >> 1
+        cells &= self.playable(own, opp)
+        # Adding the whole column to its lowest empty cell carries out of the top, one above the choice.
+        return (cells + self.full & self.choices << 1) >> 1 if self.gravity else cells
+
+    def playable(self, own: int, opp: int) -> int:
+        """The cells in which the next stone can come to lie: with gravity the lowest empty one of each column."""
+        # A column's bottom bit, added, carries through the stones to the lowest empty cell.
+        return (own | opp) + self.bottom & self.full if self.gravity else (own | opp) ^ self.full
+
+    def beneath(self, cells: int) -> int:
+        """The cells whose stone makes one of `cells` playable: with gravity those directly below, else none."""
+        return cells >> 1 & self.full if self.gravity else 0
 
     def completing(self, stones: int, step: int) -> int:
         """The cells, empty or not, that make up a line in the direction of `step` with all its other cells in `stones`.
@@ -311,6 +316,33 @@ class KInARow:
             if all(earlier == (own, opp) or self.has_line(earlier[0]) for earlier in before):
                 return "no single last stone completes these lines: the game went on after its end"
         return ""
+
+    @property
+    def key_bits(self) -> int:
+        """Keys are below 2 ** `key_bits`; above 63 they do not fit. Interpreted only."""
+        return self.stride * self.cols if self.gravity else 2 * self.cells
+
+    def key(self, own: int, opp: int) -> int:
+        """A number that tells the positions of a game apart, below 2 ** `key_bits`.
+
+        With gravity own stones + all stones + the bottom row: in each column, read upwards, own stones are 1 and the
+        other's 0, below one bit that marks the height. Without, the columns of both sides without the gaps.
+        """
+        if self.gravity:
+            return own + (own | opp) + self.bottom
+        packed = 0
+        for col in range(self.cols):
+            shift = col * self.stride
+            packed = (packed << self.rows | own >> shift & self.column) << self.rows | opp >> shift & self.column
+        return packed
+
+    def mirror(self, stones: int) -> int:
+        """The stones reflected left and right."""
+        mirrored = 0
+        for _ in range(self.cols):
+            mirrored = mirrored << self.stride | stones & self.column
+            stones >>= self.stride
+        return mirrored
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """Bit 0 of `symmetry` mirrors left and right, bit 1 top and bottom; then bit 2 swaps rows and columns."""

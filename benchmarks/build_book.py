@@ -1,0 +1,167 @@
+"""Builds the opening book of Connect Four: solves all positions of one ply and backs up every earlier one from them.
+
+    python benchmarks/build_book.py --threads 2            # hours; see docs/solver.md
+    python benchmarks/build_book.py --trial 200            # what it would take, from a sample
+
+Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
+and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from report import RESULTS, positive
+
+from tictac_env.games import GAMES, UNFINISHED, KInARow
+from tictac_env.position import Position
+from tictac_env.progress import interruptible, progress_bar
+from tictac_env.solver import Solver
+from tictac_env.solver.book import FOLDER, Book, book_key
+from tictac_env.storage import load_arrays, save_arrays
+
+KIND = "partial opening book"
+UNSOLVED = -128
+SAVE_SECONDS = 60
+GAME = "ConnectFour-v0"
+
+Layer = dict[int, tuple[int, int]]
+
+
+def wins_at_once(game: KInARow, own: int, opp: int) -> bool:
+    return game.winning_choices(own, opp) != 0
+
+
+def layers(game: KInARow, plies: int) -> list[Layer]:
+    """The unfinished positions (own, opp) of each ply up to `plies`, one of each pair of mirror images, by key."""
+    found: list[Layer] = [{book_key(game, 0, 0): (0, 0)}]
+    for _ in range(plies):
+        following: Layer = {}
+        for own, opp in found[-1].values():
+            for action in range(game.num_actions):
+                after = game.play(own, opp, action)
+                if after != (own, opp) and game.result(*after) == UNFINISHED:
+                    following.setdefault(book_key(game, *after), after)
+        found.append(following)
+    return found
+
+
+def quiet(game: KInARow, layer: Layer) -> dict[int, tuple[int, int]]:
+    """The positions of a layer in which the side to move cannot win at once, in the order of their keys."""
+    return {key: layer[key] for key in sorted(layer) if not wins_at_once(game, *layer[key])}
+
+
+def back_up(game: KInARow, plies: int, scores: dict[int, int]) -> Book:
+    """The book of all plies up to `plies`, from the scores of the last one's quiet positions."""
+    scores = dict(scores)
+    for ply, layer in reversed(list(enumerate(layers(game, plies - 1)))):
+        for key, (own, opp) in quiet(game, layer).items():
+            best = -game.cells
+            for action in range(game.num_actions):
+                after = game.play(own, opp, action)
+                if after != (own, opp):
+                    at_once = wins_at_once(game, *after)
+                    score = (game.cells - ply) // 2 if at_once else scores[book_key(game, *after)]
+                    best = max(best, -score)
+            scores[key] = best
+    keys = np.array(sorted(scores), np.int64)
+    return Book(game, plies, keys, np.array([scores[key] for key in keys.tolist()], np.int8))
+
+
+def load(path: Path, keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int8], float]:
+    """What is solved so far, and how many CPU-seconds that took.
+
+    Raises:
+        ValueError: the file is damaged, or of another layer.
+    """
+    if not path.is_file():
+        return np.full(len(keys), UNSOLVED, np.int8), 0.0
+    meta, arrays = load_arrays(path, KIND)
+    if not np.array_equal(np.cumsum(arrays["steps"]), keys):
+        raise ValueError(f"{path} belongs to another layer")
+    return arrays["scores"], float(meta["cpu_seconds"])
+
+
+def save(path: Path, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8], seconds: float) -> None:
+    meta = {"cpu_seconds": seconds, "solved": int((scores != UNSOLVED).sum()), "positions": len(keys)}
+    save_arrays(path, KIND, meta, {"steps": np.diff(keys, prepend=0), "scores": scores})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="how many threads (default: %(default)s)")
+    parser.add_argument("--table", type=float, default=128, metavar="MB", help="their common table (default: 128)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long; saved, to go on later")
+    parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
+    parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the partial layer is kept")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="where the book goes")
+    options = parser.parse_args()
+
+    game = GAMES[GAME]
+    assert isinstance(game, KInARow)
+    layer = quiet(game, layers(game, options.plies)[-1])
+    keys = np.array(list(layer), np.int64)
+    positions = [Position(game, *pair) for pair in layer.values()]
+    path = options.folder / f"layer-{options.plies}.npz"
+    solver = Solver(GAME, options.table, options.threads, opening_book=False)
+    if options.trial:
+        trial(solver, positions, options.trial)
+        return
+    scores, before = load(path, keys)
+    began, cpu, saved = time.monotonic(), time.process_time(), time.monotonic()
+    # Neighbours by key differ in the right-hand columns only, and profit from each other through the table.
+    todo = np.flatnonzero(scores == UNSOLVED).tolist()
+    print(
+        f"{len(keys) - len(todo):,} of {len(keys):,} positions are solved, in {before / 3600:.2f} CPU-hours", flush=True
+    )
+    with interruptible() as stopping, progress_bar(len(keys), "opening book") as update:
+        step = 16 * options.threads
+        for start in range(0, len(todo), step):
+            if stopping() or time.monotonic() - began > 60 * options.minutes:
+                break
+            part = todo[start : start + step]
+            scores[part] = solver.score_many([positions[number] for number in part], progress=False)
+            if time.monotonic() - saved > SAVE_SECONDS:
+                save(path, keys, scores, before + time.process_time() - cpu)
+                saved = time.monotonic()
+                left = (len(todo) - start - len(part)) * (saved - began) / (start + len(part))
+                print(f"{(scores != UNSOLVED).sum():,} of {len(keys):,}, {left / 3600:.1f} h to go", flush=True)
+            update(float((scores != UNSOLVED).sum()), "")
+    spent = before + time.process_time() - cpu
+    save(path, keys, scores, spent)
+    if (scores == UNSOLVED).any():
+        print(
+            f"{(scores != UNSOLVED).sum():,} of {len(keys):,} solved in {spent / 3600:.2f} CPU-hours; "
+            "call again to go on"
+        )
+        return
+    book = back_up(game, options.plies, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+    options.out.mkdir(parents=True, exist_ok=True)
+    book.save(options.out / f"{GAME}.npz")
+    size = (options.out / f"{GAME}.npz").stat().st_size
+    print(f"{len(book):,} positions, {size:,} bytes, {spent / 3600:.2f} CPU-hours: {options.out / f'{GAME}.npz'}")
+
+
+def trial(solver: Solver, positions: list[Position], count: int) -> None:
+    """Solves runs of neighbours spread over the layer, and tells what the whole would take at that rate."""
+    runs = max(1, count // 10)
+    chosen = [number + i for number in range(0, len(positions) - 10, len(positions) // runs) for i in range(10)][:count]
+    solver.score_many(positions[:1])  # compiled
+    began, cpu = time.monotonic(), time.process_time()
+    solver.score_many([positions[number] for number in chosen])
+    seconds, spent = time.monotonic() - began, time.process_time() - cpu
+    print(
+        f"{len(chosen)} positions: {spent / len(chosen):.3f} CPU-s each, "
+        f"{solver.nodes / spent / 1e6:.2f} M nodes a CPU-s; "
+        f"all {len(positions):,}: {spent / len(chosen) * len(positions) / 3600:.1f} CPU-hours, "
+        f"{seconds / len(chosen) * len(positions) / 3600:.1f} hours by the clock at this load"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""The exact solver: is it right, and how fast is it beside BitBully.
+
+    python benchmarks/solver.py                  # sets, opening sets, labels; some minutes
+    python benchmarks/solver.py --empty          # the empty board too: minutes more
+    python benchmarks/solver.py --peer PYTHON    # the interpreter that has bitbully (pip install bitbully)
+
+One thread each, in turn on the same position sets, CPU time. Each position starts from a cleared table; clearing is
+outside the timing. BitBully's table takes 96 MB, ours 64. Other solvers are given by ratio to BitBully, as they were
+measured elsewhere (docs/solver.md). The public sets are read from ../shared/data and left out where they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from report import save, show
+
+from tictac_env.games import GAMES, KInARow
+from tictac_env.position import Position
+from tictac_env.progress import track
+from tictac_env.solver import Solver
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+GAME = "ConnectFour-v0"
+PUBLIC = ("end_easy", "middle_easy", "middle_medium")
+SEED = 2026
+TABLE_MB = 64
+
+PEER = """
+import sys, time
+from bitbully.bitbully_core import BitBullyCore, BoardCore
+solver = BitBullyCore()
+for line in sys.stdin:
+    board = BoardCore()
+    board.setBoard([int(move) - 1 for move in line.strip()])
+    solver.resetTranspositionTable()
+    began = time.process_time()
+    score = solver.mtdf(board, 0)
+    print(score, time.process_time() - began, flush=True)
+"""
+
+
+def public_set(name: str, data: Path, count: int) -> tuple[list[Position], list[tuple[int | None, ...]]]:
+    with open(data / f"connect_four_{name}.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))[:count]
+    columns = [tuple(int(row[f"column_{n}"]) if row[f"column_{n}"] else None for n in range(1, 8)) for row in rows]
+    return [Position.from_moves(GAME, row["moves"]) for row in rows], columns
+
+
+def random_position(rng: random.Random, plies: int) -> Position | None:
+    """A random game of so many plies, None if it ended before or the side to move can win at once."""
+    position = Position.start(GAME)
+    for _ in range(plies):
+        if position.is_over:
+            return None
+        position = position.play(rng.choice(position.legal_actions))
+    return None if position.is_over or any(position.play(a).is_over for a in position.legal_actions) else position
+
+
+def plies_to_go(position: Position, score: int) -> int:
+    """After how many more plies the game ends under perfect play."""
+    left = position.game.cells - position.ply
+    if score == 0:
+        return left
+    mine = (left + 1) // 2 if score > 0 else left // 2
+    turn = mine - abs(score) + 1
+    return 2 * turn - 1 if score > 0 else 2 * turn
+
+
+def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Position]]:
+    """Random games of 1 to 13 plies, sorted by how long perfect play lasts: less than 14 plies, less than 28, more.
+
+    The hard set has 6 to 13 plies, so that it is measured in minutes.
+    """
+    rng = random.Random(seed)
+    solver = Solver(GAME, 256)
+    sets: dict[str, list[Position]] = {name: [] for name in counts}
+    while any(len(sets[name]) < counts[name] for name in counts):
+        position = random_position(rng, rng.randint(1, 13))
+        if position is None:
+            continue
+        quick = solver.bounds(position, node_limit=2000)
+        if not quick.proven and (
+            position.ply < 6 or all(len(sets.get(n, ())) >= counts.get(n, 0) for n in ("medium", "hard"))
+        ):
+            continue
+        togo = plies_to_go(position, solver.score(position))
+        name = "easy" if togo < 14 else "medium" if togo < 28 else "hard"
+        if len(sets.get(name, ())) < counts.get(name, 0):
+            sets[name].append(position)
+    return sets
+
+
+def time_ours(positions: Sequence[Position], **kwargs: Any) -> tuple[list[int], list[float], int]:
+    """The scores, the CPU-seconds of each position, and the nodes of all."""
+    solver = Solver(GAME, TABLE_MB, opening_book=False)
+    solver.score(positions[0], **kwargs)
+    scores, seconds, nodes = [], [], 0
+    for position in positions:
+        solver.clear()
+        began = time.process_time()
+        scores.append(solver.score(position, **kwargs))
+        seconds.append(time.process_time() - began)
+        nodes += solver.nodes
+    return scores, seconds, nodes
+
+
+def time_peer(python: str, positions: Sequence[Position]) -> tuple[list[int], list[float]]:
+    """BitBully's scores and CPU-seconds."""
+    lines = "".join(f"{position.to_moves()}\n" for position in positions)
+    done = subprocess.run([python, "-c", PEER], input=lines, capture_output=True, text=True, check=True)
+    pairs = [line.split() for line in done.stdout.splitlines()]
+    return [int(score) for score, _ in pairs], [float(seconds) for _, seconds in pairs]
+
+
+def compare(name: str, positions: Sequence[Position], truth: Sequence[int] | None, peer: str) -> dict[str, Any]:
+    scores, ours, nodes = time_ours(positions)
+    signs, weak, _ = time_ours(positions, weak=True)
+    batch = Solver(GAME, TABLE_MB, opening_book=False)
+    batch.score_many(positions[:1], progress=False)
+    batch.clear()
+    began = time.process_time()
+    assert batch.score_many(positions, progress=False) == scores
+    together = time.process_time() - began
+    theirs_scores, theirs = time_peer(peer, positions)
+    assert scores == theirs_scores, name
+    assert signs == [(score > 0) - (score < 0) for score in scores], name
+    assert truth is None or scores == list(truth), name
+    count = len(positions)
+    return {
+        "set": name,
+        "positions": count,
+        "mean_ms": 1000 * sum(ours) / count,
+        "median_ms": 1000 * statistics.median(ours),
+        "sign_only_ms": 1000 * sum(weak) / count,
+        "one_call_ms": 1000 * together / count,  # all in one call, the table kept
+        "bitbully_ms": 1000 * sum(theirs) / count,
+        "ratio": sum(ours) / sum(theirs),
+        "nodes": nodes // count,
+        "M_nodes_per_s": nodes / sum(ours) / 1e6,
+    }
+
+
+def check_sizes(data: Path, seconds: float) -> list[dict[str, Any]]:
+    """Every board of the public table that fits and is solved within the limit."""
+    with open(data / "outcomes_by_board_size.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = []
+    for row in track(rows, "board sizes"):
+        try:
+            game = KInARow.make(int(row["height"]), int(row["width"]), 4)
+        except ValueError:
+            continue
+        solver = Solver(game, 512, opening_book=False)
+        bounds = solver.bounds(Position.start(game), weak=True, time_limit=seconds)
+        if bounds.proven:
+            outcome = {0: "Draw", 1: "1st", -1: "2nd"}[bounds.lower]
+            assert outcome == row["outcome"], row
+            found.append({"width": game.cols, "height": game.rows, "outcome": outcome, "seconds": bounds.seconds})
+    return found
+
+
+def check_random(peer: str, count: int, report: Callable[[str], None]) -> None:
+    """Random positions of 12 and more plies equal BitBully's, and their mirror images."""
+    rng = random.Random(SEED)
+    positions: list[Position] = []
+    while len(positions) < count:
+        position = random_position(rng, rng.randint(12, 38))
+        if position is not None:
+            positions.append(position)
+    scores = Solver(GAME, 256, opening_book=False).score_many(positions)
+    assert scores == time_peer(peer, positions)[0]
+    mirrored = Solver(GAME, 256, opening_book=False).score_many([position.symmetric()[1] for position in positions])
+    assert scores == mirrored
+    report(f"{count:,} random positions of 12 and more plies equal BitBully's, and their mirror images")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", default=sys.executable, help="the Python that has bitbully")
+    parser.add_argument("--data", type=Path, default=DATA, help="the public positions (default: ../shared/data)")
+    parser.add_argument("--count", type=int, default=1000, help="at most so many positions of a public set")
+    parser.add_argument("--random", type=int, default=2000, help="how many random positions to compare")
+    parser.add_argument("--sizes", type=float, default=0, metavar="SECONDS", help="solve board sizes, so long each")
+    parser.add_argument("--empty", action="store_true", help="the empty board too (BitBully takes minutes)")
+    parser.add_argument("--openings", type=int, nargs=3, default=(100, 30, 6), metavar="N", help="easy, medium, hard")
+    options = parser.parse_args()
+    rows, tables = [], {}
+    if options.data.is_dir():
+        labelled, spent = 0, 0.0
+        for name in PUBLIC:
+            positions, columns = public_set(name, options.data, options.count)
+            truth = [max(score for score in scores if score is not None) for scores in columns]
+            rows.append(compare(name, positions, truth, options.peer))
+            solver = Solver(GAME, TABLE_MB, opening_book=False)
+            began = time.process_time()
+            solutions = solver.solve_many(positions, progress=False)
+            spent += time.process_time() - began
+            labelled += len(positions)
+            assert [solution.action_scores for solution in solutions] == columns, name
+        print(f"{labelled:,} positions right in every column; labelled in {spent:.1f} CPU-s", flush=True)
+        tables["labels"] = [{"positions": labelled, "cpu_seconds": spent}]
+    check_random(options.peer, options.random, lambda text: print(text, flush=True))
+    for name, positions in opening_sets(dict(zip(("easy", "medium", "hard"), options.openings, strict=True))).items():
+        if positions:
+            rows.append(compare(f"opening {name}", positions, None, options.peer))
+    if options.empty:
+        rows.append(compare("empty board", [Position.start(GAMES[GAME])], [1], options.peer))
+    show("Exact solver, CPU time a position", rows)
+    tables["speed"] = rows
+    if options.sizes:
+        tables["sizes"] = check_sizes(options.data, options.sizes)
+        show("Board sizes: who wins", tables["sizes"])
+    settings = {key: str(value) for key, value in vars(options).items() if key not in ("peer", "data")}
+    save("solver", {**settings, "table_megabytes": TABLE_MB, "seed": SEED}, tables)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The opening book: built, stopped, resumed, read and damaged, on a layer small enough to solve here."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tictac_env.games import GAMES, KInARow
+from tictac_env.position import Position
+from tictac_env.solver import Solver
+from tictac_env.solver.book import Book, book_key
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+GAME = KInARow.make(4, 4, 3)
+CONNECT_FOUR = GAMES["ConnectFour-v0"]
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    """The book of a small game, backed up from its fourth ply."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from build_book import back_up, layers, quiet
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    layer = quiet(GAME, layers(GAME, 4)[-1])
+    scores = Solver(GAME, 4).score_many([Position(GAME, *pair) for pair in layer.values()])
+    return back_up(GAME, 4, dict(zip(layer, scores, strict=True)))
+
+
+def positions(count: int) -> list[Position]:
+    rng = random.Random(0)
+    found = []
+    while len(found) < count:
+        position = Position.start(GAME)
+        for _ in range(rng.randrange(6)):
+            if not position.is_over:
+                position = position.play(rng.choice(position.legal_actions))
+        found.append(position)
+    return found
+
+
+def test_every_early_position_is_in_the_book_and_right(book: Book) -> None:
+    solver = Solver(GAME, 4)
+    for position in positions(200):
+        if position.ply <= 4 and not position.is_over:
+            assert book.score(position) == solver.score(position)
+        else:
+            assert book.score(position) is None
+
+
+def test_a_solver_uses_its_book(book: Book) -> None:
+    solver, plain = Solver(GAME, 4), Solver(GAME, 4)
+    solver.book = book
+    for position in positions(50):
+        assert solver.solve(position) == plain.solve(position)
+    assert solver.score(Position.start(GAME)) == plain.score(Position.start(GAME))
+    assert solver.nodes == 0
+
+
+def test_saved_and_read(book: Book, tmp_path: Path) -> None:
+    path = tmp_path / "book.npz"
+    book.save(path)
+    again = Book.load(path, GAME)
+    assert (again.plies, again.keys.tolist(), again.scores.tolist()) == (4, book.keys.tolist(), book.scores.tolist())
+    with pytest.raises(ValueError, match="no whole opening book"):
+        Book.load(path, KInARow.make(4, 5, 3))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 255
+    path.write_bytes(bytes(data))
+    with pytest.raises(ValueError, match="cannot be read as opening book"):
+        Book.load(path, GAME)
+    with pytest.raises(ValueError, match="ascending"):
+        Book(GAME, 1, np.array([2, 1]), np.array([0, 0], np.int8))
+
+
+def test_the_first_layers_have_the_known_numbers_of_positions() -> None:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from build_book import layers, quiet
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    found = layers(CONNECT_FOUR, 6)
+    for layer, reachable in zip(found, (1, 7, 49, 238, 1120, 4263, 16422), strict=True):  # OEIS A212693
+        lone = sum(own == CONNECT_FOUR.mirror(own) and opp == CONNECT_FOUR.mirror(opp) for own, opp in layer.values())
+        assert 2 * len(layer) - lone == reachable
+        assert {book_key(CONNECT_FOUR, own, opp) for own, opp in layer.values()} == set(layer)
+    assert len(quiet(CONNECT_FOUR, found[2])) == 25
+
+
+def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: Path) -> None:
+    """Three plies of a game with the same name stand in for eight of Connect Four; the code is the same."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(BENCHMARKS)!r})
+import build_book
+from tictac_env.games import KInARow
+build_book.GAMES = {{"ConnectFour-v0": KInARow.make(4, 4, 3)}}
+build_book.Solver = lambda name, *rest, **more: __import__("tictac_env.solver").solver.Solver(
+    build_book.GAMES[name], *rest, **more)
+build_book.main()
+"""
+
+    def run(out: str, *arguments: str) -> str:
+        command = [sys.executable, "-c", script, "--plies", "5", "--table", "4", "--folder", str(tmp_path / out)]
+        done = subprocess.run([*command, "--out", str(tmp_path / out), *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "call again to go on" in run("broken", "--minutes", "0")
+    assert (tmp_path / "broken" / "layer-5.npz").is_file()
+    assert "0 of" in run("broken")
+    run("whole", "--threads", "2")
+    first, second = (Book.load(tmp_path / out / "ConnectFour-v0.npz", GAME) for out in ("broken", "whole"))
+    assert first.keys.tolist() == second.keys.tolist()
+    assert first.scores.tolist() == second.scores.tolist()

@@ -1,0 +1,270 @@
+"""The exact solver: against plain minimax, public scores, symmetry and itself under other windows and limits."""
+
+from __future__ import annotations
+
+import csv
+import random
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ALL_GAMES, playout, title
+from naive import NaiveBoard
+from truth import Truth
+
+from tictac_env.games import GAMES, Game, KInARow
+from tictac_env.position import Position
+from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
+from tictac_env.solver.engine import Engine
+from tictac_env.solver.generic import GenericEngine
+from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
+from tictac_env.solver.table import Table, find, lower_of, scramble, store, upper_of
+
+CONNECT_FOUR = GAMES["ConnectFour-v0"]
+SMALL = [
+    KInARow.make(rows, cols, connect, gravity)
+    for rows, cols, connect, gravity in (
+        (1, 1, 1, True),
+        (2, 2, 2, False),
+        (3, 3, 3, False),
+        (3, 4, 3, False),
+        (3, 4, 2, True),
+        (4, 3, 3, True),
+        (4, 4, 3, True),
+        (3, 4, 4, True),
+        (2, 5, 5, True),
+        (5, 3, 4, True),
+        (1, 7, 3, False),
+        (6, 2, 4, True),
+    )
+]
+
+
+def moves(text: str) -> Position:
+    return Position.from_moves("ConnectFour-v0", text)
+
+
+@pytest.mark.parametrize("game", ALL_GAMES, ids=title)
+def test_bit_knowledge_of_the_rules(game: KInARow) -> None:
+    """`threats`, `playable`, `beneath`, `mirror` and `key` against a naive board, in random games."""
+    for seed in range(3):
+        keys = set()
+        for position in playout(game, seed):
+            own, opp = position.own, position.opp
+            board = NaiveBoard.of(game)
+            for action in position.moves:
+                board.play(action)
+            cells = {(row, col): game.cell(row, col) for row in range(game.rows) for col in range(game.cols)}
+            landing = {cells[cell] for a in range(game.num_actions) if (cell := board.landing(a))}
+            assert game.playable(own, opp) == sum(landing)
+            below = sum(cells[row + 1, col] for row, col in cells if row + 1 < game.rows and cells[row, col] & opp)
+            assert game.beneath(opp) == (below if game.gravity else 0)
+            threats = 0
+            for line in board.all_lines():
+                for cell in line:
+                    if all(board.grid[row][col] == board.mark for row, col in line if (row, col) != cell):
+                        threats |= cells[cell]
+            found = game.threats(own)
+            empty = game.full ^ (own | opp)
+            assert found & empty == threats & empty
+            assert game.mirror(own) == sum(cells[r, game.cols - 1 - c] for r, c in cells if cells[r, c] & own)
+            if game.key_bits <= 63:
+                assert 0 <= game.key(own, opp) < 1 << game.key_bits
+                keys.add(game.key(own, opp))
+        assert len(keys) in (0, len(playout(game, seed)))
+
+
+@pytest.mark.parametrize("game", SMALL, ids=title)
+def test_every_reachable_position_of_small_games(game: KInARow) -> None:
+    """Score, sign and every action's score against a memoised minimax on strings."""
+    truth = Truth(game)
+    solver = Solver(game, table_megabytes=1)
+    seen = {}
+    todo = [Position.start(game)]
+    while todo and len(seen) < 1500:
+        position = todo.pop(random.Random(len(seen)).randrange(len(todo)))
+        board = "".join(".XO"[mark] for mark in position.to_array().ravel())
+        if board in seen:
+            continue
+        seen[board] = position
+        todo += [position.play(action) for action in position.legal_actions]
+    solutions = solver.solve_many(seen.values())
+    signs = solver.score_many(seen.values(), weak=True)
+    for (board, position), solution, sign in zip(seen.items(), solutions, signs, strict=True):
+        score = truth.score(board)
+        assert solution.score == score, position
+        assert sign == (score > 0) - (score < 0)
+        for action, found in enumerate(solution.action_scores):
+            after = truth.moves(board).get(action)
+            assert found == (None if after is None else -truth.score(after)), (position, action)
+
+
+def test_generic_engine_agrees_with_the_compiled_search() -> None:
+    game = KInARow.make(4, 4, 3, True)
+    plain = Solver(game)
+    plain.engine = GenericEngine(game)
+    compiled = Solver(game)
+    for seed in range(8):
+        for position in playout(game, seed)[3:]:
+            assert plain.solve(position) == compiled.solve(position)
+
+
+def test_a_game_outside_of_the_family_is_solved_by_its_rules_alone() -> None:
+    class Renamed:
+        """Tic-tac-toe that does not say that it is one."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(GAMES["TicTacToe-v0"], name)
+
+    game: Game = Renamed()  # type: ignore[assignment]
+    solver = Solver(game)
+    position = Position(game, *Position.from_moves("TicTacToe-v0", "152").stones[::-1], (0, 4, 1))
+    assert solver.solve(position) == solve(Position.from_moves("TicTacToe-v0", "152"))
+
+
+@pytest.mark.parametrize("name", ["end_easy", "middle_easy", "middle_medium"])
+def test_public_scores(name: str, data: Path) -> None:
+    with open(data / f"connect_four_{name}.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))[: 150 if name == "middle_medium" else 1000]
+    solver = Solver(opening_book=False)
+    positions = [moves(row["moves"]) for row in rows]
+    for row, solution in zip(rows, solver.solve_many(positions), strict=True):
+        scores = tuple(int(row[f"column_{n}"]) if row[f"column_{n}"] else None for n in range(1, 8))
+        assert solution.score == int(row["score"]), row
+        assert solution.action_scores == scores, row
+        assert solution.best_actions == tuple(a for a in range(7) if scores[a] == solution.score)
+
+
+def middle_positions(count: int, least_plies: int = 18) -> list[Position]:
+    found = []
+    for seed in range(10_000):
+        position = playout(CONNECT_FOUR, seed, least_plies + seed % 10)[-1]
+        if position.ply >= least_plies and not position.is_over:
+            found.append(position)
+            if len(found) == count:
+                break
+    return found
+
+
+def test_mirror_images_and_both_modes_agree() -> None:
+    positions = middle_positions(60)
+    scores = Solver(opening_book=False).score_many(positions)
+    mirrored = Solver(opening_book=False).score_many([position.symmetric()[1] for position in positions])
+    signs = Solver(opening_book=False).score_many(positions, weak=True)
+    assert scores == mirrored
+    assert signs == [(score > 0) - (score < 0) for score in scores]
+
+
+def test_any_window_gives_the_same_score() -> None:
+    positions = middle_positions(40)
+    exact = Solver(opening_book=False).score_many(positions)
+    engine = Engine(CONNECT_FOUR, 1, 1)
+    own = np.array([position.own for position in positions])
+    opp = np.array([position.opp for position in positions])
+    from tictac_env.solver.engine import Budget
+
+    for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4)):
+        lower, upper = np.full(len(own), low), np.full(len(own), high)
+        assert engine.run(own, opp, lower, upper, Budget(), None)
+        assert lower.tolist() == [min(high, max(low, score)) for score in exact]
+
+
+def test_threads_share_the_work() -> None:
+    positions = middle_positions(40)
+    exact = Solver(opening_book=False).score_many(positions)
+    both = Solver(opening_book=False, threads=2)
+    assert both.score_many(positions) == exact
+    both.clear()
+    assert [both.score(position) for position in positions[:10]] == exact[:10]
+
+
+def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
+    position = moves("4453")
+    solver = Solver(opening_book=False, table_megabytes=16)
+    bounds = solver.bounds(position, node_limit=20_000)
+    assert not bounds.proven
+    assert bounds.nodes == 20_000
+    with pytest.raises(NotProven, match=r"not proven: the score is in \[-?\d+, \d+\]") as caught:
+        solver.score(position, node_limit=1)
+    assert isinstance(caught.value.bounds, Bounds)
+    began = time.monotonic()
+    with pytest.raises(NotProven):
+        solver.solve(position, time_limit=0.2)
+    assert time.monotonic() - began < 5
+    for found in solver.action_bounds(position, node_limit=70_000):
+        assert found is not None
+        assert found.lower <= found.upper
+    assert solver.score(moves("2252576253462244111563365343671351441")) == -1
+
+
+def test_ctrl_c_is_heard_within_a_search() -> None:
+    import _thread
+
+    solver = Solver(opening_book=False, table_megabytes=16)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        solver.score(moves("4"))
+    assert solver.score(moves("2252576253462244111563365343671351441")) == -1
+
+
+def test_bad_arguments_are_refused() -> None:
+    solver = Solver()
+    with pytest.raises(ValueError, match="cannot solve"):
+        solver.score(Position.start("TicTacToe-v0"))
+    with pytest.raises(ValueError, match="time_limit must be None or a number of at least 0, not -1"):
+        solver.score(moves("4"), time_limit=-1)
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        Solver(threads=0)
+    with pytest.raises(ValueError, match="table_megabytes must be a positive number"):
+        Solver(table_megabytes=0)
+    with pytest.raises(ValueError, match="too small; for this game it needs 8 MB"):
+        Solver(KInARow.make(8, 7, 4, True), table_megabytes=1)
+
+
+def test_finished_games() -> None:
+    won = moves("4455336")
+    assert solve(won) == Solution(-18, (None,) * 7, ())
+    drawn = Position.from_moves("TicTacToe-v0", "159823746")
+    assert drawn.is_over
+    assert solve(drawn).score == 0
+
+
+def test_the_table_keeps_what_it_is_told_while_it_grows() -> None:
+    table = Table(56, 1)
+    rng = random.Random(0)
+    entries = {rng.randrange(1 << 56): (rng.randint(-31, 0), rng.randint(0, 31)) for _ in range(500)}
+    for number, (key, (low, high)) in enumerate(entries.items()):
+        store(table.entries, scramble(key, 56), table.tag_bits, low, high, number)
+        if number % 200 == 199:
+            table.grow()
+    kept = 0
+    for key, bounds in entries.items():
+        if entry := find(table.entries, scramble(key, 56), table.tag_bits):
+            kept += 1
+            assert (lower_of(entry), upper_of(entry)) == bounds
+    assert kept > 480
+    assert not any(find(table.entries, scramble(rng.randrange(1 << 56), 56), table.tag_bits) for _ in range(10_000))
+    table.clear()
+    assert not table.entries.any()
+
+
+@pytest.mark.parametrize("game", [CONNECT_FOUR, KInARow.make(5, 6, 4), KInARow.make(4, 5, 4), KInARow.make(5, 5, 5)])
+def test_the_follow_up_bound_is_one(game: KInARow) -> None:
+    solver = Solver(game, opening_book=False)
+    told = 0
+    rng = random.Random(0)
+    for seed in range(400):
+        position = Position.start(game)
+        for _ in range(game.cells // 2 + seed % (game.cells // 3)):  # a random game in which nobody wins
+            quiet = [after for action in position.legal_actions if not (after := position.play(action)).is_over]
+            position = rng.choice(quiet) if quiet else position
+        if game.threats(position.own) & game.playable(position.own, position.opp):
+            continue
+        bound = follow_up_bound(game, position.own, position.opp, game.threats(position.opp))
+        if bound < UNKNOWN:
+            told += 1
+            assert solver.score(position) <= bound, position
+    assert told > 5

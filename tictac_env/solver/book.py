@@ -1,0 +1,94 @@
+"""The opening book: the exact scores of all early positions of a game, looked up instead of searched."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game, KInARow, game_name
+from tictac_env.position import Position
+from tictac_env.storage import load_arrays, save_arrays
+
+KIND = "opening book"
+FOLDER = Path(__file__).parent / "data"
+
+
+def book_key(game: KInARow, own: int, opp: int) -> int:
+    """A number that a position shares with its mirror image and with nothing else."""
+    return min(game.key(own, opp), game.key(game.mirror(own), game.mirror(opp)))
+
+
+class Book:
+    """The scores of every unfinished position of up to `plies` stones in which the side to move cannot win at once.
+
+    Args:
+        game: the rule book.
+        plies: up to which ply the book goes.
+        keys: int64 (N,), ascending, as `book_key` gives them.
+        scores: int8 (N,), the exact scores.
+
+    Raises:
+        ValueError: the arrays are no book.
+    """
+
+    def __init__(self, game: KInARow, plies: int, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8]) -> None:
+        if keys.dtype != np.int64 or scores.dtype != np.int8 or keys.shape != scores.shape or keys.ndim != 1:
+            raise ValueError(f"a book has int64 keys and as many int8 scores, not {keys.dtype} {keys.shape}")
+        if len(keys) == 0 or not (np.diff(keys) > 0).all():
+            raise ValueError("a book's keys must be ascending")
+        self.game = game
+        self.plies = plies
+        self.keys = keys
+        self.scores = scores
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def score(self, position: Position) -> int | None:
+        """The score of a position, None if it is not in the book, as none is in which the game is over."""
+        if position.ply > self.plies or position.is_over:
+            return None
+        game, own, opp = self.game, position.own, position.opp
+        if game.winning_choices(own, opp):
+            return (game.cells - position.ply + 1) // 2
+        key = book_key(game, own, opp)
+        place = int(np.searchsorted(self.keys, key))
+        if place == len(self.keys) or self.keys[place] != key:
+            return None
+        return int(self.scores[place])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the book, whole or not at all; the archive holds a checksum of each array."""
+        meta = {"game": self.game.arguments, "plies": self.plies, "positions": len(self)}
+        steps = np.diff(self.keys, prepend=0)  # small numbers, which compress well
+        save_arrays(path, KIND, meta, {"steps": steps, "scores": self.scores})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], game: KInARow) -> Book:
+        """Reads a book and checks it.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, or no book of this game.
+        """
+        meta, arrays = load_arrays(path, KIND)
+        if meta.get("game") != game.arguments or meta.get("positions") != len(arrays.get("steps", ())):
+            raise ValueError(f"{os.fspath(path)} is no whole opening book of {game!r}")
+        return cls(game, int(meta["plies"]), np.cumsum(arrays["steps"]), arrays["scores"])
+
+
+@functools.lru_cache(maxsize=4)
+def opening_book_of(game: Game) -> Book | None:
+    """The book the package has for a game, None if it has none.
+
+    Raises:
+        ValueError: the book is damaged.
+    """
+    name = game_name(game)
+    if not isinstance(game, KInARow) or name is None or not (path := FOLDER / f"{name}.npz").is_file():
+        return None
+    return Book.load(path, game)

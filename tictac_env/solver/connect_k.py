@@ -1,0 +1,200 @@
+"""The search of the exact solver for k-in-a-row games: null windows, forced replies played out, static bounds.
+
+A search asks one question: is the score of a position above `alpha`? Its answer is a bound, v > alpha a lower one, else
+an upper one; `windows.py` chooses the questions that pin a score down. At a node all moves are expanded first:
+
+- Moves that lose at once are left out (`Game.beneath`, `Game.threats`), and where one move is left it is played:
+  only positions with a choice become nodes. (Pons, "Solving Connect Four", 2015-; Steininger's c4 plays forced replies
+  out.)
+- A child may be decided by its static bounds: by how soon anybody can win, by whether a line is left to a side, by what
+  the follow-up strategy holds (Allis, "A knowledge-based approach of Connect-Four", 1988).
+- Or by the transposition table, asked for all children before any of them is searched; meanwhile the entries are on
+  their way from memory.
+- The children left are searched in the order of the threats they make, central ones first.
+
+The search keeps its own stack, so it can pause at any node and go on later: Python then looks at the clock, hears
+Ctrl-C, and lets the table grow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import kernel
+from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.solver.knowledge import play_forced, static_bounds
+from tictac_env.solver.table import fetch, find, lower_of, scramble, store, upper_of
+
+Ints = npt.NDArray[np.int64]
+
+# A record is a position waiting to be searched. Its side to move cannot win at once and has two moves or more that do
+# not lose at once.
+OWN, OPP, OWN_WINS, OPP_WINS, MOVES, SIGN, ORDER, CODE = range(8)
+RECORD = 8
+
+# A frame is a node whose children are being searched; their records follow it.
+ALPHA, BEST, COUNT, NEXT, NODES, NODE, BELOW = range(7)
+FRAME = 8
+
+# What a search needs between two calls, in one array.
+(
+    INDEX,  # which position of the batch
+    SEARCHED,  # nodes so far
+    PAUSE,  # stop when that many nodes are reached; another thread may set it
+    LOWER,  # what is known of the root's score
+    UPPER,
+    ROOT_SIGN,  # -1 if the root of the search is the other side's position
+    FRAME_NOW,  # the frame, the record and alpha where the search paused; the record -1 between two searches
+    RECORD_NOW,
+    ALPHA_NOW,
+    ASKED,  # alpha at the root
+    STARTED,  # whether the root of this position is set up
+) = range(11)
+STATE = 11
+
+NO_VALUE = -99
+MIRRORED_PLIES = 14
+"""Up to this ply a position and its mirror image share an entry; later ones meet too seldom to pay for the mirror."""
+
+
+@kernel
+def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
+    """The scrambled key of a position; near the beginning its mirror image has the same."""
+    key = game.key(own, opp)
+    if (own | opp).bit_count() <= MIRRORED_PLIES:
+        key = min(key, game.key(game.mirror(own), game.mirror(opp)))
+    return scramble(key, bits)
+
+
+@kernel
+def expand(
+    game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
+) -> tuple[int, int, int]:
+    """Writes the records of the children of `node` that must be searched to `base`, the most promising first.
+
+    `columns` are the moves, as masks of the cells each may fill, in the order to try them; the record of `node` stands
+    at that place in `stack`.
+
+    Returns:
+        The node's value if it is decided, else NO_VALUE; the best value of the children that need no search; how many
+        do.
+    """
+    own = stack[node + OWN]
+    opp = stack[node + OPP]
+    opp_wins = stack[node + OPP_WINS]
+    moves = stack[node + MOVES]
+    empty = game.full ^ (own | opp)
+    best = NO_VALUE
+    end = base
+    for column in columns:
+        stone = moves & column
+        if stone == 0:
+            continue
+        played = own | stone
+        wins = game.threats(played)
+        sign, own2, opp2, own_wins2, opp_wins2, moves2 = play_forced(game, opp, played, opp_wins, wins)
+        if moves2 == 0:
+            value = sign * ((game.cells - (own2 | opp2).bit_count()) // 2)
+            if value > alpha:
+                return value, best, 0
+            best = max(best, value)
+            continue
+        code = code_of(game, own2, opp2, bits)
+        fetch(table, code, tag_bits)
+        order = (wins & empty).bit_count()
+        place = end
+        while place > base and stack[place - RECORD + ORDER] < order:
+            for i in range(RECORD):
+                stack[place + i] = stack[place - RECORD + i]
+            place -= RECORD
+        stack[place + OWN] = own2
+        stack[place + OPP] = opp2
+        stack[place + OWN_WINS] = own_wins2
+        stack[place + OPP_WINS] = opp_wins2
+        stack[place + MOVES] = moves2
+        stack[place + SIGN] = -sign
+        stack[place + ORDER] = order
+        stack[place + CODE] = code
+        end += RECORD
+    kept = base
+    for child in range(base, end, RECORD):
+        own2 = stack[child + OWN]
+        opp2 = stack[child + OPP]
+        sign = stack[child + SIGN]
+        below = alpha if sign == 1 else -alpha - 1
+        lower, upper = static_bounds(game, own2, opp2, stack[child + OPP_WINS], below)
+        if lower <= below < upper:
+            entry = find(table, stack[child + CODE], tag_bits)
+            if entry:
+                lower = max(lower, lower_of(entry))
+                upper = min(upper, upper_of(entry))
+        if lower <= below < upper:
+            if kept != child:
+                for i in range(RECORD):
+                    stack[kept + i] = stack[child + i]
+            kept += RECORD
+            continue
+        value = sign * (upper if upper <= below else lower)
+        if value > alpha:
+            return value, best, 0
+        best = max(best, value)
+    return NO_VALUE, best, (kept - base) // RECORD
+
+
+@kernel
+def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, state: Ints) -> int:
+    """Answers whether the root, the record at 0, has a score above alpha, or pauses (NO_VALUE).
+
+    It begins, or goes on, with the record RECORD_NOW, whose parent is FRAME_NOW (0: none), for ALPHA_NOW.
+    """
+    node = state[RECORD_NOW]
+    frame = state[FRAME_NOW]
+    alpha = state[ALPHA_NOW]
+    nodes = state[SEARCHED]
+    cells = game.cells
+    while True:
+        if nodes >= state[PAUSE]:
+            state[RECORD_NOW] = node
+            state[FRAME_NOW] = frame
+            state[ALPHA_NOW] = alpha
+            state[SEARCHED] = nodes
+            return NO_VALUE
+        nodes += 1
+        base = frame + FRAME + stack[frame + COUNT] * RECORD if frame else RECORD
+        value, best, count = expand(game, columns, table, bits, tag_bits, stack, node, alpha, base + FRAME)
+        if count and value == NO_VALUE:
+            stack[base + ALPHA] = alpha
+            stack[base + BEST] = best
+            stack[base + COUNT] = count
+            stack[base + NEXT] = 0
+            stack[base + NODES] = nodes
+            stack[base + NODE] = node
+            stack[base + BELOW] = frame
+            frame = base
+            node = base + FRAME
+            alpha = alpha if stack[node + SIGN] == 1 else -alpha - 1
+            continue
+        work = 1
+        value = max(value, best)
+        while True:  # the position at `node` is decided; the last child of a frame may decide its parent
+            left = cells - (stack[node + OWN] | stack[node + OPP]).bit_count()
+            lower = value if value > alpha else -((left - 2) // 2)
+            upper = (left - 1) // 2 if value > alpha else value
+            store(table, stack[node + CODE], tag_bits, lower, upper, work)
+            if frame == 0:
+                state[SEARCHED] = nodes
+                state[RECORD_NOW] = -1
+                return value
+            alpha = stack[frame + ALPHA]
+            value = max(stack[frame + BEST], value * stack[node + SIGN])
+            following = stack[frame + NEXT] + 1
+            if value <= alpha and following < stack[frame + COUNT]:
+                stack[frame + BEST] = value
+                stack[frame + NEXT] = following
+                node = frame + FRAME + following * RECORD
+                alpha = alpha if stack[node + SIGN] == 1 else -alpha - 1
+                break
+            work = nodes - stack[frame + NODES] + 1
+            node = stack[frame + NODE]
+            frame = stack[frame + BELOW]

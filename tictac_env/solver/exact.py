@@ -1,0 +1,307 @@
+"""The exact solver as a person uses it: scores of positions and of their actions, within limits if wanted."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tictac_env.checks import whole
+from tictac_env.games import Game, KInARow, get_game
+from tictac_env.position import Position
+from tictac_env.progress import progress_bar
+from tictac_env.solver.book import Book, opening_book_of
+from tictac_env.solver.engine import Budget, Engine
+from tictac_env.solver.generic import GenericEngine
+
+MAX_KEY_BITS = 63
+
+
+class Solution(NamedTuple):
+    """What there is to know about a position.
+
+    Scores are exact distances: +n, the player to move wins with their n-th stone counted from the last one they could
+    ever place; -n, the opponent does; 0, a draw. A finished game that is not drawn has -n, the winner having won with
+    their n-th stone.
+    """
+
+    score: int
+    """The score of the position."""
+    action_scores: tuple[int | None, ...]
+    """The score of the position for each action, None where it is illegal."""
+    best_actions: tuple[int, ...]
+    """The actions of the best score, in ascending order; none once the game is over."""
+
+
+class Bounds(NamedTuple):
+    """What a search has found out about a score, and what it cost."""
+
+    lower: int
+    """The score is at least this."""
+    upper: int
+    """The score is at most this."""
+    nodes: int
+    """How many positions were expanded."""
+    seconds: float
+    """How long it took, by the clock on the wall."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the score is known."""
+        return self.lower == self.upper
+
+
+class NotProven(Exception):
+    """A limit ended the search before the score was known; `bounds` holds what is known of it."""
+
+    def __init__(self, position: Position, bounds: Bounds) -> None:
+        super().__init__(
+            f"not proven: the score is in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes and "
+            f"{bounds.seconds:.2f} s: {position!r}"
+        )
+        self.position = position
+        self.bounds = bounds
+
+
+class Solver:
+    """An exact solver for one game, with a table of its own that makes every further position cheaper.
+
+    All games of the k-in-a-row family are searched by one compiled search, with or without gravity; without, boards of
+    up to 31 cells. Every other game, and larger boards without gravity, are searched by a plain alpha-beta in Python,
+    which is right and slow. All of it can be stopped with Ctrl-C at any time; the solver can be used again.
+
+    Args:
+        game: a game's name or rule book.
+        table_megabytes: the most memory the table may take; the largest power of two in it is used.
+        threads: how many threads search one position, or many side by side.
+        opening_book: whether to look up early positions of Connect Four, where the package has the book.
+
+    Attributes:
+        nodes: how many positions the last call expanded.
+        seconds: how long it took.
+
+    Raises:
+        ValueError: an argument is none of these.
+
+    Example:
+        >>> solver = Solver("TicTacToe-v0")
+        >>> solver.solve(Position.from_moves("TicTacToe-v0", "15"))
+        Solution(score=0, action_scores=(None, 0, 0, 0, None, 0, 0, 0, 0), best_actions=(1, 2, 3, 5, 6, 7, 8))
+        >>> solver.score(Position.from_moves("TicTacToe-v0", "12"), weak=True)
+        1
+    """
+
+    def __init__(
+        self,
+        game: str | Game = "ConnectFour-v0",
+        table_megabytes: float = 64,
+        threads: int = 1,
+        opening_book: bool = True,
+    ) -> None:
+        self.game = get_game(game)
+        if whole("threads", threads, 64) == 0:
+            raise ValueError("threads must be at least 1, not 0")
+        if isinstance(table_megabytes, bool) or not isinstance(table_megabytes, (int, float)) or table_megabytes <= 0:
+            raise ValueError(f"table_megabytes must be a positive number, not {table_megabytes!r}")
+        self.engine: Engine | GenericEngine
+        if isinstance(self.game, KInARow) and self.game.key_bits <= MAX_KEY_BITS:
+            self.engine = Engine(self.game, table_megabytes, threads)
+        else:
+            self.engine = GenericEngine(self.game)
+        self.book: Book | None = opening_book_of(self.game) if opening_book else None
+        self.nodes = 0
+        self.seconds = 0.0
+
+    def clear(self) -> None:
+        """Forgets what earlier searches found."""
+        self.engine.clear()
+
+    def bounds(
+        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+    ) -> Bounds:
+        """The score of a position, or what can be said of it within the limits.
+
+        Args:
+            position: a position of this game.
+            weak: only who wins: bounds of the sign of the score, which are faster to find.
+            node_limit: at most so many nodes (a few more where threads share a position).
+            time_limit: at most so many seconds (a few hundredths more).
+
+        Raises:
+            ValueError: the position is of another game, or a limit is negative.
+        """
+        return self._bounds([position], weak, node_limit, time_limit)[0]
+
+    def score(
+        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+    ) -> int:
+        """The exact score of a position (see `Solution`), or with `weak` its sign; the arguments are those of `bounds`.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: a limit was reached.
+        """
+        bounds = self.bounds(position, weak, node_limit, time_limit)
+        if not bounds.proven:
+            raise NotProven(position, bounds)
+        return bounds.lower
+
+    def solve(
+        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+    ) -> Solution:
+        """The score of a position and of each action; with `weak` their signs. The arguments are those of `bounds`.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: a limit was reached; its bounds are those of the position's own score.
+        """
+        return self.solve_many([position], weak, node_limit, time_limit, progress=False)[0]
+
+    def action_bounds(
+        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+    ) -> tuple[Bounds | None, ...]:
+        """What the limits allow to say of the score of each action, None where it is illegal; as `bounds` does.
+
+        The limits are for all actions together, and each gets an equal share of what is left.
+
+        Raises:
+            ValueError: as `bounds` does.
+        """
+        legal = self._check(position).legal_actions
+        found: list[Bounds | None] = [None] * self.game.num_actions
+        end = None if time_limit is None else time.monotonic() + time_limit
+        nodes = 0
+        for done, action in enumerate(legal):
+            share = len(legal) - done
+            bounds = self.bounds(
+                position.play(action),
+                weak,
+                node_limit if node_limit is None else max(0, node_limit - nodes) // share,
+                end if end is None else max(0.0, end - time.monotonic()) / share,
+            )
+            nodes += bounds.nodes
+            found[action] = Bounds(-bounds.upper, -bounds.lower, bounds.nodes, bounds.seconds)
+        self.nodes = nodes
+        return tuple(found)
+
+    def solve_many(
+        self,
+        positions: Iterable[Position],
+        weak: bool = False,
+        node_limit: int | None = None,
+        time_limit: float | None = None,
+        progress: bool = True,
+    ) -> list[Solution]:
+        """`solve` for many positions, side by side on the solver's threads; the limits are for all of them together.
+
+        With `progress` a bar is shown, on a terminal.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: a limit was reached; it names the first position that is not solved.
+        """
+        positions = list(positions)
+        actions = [self._check(position).legal_actions for position in positions]
+        after = [
+            child
+            for position, legal in zip(positions, actions, strict=True)
+            for child in ([position.play(action) for action in legal] or [position])
+        ]
+        with progress_bar(len(after), "solving", progress) as update:
+            found = self._bounds(after, weak, node_limit, time_limit, update)
+        solutions = []
+        start = 0
+        for position, legal in zip(positions, actions, strict=True):
+            part = found[start : start + max(1, len(legal))]
+            start += len(part)
+            if not all(bounds.proven for bounds in part):
+                low, high = max(-bounds.upper for bounds in part), max(-bounds.lower for bounds in part)
+                raise NotProven(position, Bounds(low, high, self.nodes, self.seconds))
+            if not legal:
+                solutions.append(Solution(part[0].lower, (None,) * self.game.num_actions, ()))
+                continue
+            scores: list[int | None] = [None] * self.game.num_actions
+            for action, bounds in zip(legal, part, strict=True):
+                scores[action] = -bounds.lower
+            best = max(-bounds.lower for bounds in part)
+            solutions.append(Solution(best, tuple(scores), tuple(action for action in legal if scores[action] == best)))
+        return solutions
+
+    def score_many(
+        self,
+        positions: Iterable[Position],
+        weak: bool = False,
+        node_limit: int | None = None,
+        time_limit: float | None = None,
+        progress: bool = True,
+    ) -> list[int]:
+        """`score` for many positions, side by side on the solver's threads; the arguments are those of `solve_many`.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: a limit was reached; it names the first position that is not solved.
+        """
+        positions = list(positions)
+        with progress_bar(len(positions), "solving", progress) as update:
+            found = self._bounds(positions, weak, node_limit, time_limit, update)
+        for position, bounds in zip(positions, found, strict=True):
+            if not bounds.proven:
+                raise NotProven(position, bounds)
+        return [bounds.lower for bounds in found]
+
+    def _bounds(
+        self,
+        positions: Sequence[Position],
+        weak: bool,
+        node_limit: int | None,
+        time_limit: float | None,
+        update: Callable[[float, str], None] | None = None,
+    ) -> list[Bounds]:
+        """The bounds of each position; nodes and seconds are those of all together."""
+        for name, limit in (("node_limit", node_limit), ("time_limit", time_limit)):
+            if limit is not None and (isinstance(limit, bool) or not limit >= 0):
+                raise ValueError(f"{name} must be None or a number of at least 0, not {limit!r}")
+        began = time.perf_counter()
+        budget = Budget(node_limit, time_limit)
+        most = 1 if weak else (self.game.cells + 1) // 2
+        own = np.array([self._check(position).own for position in positions], np.int64)
+        opp = np.array([position.opp for position in positions], np.int64)
+        lower, upper = np.array([-most] * len(own)), np.array([most] * len(own))
+        if self.book:
+            for number, position in enumerate(positions):
+                score = self.book.score(position)
+                if score is not None:
+                    lower[number] = upper[number] = max(-most, min(most, score))
+        try:
+            self.engine.run(own, opp, lower, upper, budget, update)
+        finally:
+            self.nodes = self.engine.nodes
+            self.seconds = time.perf_counter() - began
+        return [Bounds(*pair, self.nodes, self.seconds) for pair in zip(lower.tolist(), upper.tolist(), strict=True)]
+
+    def _check(self, position: Position) -> Position:
+        if not isinstance(position, Position) or position.game != self.game:
+            raise ValueError(f"a solver of {self.game!r} cannot solve {position!r}")
+        return position
+
+
+@functools.lru_cache(maxsize=4)
+def shared_solver(game: Game) -> Solver:
+    """The solver `solve` and the policies use, one a game, so that they profit from each other."""
+    return Solver(game)
+
+
+def solve(position: Position, weak: bool = False) -> Solution:
+    """The exact score of a position and of each of its actions; with `weak` their signs: who wins.
+
+    Searches share one table a game, so a position met again, or one that follows, is cheap. For limits, threads or a
+    table of another size make a `Solver`.
+
+    Example:
+        >>> solve(Position.from_moves("TicTacToe-v0", "152")).best_actions
+        (2,)
+    """
+    return shared_solver(position.game).solve(position, weak)

@@ -1,0 +1,85 @@
+"""A plain alpha-beta search for any game that keeps the contract of `tictac_env.games`, right and slow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import UNFINISHED, Game
+from tictac_env.solver.enumerate import loss_score
+
+if TYPE_CHECKING:
+    from tictac_env.solver.engine import Budget, Update
+
+Ints = npt.NDArray[np.int64]
+
+
+class OutOfBudget(Exception):
+    """Ends a search from within."""
+
+
+class GenericEngine:
+    """Depth-first search with a dictionary of bounds; it asks nothing of a game but its rules.
+
+    Args:
+        game: the rule book.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.nodes = 0
+        self._known: dict[tuple[int, int], tuple[int, int]] = {}
+        self._budget: Budget | None = None
+        middle = (game.num_actions - 1) / 2
+        self._actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
+
+    def clear(self) -> None:
+        """Forgets all bounds."""
+        self._known.clear()
+
+    def run(self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None) -> bool:
+        """Narrows `lower` and `upper` (int64 (B,)) to the scores of B positions; False if the budget ends before."""
+        self.nodes = 0
+        self._budget = budget
+        for index, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
+            if update:
+                update(index, "")
+            while lower[index] < upper[index]:
+                low, high = int(lower[index]), int(upper[index])
+                alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
+                try:
+                    value = self._search(mine, theirs, alpha)
+                except OutOfBudget:
+                    return False
+                if value > alpha:
+                    lower[index] = min(high, value)
+                else:
+                    upper[index] = max(low, value)
+        return True
+
+    def _search(self, own: int, opp: int, alpha: int) -> int:
+        """A lower bound of the score if it is above alpha, else an upper bound."""
+        game = self.game
+        result = game.result(own, opp)
+        if result != UNFINISHED:
+            return -result * loss_score(game, (own | opp).bit_count())
+        limit = (game.cells + 1) // 2
+        low, high = self._known.get((own, opp), (-limit, limit))
+        if low > alpha:
+            return low
+        if high <= alpha:
+            return high
+        self.nodes += 1
+        if self.nodes & 255 == 0 and self._budget and self._budget.spent(self.nodes):
+            raise OutOfBudget
+        best = -limit
+        for action in self._actions:
+            after = game.play(own, opp, action)
+            if after != (own, opp):
+                best = max(best, -self._search(*after, -alpha - 1))
+                if best > alpha:
+                    break
+        self._known[own, opp] = (max(low, best), high) if best > alpha else (low, min(high, best))
+        return best

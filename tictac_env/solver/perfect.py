@@ -1,0 +1,98 @@
+"""The perfect player, and how to make it err as often as one likes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import number
+from tictac_env.games import Game
+from tictac_env.policies import Policy, uniform
+from tictac_env.position import Position
+from tictac_env.reflexes import winning_choice
+from tictac_env.rng import mix
+from tictac_env.solver.exact import NotProven, Solver, shared_solver
+
+DRAW_BITS = 53
+
+
+class Perfect(Policy):
+    """Plays a move of the best exact score, one among equals drawn by the seed: wins soonest, resists longest.
+
+    With an error rate it plays, that often, a random move instead that does not let the other side win at once (any
+    move, where all do).
+
+    Where a time limit for a move ends the search too early, it takes a move of the best score proven so far. Such an
+    answer depends on the machine, so exact measures should use no limit.
+
+    Args:
+        error: how often to play a random move, in [0, 1].
+        time_limit: at most so many seconds a move, None for as long as it takes.
+        solver: the solver to use, None for one that all perfect players share.
+
+    Raises:
+        ValueError: an argument is none of these.
+
+    Example:
+        >>> from tictac_env.policies import make_policy
+        >>> make_policy("perfect", "TicTacToe-v0").act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+        2
+    """
+
+    name = "perfect"
+
+    def __init__(self, error: float = 0, time_limit: float | None = None, solver: Solver | None = None) -> None:
+        self.error = number("error", error, 0, 1)
+        self.time_limit = None if time_limit is None else number("time_limit", time_limit, 0, float("inf"))
+        self.solver = solver
+        if error:
+            self.name = f"perfect:{error:g}"
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Perfect:
+        """`perfect` or `perfect:<error>`."""
+        try:
+            return cls(float(argument) if argument else 0)
+        except ValueError:
+            raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {argument!r}") from None
+
+    def best_actions(self, position: Position) -> tuple[int, ...]:
+        """The actions of the best score, or of the best one proven within the time limit; in ascending order."""
+        solver = self.solver or shared_solver(position.game)
+        if self.time_limit is None:
+            return solver.solve(position).best_actions
+        try:
+            return solver.solve(position, time_limit=self.time_limit / 2).best_actions
+        except NotProven:
+            bounds = solver.action_bounds(position, time_limit=self.time_limit / 2)
+        known = {action: (found.lower, found.upper) for action, found in enumerate(bounds) if found}
+        best = max(known.values())
+        return tuple(action for action, found in known.items() if found == best)
+
+    def safe_actions(self, position: Position) -> tuple[int, ...]:
+        """The actions after which the other side cannot win at once; all legal ones, if there are none."""
+        game, legal = position.game, position.legal_actions
+        after = {action: position.play(action) for action in legal}
+        safe = [a for a in legal if after[a].is_over or not winning_choice(game, after[a].own, after[a].opp)]
+        return tuple(safe) or legal
+
+    def act(self, position: Position, seed: int) -> int:
+        if self.error:
+            draw = mix(seed)
+            seed = mix(draw)
+            if draw >> 63 - DRAW_BITS < self.error * (1 << DRAW_BITS):
+                safe = self.safe_actions(position)
+                return safe[seed % len(safe)]
+        best = self.best_actions(position)
+        return best[seed % len(best)]
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        """float64 (num_actions,): uniform over the best actions and, at the rate of errors, over the safe ones; None
+        with a time limit, as then the best actions are not always the same.
+        """
+        if self.time_limit is not None:
+            return None
+        chances = (1 - self.error) * uniform(position.game, self.best_actions(position))
+        if self.error:
+            chances += self.error * uniform(position.game, self.safe_actions(position))
+        return chances

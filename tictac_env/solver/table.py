@@ -1,0 +1,166 @@
+"""The transposition table of the search: what is known of positions met before, in one array of int64.
+
+A position's key is scrambled to a number of `bits` bits by a multiplication modulo 2**bits with an odd factor, which
+loses nothing. The upper bits of the product name a bucket of two entries, the others are the tag that tells apart who
+shares it. So an entry is exact, for any size of the table:
+
+    | tag + 1 (up to 45 bits) | work (6) | upper bound + 32 (6) | lower bound + 32 (6) |
+
+One entry is one word, read and written in one piece: threads may share the table without locks, and the worst that can
+happen is that one of them loses what another knew. In a bucket the first entry stays with the position that took more
+work (nodes, as a power of two), the second takes whatever comes.
+
+The table grows with the search: it starts with a few buckets at the front of the array, so that the many small searches
+stay in the processor's cache; there, a look-up costs a tenth of one in main memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import kernel, prefetch, wrapping_product
+
+FACTOR = 0x1E3779B97F4A7C15
+MAX_TAG_BITS = 44
+SMALLEST = 13
+"""The table begins with 2**13 buckets, 128 KB."""
+GROWTH = 3
+"""Each growth multiplies the buckets by 2**3."""
+NODES_PER_ENTRY = 4
+"""The table grows after so many nodes for each of its entries: what gets lost until then is mostly cheap."""
+OFFSET = 32
+ENTRY_BITS = 18
+
+
+@kernel
+def scramble(key: int, bits: int) -> int:
+    """A permutation of the numbers below 2**bits."""
+    return int(wrapping_product(key, FACTOR)) & (1 << bits) - 1
+
+
+@kernel
+def fetch(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> None:
+    """Asks for the bucket of a scrambled key, which is then here when `find` looks into it."""
+    prefetch(table, code >> tag_bits << 1)
+
+
+@kernel
+def find(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> int:
+    """The entry of a scrambled key, 0 if there is none."""
+    bucket = code >> tag_bits << 1
+    tag = (code & (1 << tag_bits) - 1) + 1
+    entry = int(table[bucket])
+    if entry >> ENTRY_BITS == tag:
+        return entry
+    entry = int(table[bucket + 1])
+    if entry >> ENTRY_BITS == tag:
+        return entry
+    return 0
+
+
+@kernel
+def lower_of(entry: int) -> int:
+    """The lower bound in an entry."""
+    return (entry & 63) - OFFSET
+
+
+@kernel
+def upper_of(entry: int) -> int:
+    """The upper bound in an entry."""
+    return (entry >> 6 & 63) - OFFSET
+
+
+@kernel
+def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, upper: int, nodes: int) -> None:
+    """Enters what a search of `nodes` nodes has found, together with what was known before."""
+    bucket = code >> tag_bits << 1
+    tag = (code & (1 << tag_bits) - 1) + 1
+    work = 0
+    while nodes > 1:
+        nodes >>= 1
+        work += 1
+    first = table[bucket]
+    second = table[bucket + 1]
+    place = bucket
+    if first >> ENTRY_BITS == tag:
+        lower, upper = max(lower, lower_of(first)), min(upper, upper_of(first))
+        work = max(work, first >> 12 & 63)
+    elif second >> ENTRY_BITS == tag:
+        lower, upper = max(lower, lower_of(second)), min(upper, upper_of(second))
+        place = bucket + 1
+    elif work >= first >> 12 & 63:
+        table[bucket + 1] = first
+    else:
+        place = bucket + 1
+    table[place] = tag << ENTRY_BITS | work << 12 | upper + OFFSET << 6 | lower + OFFSET
+
+
+@kernel
+def spread(table: npt.NDArray[np.int64], buckets: int, tag_bits: int, growth: int) -> None:
+    """Distributes the entries of the first `buckets` buckets over 2**growth times as many, in place.
+
+    A bucket's entries move to higher places only, so going down from the last one nothing is overwritten.
+    """
+    kept_bits = tag_bits - growth
+    for bucket in range(buckets - 1, -1, -1):
+        first = table[2 * bucket]
+        second = table[2 * bucket + 1]
+        table[2 * bucket] = 0
+        table[2 * bucket + 1] = 0
+        for entry in (second, first):
+            if entry:
+                tag = (entry >> ENTRY_BITS) - 1
+                place = (bucket << growth | tag >> kept_bits) << 1
+                table[place + 1] = table[place]
+                kept = (tag & (1 << kept_bits) - 1) + 1
+                table[place] = kept << ENTRY_BITS | entry & (1 << ENTRY_BITS) - 1
+
+
+class Table:
+    """The array and how much of it is in use.
+
+    Args:
+        key_bits: how many bits a game's keys have.
+        megabytes: the most memory it may take; a power of two of it is used.
+
+    Raises:
+        ValueError: a table for such keys needs more memory.
+    """
+
+    def __init__(self, key_bits: int, megabytes: float) -> None:
+        self.bits = max(key_bits, 40)
+        self.largest = int(megabytes * (1 << 20)).bit_length() - 1 - 4
+        least = max(self.bits - MAX_TAG_BITS, 4)
+        if self.largest < least:
+            raise ValueError(
+                f"a table of {megabytes} MB is too small; for this game it needs {(1 << least) / (1 << 16):g} MB"
+            )
+        self.smallest = min(max(SMALLEST, least), self.largest)
+        self.log_buckets = self.smallest
+        self.entries = np.zeros(2 << self.largest, np.int64)
+        self.used = 0
+        """How many nodes have been entered since the table was cleared, as far as anybody counts."""
+
+    @property
+    def tag_bits(self) -> int:
+        """How many bits of a scrambled key are kept in its entry."""
+        return self.bits - self.log_buckets
+
+    @property
+    def room(self) -> int:
+        """With how many nodes used the table should grow."""
+        return NODES_PER_ENTRY * (2 << self.log_buckets) if self.log_buckets < self.largest else 1 << 62
+
+    def grow(self) -> None:
+        """Takes more of the array into use, all it may if it is nearly there."""
+        growth = min(GROWTH, self.largest - self.log_buckets)
+        if growth:
+            spread(self.entries, 1 << self.log_buckets, self.tag_bits, growth)
+            self.log_buckets += growth
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.entries[: 2 << self.log_buckets] = 0
+        self.log_buckets = self.smallest
+        self.used = 0

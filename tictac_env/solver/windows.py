@@ -1,0 +1,149 @@
+"""Which null windows pin a score down, and the loop that solves a batch of positions by asking for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import kernel
+from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.solver.connect_k import (
+    ALPHA_NOW,
+    ASKED,
+    CODE,
+    FRAME_NOW,
+    INDEX,
+    LOWER,
+    MOVES,
+    NO_VALUE,
+    OPP,
+    OPP_WINS,
+    OWN,
+    OWN_WINS,
+    RECORD_NOW,
+    ROOT_SIGN,
+    SIGN,
+    STARTED,
+    UPPER,
+    code_of,
+    search,
+)
+from tictac_env.solver.knowledge import play_forced
+
+Ints = npt.NDArray[np.int64]
+
+FORCED_PLIES = (13, 21)
+"""Quick wins and losses are looked for first, within so many plies: such a search is small."""
+
+
+@kernel
+def next_alpha(lower: int, upper: int, left: int) -> int:
+    """The next question about a score in [lower, upper]: is it above alpha?
+
+    First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
+    usual early in a game, else from the slow end.
+    """
+    for plies in FORCED_PLIES:
+        far = (left - plies) // 2
+        if far >= 4:
+            if lower < -far < upper:
+                return -far
+            if lower < far < upper:
+                return far
+    if lower < 0 < upper or lower == 0:
+        return 0
+    if upper == 0:
+        return -1
+    if lower == 1 or upper == -1:
+        return 1 if lower == 1 else -2
+    return lower + (upper - lower) // 3 if lower > 0 else upper - 1 - (upper - lower - 1) // 3
+
+
+@kernel
+def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Ints) -> None:
+    """Makes a position the root of the search, or finds its score at once; narrows LOWER and UPPER accordingly."""
+    left = game.cells - (own | opp).bit_count()
+    state[ROOT_SIGN] = 1
+    state[STARTED] = 1
+    state[RECORD_NOW] = -1
+    score = NO_VALUE
+    own_wins = game.threats(own)
+    opp_wins = game.threats(opp)
+    sign, moves = 1, 0
+    if game.has_line(opp):
+        score = -((left + 2) // 2)
+    elif own_wins & game.playable(own, opp):
+        score = (left + 1) // 2
+    else:
+        sign, own, opp, own_wins, opp_wins, moves = play_forced(game, own, opp, own_wins, opp_wins)
+        left = game.cells - (own | opp).bit_count()
+        if moves == 0:
+            score = -sign * (left // 2)
+    if score != NO_VALUE:
+        score = max(state[LOWER], min(state[UPPER], score))
+        state[LOWER] = score
+        state[UPPER] = score
+        return
+    lower = max(-((left - 2) // 2), sign * state[LOWER] if sign == 1 else sign * state[UPPER])
+    upper = min((left - 1) // 2, sign * state[UPPER] if sign == 1 else sign * state[LOWER])
+    state[LOWER] = min(lower, (left - 1) // 2)
+    state[UPPER] = max(upper, -((left - 2) // 2))
+    state[ROOT_SIGN] = sign
+    stack[OWN] = own
+    stack[OPP] = opp
+    stack[OWN_WINS] = own_wins
+    stack[OPP_WINS] = opp_wins
+    stack[MOVES] = moves
+    stack[SIGN] = 1
+    stack[CODE] = code_of(game, own, opp, bits)
+
+
+@kernel
+def solve_batch(
+    game: KInARow,
+    columns: Ints,
+    table: Ints,
+    bits: int,
+    tag_bits: int,
+    stack: Ints,
+    state: Ints,
+    own: Ints,
+    opp: Ints,
+    lower: Ints,
+    upper: Ints,
+) -> bool:
+    """Narrows the bounds of B positions, all int64 (B,), to one score each; False if it pauses before the end.
+
+    `lower` and `upper` say at first within which bounds the score is wanted: -1 and 1 ask for its sign only. A score
+    outside is reported as the nearer bound. Called again with the same arguments it goes on.
+    """
+    while state[INDEX] < len(own):
+        index = state[INDEX]
+        if state[STARTED] == 0:
+            state[LOWER] = lower[index]
+            state[UPPER] = upper[index]
+            set_up(game, own[index], opp[index], bits, stack, state)
+        left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
+        while state[LOWER] < state[UPPER]:
+            if state[RECORD_NOW] < 0:
+                state[ALPHA_NOW] = next_alpha(state[LOWER], state[UPPER], left)
+                state[RECORD_NOW] = 0
+                state[FRAME_NOW] = 0
+                state[ASKED] = state[ALPHA_NOW]
+            value = search(game, columns, table, bits, tag_bits, stack, state)
+            if value != NO_VALUE:
+                if value > state[ASKED]:
+                    state[LOWER] = min(value, state[UPPER])
+                else:
+                    state[UPPER] = max(value, state[LOWER])
+            sign = state[ROOT_SIGN]
+            lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
+            upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+            if value == NO_VALUE:
+                return False
+        sign = state[ROOT_SIGN]
+        lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
+        upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+        state[STARTED] = 0
+        state[INDEX] = index + 1
+    return True
