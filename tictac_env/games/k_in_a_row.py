@@ -86,12 +86,10 @@ class KInARow:
                 f"a board of {rows} rows and {cols} columns needs {stride * cols} bits ({stride} a column); "
                 f"at most {MAX_BITS} are possible"
             )
-        column = (1 << rows) - 1
-        bottom = sum(1 << col * stride for col in range(cols))
+        column, bottom = (1 << rows) - 1, sum(1 << col * stride for col in range(cols))
         steps = (1, stride, min(stride + 1, MAX_BITS), stride - 1)
         first, second = min(1, connect - 1), max(0, min(2, connect - 2))
         shifts = tuple(min(step * times, MAX_BITS) for step in steps for times in (first, second))
-        num_symmetries = 2 if gravity else 8 if rows == cols else 4
         return cls(
             rows,
             cols,
@@ -99,7 +97,7 @@ class KInARow:
             gravity,
             rows * cols,
             cols if gravity else rows * cols,
-            num_symmetries,
+            2 if gravity else 8 if rows == cols else 4,
             (1 << 16) // cols + 1,
             stride,
             column,
