@@ -95,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
     parser.add_argument("--threads", type=positive, default=1, help="how many threads (default: %(default)s)")
-    parser.add_argument("--table", type=float, default=128, metavar="MB", help="their common table (default: 128)")
+    parser.add_argument("--table", type=float, default=8, metavar="MB", help="their common table (default: 8)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long; saved, to go on later")
     parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
     parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the partial layer is kept")
@@ -120,7 +120,7 @@ def main() -> None:
         f"{len(keys) - len(todo):,} of {len(keys):,} positions are solved, in {before / 3600:.2f} CPU-hours", flush=True
     )
     with interruptible() as stopping, progress_bar(len(keys), "opening book") as update:
-        step = 16 * options.threads
+        step = 64 * options.threads
         for start in range(0, len(todo), step):
             if stopping() or time.monotonic() - began > 60 * options.minutes:
                 break

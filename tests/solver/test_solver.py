@@ -99,6 +99,7 @@ def test_every_reachable_position_of_small_games(game: KInARow) -> None:
         for action, found in enumerate(solution.action_scores):
             after = truth.moves(board).get(action)
             assert found == (None if after is None else -truth.score(after)), (position, action)
+        assert solver.best_actions(position) == solution.best_actions
 
 
 def test_generic_engine_agrees_with_the_compiled_search() -> None:
@@ -157,6 +158,16 @@ def test_mirror_images_and_both_modes_agree() -> None:
     assert signs == [(score > 0) - (score < 0) for score in scores]
 
 
+def test_best_actions_take_less_work_than_all_scores() -> None:
+    some, all_of_them = Solver(opening_book=False), Solver(opening_book=False)
+    nodes = [0, 0]
+    for position in middle_positions(20):
+        assert some.best_actions(position) == all_of_them.solve(position).best_actions
+        nodes[0] += some.nodes
+        nodes[1] += all_of_them.nodes
+    assert nodes[0] < nodes[1]
+
+
 def test_any_window_gives_the_same_score() -> None:
     positions = middle_positions(40)
     exact = Solver(opening_book=False).score_many(positions)
@@ -193,6 +204,8 @@ def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
     with pytest.raises(NotProven):
         solver.solve(position, time_limit=0.2)
     assert time.monotonic() - began < 5
+    with pytest.raises(NotProven):
+        solver.best_actions(position, time_limit=0.2)
     for found in solver.action_bounds(position, node_limit=70_000):
         assert found is not None
         assert found.lower <= found.upper

@@ -60,9 +60,9 @@ class Perfect(Policy):
         """The actions of the best score, or of the best one proven within the time limit; in ascending order."""
         solver = self.solver or shared_solver(position.game)
         if self.time_limit is None:
-            return solver.solve(position).best_actions
+            return solver.best_actions(position)
         try:
-            return solver.solve(position, time_limit=self.time_limit / 2).best_actions
+            return solver.best_actions(position, self.time_limit / 2)
         except NotProven:
             bounds = solver.action_bounds(position, time_limit=self.time_limit / 2)
         known = {action: (found.lower, found.upper) for action, found in enumerate(bounds) if found}
