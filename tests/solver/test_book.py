@@ -63,6 +63,20 @@ def test_a_solver_uses_its_book(book: Book) -> None:
     assert solver.nodes == 0
 
 
+def test_one_ply_beyond_the_book_it_bounds_the_score_from_below(book: Book) -> None:
+    solver, start, known = Solver(GAME, 4), Position.start(GAME), 0
+    beyond = {start}
+    for _ in range(5):
+        beyond = {after for p in beyond for a in p.legal_actions if not (after := p.play(a)).is_over}
+    for position in beyond:
+        low, high = book.bounds(position)
+        score = solver.score(position)
+        assert low <= score <= high == 8
+        known += low == score
+    assert known > len(beyond) / 4, "it hardly ever is the score"
+    assert book.bounds(start) == (solver.score(start),) * 2
+
+
 def test_saved_and_read(book: Book, tmp_path: Path) -> None:
     path = tmp_path / "book.npz"
     book.save(path)

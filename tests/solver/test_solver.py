@@ -176,10 +176,13 @@ def test_any_window_gives_the_same_score() -> None:
     opp = np.array([position.opp for position in positions])
     from tictac_env.solver.engine import Budget
 
+    rng = np.random.default_rng(0)
     for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4)):
         lower, upper = np.full(len(own), low), np.full(len(own), high)
-        assert engine.run(own, opp, lower, upper, Budget(), None)
-        assert lower.tolist() == [min(high, max(low, score)) for score in exact]
+        guess = rng.integers(-22, 22, len(own))
+        engine.clear()
+        assert engine.run(own, opp, lower, upper, guess, Budget(), None)
+        assert lower.tolist() == upper.tolist() == [min(high, max(low, score)) for score in exact]
 
 
 def test_threads_share_the_work() -> None:

@@ -61,6 +61,25 @@ class Book:
             return None
         return int(self.scores[place])
 
+    def bounds(self, position: Position) -> tuple[int, int]:
+        """A lower and an upper bound of a position's score: the score itself, if the book has it.
+
+        One ply beyond the book the lower bound comes from the positions a move earlier, none of which is worth more to
+        its side to move than this one is to it. In four of ten positions of Connect Four it is the score.
+        """
+        game, own, opp = self.game, position.own, position.opp
+        most = (game.cells + 1) // 2
+        if position.ply != self.plies + 1 or position.is_over:
+            score = self.score(position)
+            return (-most, most) if score is None else (score, score)
+        movable = opp & ~((own | opp) >> 1) if game.gravity else opp
+        least = -most
+        for cell in range(movable.bit_length()):
+            if movable >> cell & 1:
+                score = self.score(Position(game, opp ^ 1 << cell, own))
+                least = max(least, -most if score is None else -score)
+        return least, most
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the book, whole or not at all; the archive holds a checksum of each array."""
         meta = {"game": self.game.arguments, "plies": self.plies, "positions": len(self)}

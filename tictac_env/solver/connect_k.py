@@ -50,8 +50,9 @@ FRAME = 8
     ALPHA_NOW,
     ASKED,  # alpha at the root
     STARTED,  # whether the root of this position is set up
-) = range(11)
-STATE = 11
+    BEFORE,  # nodes before this position
+) = range(12)
+STATE = 12
 
 NO_VALUE = -99
 MIRRORED_PLIES = 14

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import numpy as np
@@ -52,38 +52,34 @@ class Worker:
         self.stack = np.zeros(connect_k.RECORD + (game.cells + 2) * frame, np.int64)
         self.state = np.zeros(connect_k.STATE, np.int64)
         ints = self.stack
-        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, ints, ints, ints, ints, ints, ints)
+        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, *(ints,) * 7)
 
     @property
     def nodes(self) -> int:
         """How many nodes the last batch took so far."""
         return int(self.state[connect_k.SEARCHED])
 
-    def run(
-        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None, grow: bool
-    ) -> bool:
-        """Solves the positions as `solve_batch` does; False if the budget ends before.
+    def run(self, positions: Sequence[Ints], budget: Budget, update: Update | None, grow: bool) -> bool:
+        """Solves positions as `solve_batch` does, whose last five arguments they are; False if the budget ends before.
 
         `update` is told now and then how many positions are done. With `grow` the table grows meanwhile, which it may
         if nobody else uses it.
         """
         table, state = self.table, self.state
         state[:] = 0
-        used, nodes, done = table.used, 0, False
+        nodes, done = 0, False
         while not done:
             pause = min(nodes + SLICE, budget.nodes)
             if grow:
-                pause = min(pause, max(nodes + 1, table.room - used))
+                pause = min(pause, max(nodes + 1, int(state[connect_k.BEFORE]) + table.room))
             state[connect_k.PAUSE] = pause
             of_table = table.entries, table.bits, table.tag_bits
-            done = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, own, opp, lower, upper)
+            done = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, *positions)
             nodes = self.nodes
-            if grow:
-                table.used = used + nodes
             if not done:
                 if budget.spent(nodes):
                     return False
-                if grow and table.used >= table.room:
+                if grow and nodes - int(state[connect_k.BEFORE]) >= table.room:
                     table.grow()
                 if update:
                     update(int(state[connect_k.INDEX]), "")
@@ -116,20 +112,23 @@ class Engine:
         """Forgets what is in the table."""
         self.table.clear()
 
-    def run(self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None) -> bool:
-        """Narrows `lower` and `upper` (int64 (B,)) to the scores of B positions; False if the budget ends before."""
+    def run(
+        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, guess: Ints, budget: Budget, update: Update | None
+    ) -> bool:
+        """Narrows `lower` and `upper` to the scores of B positions, all int64 (B,); False if the budget ends before."""
+        arrays = own, opp, lower, upper, guess
         if len(self.workers) == 1:
-            return self.workers[0].run(own, opp, lower, upper, budget, update, grow=True)
+            return self.workers[0].run(arrays, budget, update, grow=True)
         while self.table.log_buckets < self.table.largest:
             self.table.grow()  # shared from now on
         together = len(own) == 1
         parts = [slice(None) if together else slice(n, None, len(self.workers)) for n in range(len(self.workers))]
-        copies = [(own[part].copy(), opp[part].copy(), lower[part].copy(), upper[part].copy()) for part in parts]
+        copies = [[array[part].copy() for array in arrays] for part in parts]
         with ThreadPoolExecutor(len(parts)) as pool:
             try:
                 waiting = {
-                    pool.submit(worker.run, *arrays, budget, None, False)
-                    for worker, arrays in zip(self.workers, copies, strict=True)
+                    pool.submit(worker.run, copy, budget, None, False)
+                    for worker, copy in zip(self.workers, copies, strict=True)
                 }
                 while waiting:
                     finished, waiting = wait(waiting, timeout=0.05, return_when=FIRST_COMPLETED)
@@ -141,7 +140,7 @@ class Engine:
                         update(sum(int(worker.state[connect_k.INDEX]) for worker in self.workers), "")
             finally:
                 budget.stopped = True
-        for part, (_, _, low, high) in zip(parts, copies, strict=True):
+        for part, (_, _, low, high, _) in zip(parts, copies, strict=True):
             lower[part] = np.maximum(lower[part], low)
             upper[part] = np.minimum(upper[part], high)
         return bool((lower == upper).all())

@@ -14,6 +14,7 @@ from tictac_env.games import Game, KInARow, get_game
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.solver.book import Book, opening_book_of
+from tictac_env.solver.connect_k import NO_VALUE
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 
@@ -291,13 +292,15 @@ class Solver:
         own = np.array([self._check(position).own for position in positions], np.int64)
         opp = np.array([position.opp for position in positions], np.int64)
         lower, upper = np.full(len(own), least), np.full(len(own), most)
+        guess = np.full(len(own), NO_VALUE)
         if self.book:
             for number, position in enumerate(positions):
-                score = self.book.score(position)
-                if score is not None:
-                    lower[number] = upper[number] = max(least, min(most, score))
+                if position.ply <= self.book.plies + 1:
+                    bounds = self.book.bounds(position)
+                    lower[number], upper[number] = np.clip(bounds, least, most)
+                    guess[number] = bounds[0]
         try:
-            self.engine.run(own, opp, lower, upper, budget, update)
+            self.engine.run(own, opp, lower, upper, guess, budget, update)
         finally:
             self.nodes = self.engine.nodes
             self.seconds = time.perf_counter() - began

@@ -39,8 +39,10 @@ class GenericEngine:
         """Forgets all bounds."""
         self._known.clear()
 
-    def run(self, own: Ints, opp: Ints, lower: Ints, upper: Ints, budget: Budget, update: Update | None) -> bool:
-        """Narrows `lower` and `upper` (int64 (B,)) to the scores of B positions; False if the budget ends before."""
+    def run(
+        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, guess: Ints, budget: Budget, update: Update | None
+    ) -> bool:
+        """Narrows `lower` and `upper` to the scores of B positions, all int64 (B,); False if the budget ends before."""
         self.nodes = 0
         self._budget = budget
         for index, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
@@ -48,7 +50,9 @@ class GenericEngine:
                 update(index, "")
             while lower[index] < upper[index]:
                 low, high = int(lower[index]), int(upper[index])
-                alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
+                alpha = int(guess[index])
+                if not low <= alpha < high:
+                    alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
                 try:
                     value = self._search(mine, theirs, alpha)
                 except OutOfBudget:

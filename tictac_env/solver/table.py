@@ -10,8 +10,8 @@ One entry is one word, read and written in one piece: threads may share the tabl
 happen is that one of them loses what another knew. In a bucket the first entry stays with the position that took more
 work (nodes, as a power of two), the second takes whatever comes.
 
-The table grows with the search: it starts with a few buckets at the front of the array, so that the many small searches
-stay in the processor's cache; there, a look-up costs a tenth of one in main memory.
+The table grows with the longest search: it starts with a few buckets at the front of the array, so that the many small
+searches stay in the processor's cache; there, a look-up costs a tenth of one in main memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SMALLEST = 13
 GROWTH = 3
 """Each growth multiplies the buckets by 2**3."""
 NODES_PER_ENTRY = 4
-"""The table grows after so many nodes for each of its entries: what gets lost until then is mostly cheap."""
+"""The table grows when one search has taken so many nodes for each of its entries: what got lost is mostly cheap."""
 OFFSET = 32
 ENTRY_BITS = 18
 
@@ -139,8 +139,6 @@ class Table:
         self.smallest = min(max(SMALLEST, least), self.largest)
         self.log_buckets = self.smallest
         self.entries = np.zeros(2 << self.largest, np.int64)
-        self.used = 0
-        """How many nodes have been entered since the table was cleared, as far as anybody counts."""
 
     @property
     def tag_bits(self) -> int:
@@ -149,7 +147,7 @@ class Table:
 
     @property
     def room(self) -> int:
-        """With how many nodes used the table should grow."""
+        """The nodes of one search after which the table should grow."""
         return NODES_PER_ENTRY * (2 << self.log_buckets) if self.log_buckets < self.largest else 1 << 62
 
     def grow(self) -> None:
@@ -163,4 +161,3 @@ class Table:
         """Forgets everything."""
         self.entries[: 2 << self.log_buckets] = 0
         self.log_buckets = self.smallest
-        self.used = 0

@@ -10,6 +10,7 @@ from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.solver.connect_k import (
     ALPHA_NOW,
     ASKED,
+    BEFORE,
     CODE,
     FRAME_NOW,
     INDEX,
@@ -22,6 +23,7 @@ from tictac_env.solver.connect_k import (
     OWN_WINS,
     RECORD_NOW,
     ROOT_SIGN,
+    SEARCHED,
     SIGN,
     STARTED,
     UPPER,
@@ -65,6 +67,7 @@ def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Int
     left = game.cells - (own | opp).bit_count()
     state[ROOT_SIGN] = 1
     state[STARTED] = 1
+    state[BEFORE] = state[SEARCHED]
     state[RECORD_NOW] = -1
     score = NO_VALUE
     own_wins = game.threats(own)
@@ -111,11 +114,13 @@ def solve_batch(
     opp: Ints,
     lower: Ints,
     upper: Ints,
+    guess: Ints,
 ) -> bool:
     """Narrows the bounds of B positions, all int64 (B,), to one score each; False if it pauses before the end.
 
     `lower` and `upper` say at first within which bounds the score is wanted: -1 and 1 ask for its sign only. A score
-    outside is reported as the nearer bound. Called again with the same arguments it goes on.
+    outside is reported as the nearer bound. Whether it is above `guess` is asked first, if that is open (NO_VALUE never
+    is). Called again with the same arguments it goes on.
     """
     while state[INDEX] < len(own):
         index = state[INDEX]
@@ -126,10 +131,13 @@ def solve_batch(
         left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
         while state[LOWER] < state[UPPER]:
             if state[RECORD_NOW] < 0:
-                state[ALPHA_NOW] = next_alpha(state[LOWER], state[UPPER], left)
+                alpha = guess[index] if state[ROOT_SIGN] == 1 else -guess[index] - 1
+                if not state[LOWER] <= alpha < state[UPPER]:
+                    alpha = next_alpha(state[LOWER], state[UPPER], left)
+                state[ALPHA_NOW] = alpha
+                state[ASKED] = alpha
                 state[RECORD_NOW] = 0
                 state[FRAME_NOW] = 0
-                state[ASKED] = state[ALPHA_NOW]
             value = search(game, columns, table, bits, tag_bits, stack, state)
             if value != NO_VALUE:
                 if value > state[ASKED]:
