@@ -177,7 +177,7 @@ def test_any_window_gives_the_same_score() -> None:
     from tictac_env.solver.engine import Budget
 
     rng = np.random.default_rng(0)
-    for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4)):
+    for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4), (-21, -20), (-16, -12), (9, 14), (19, 21)):
         lower, upper = np.full(len(own), low), np.full(len(own), high)
         guess = rng.integers(-22, 22, len(own))
         engine.clear()

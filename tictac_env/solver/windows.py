@@ -87,10 +87,10 @@ def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Int
         state[LOWER] = score
         state[UPPER] = score
         return
-    lower = max(-((left - 2) // 2), sign * state[LOWER] if sign == 1 else sign * state[UPPER])
-    upper = min((left - 1) // 2, sign * state[UPPER] if sign == 1 else sign * state[LOWER])
-    state[LOWER] = min(lower, (left - 1) // 2)
-    state[UPPER] = max(upper, -((left - 2) // 2))
+    lower = state[LOWER] if sign == 1 else -state[UPPER]
+    upper = state[UPPER] if sign == 1 else -state[LOWER]
+    state[LOWER] = min(max(lower, -((left - 2) // 2)), upper)
+    state[UPPER] = max(min(upper, (left - 1) // 2), state[LOWER])
     state[ROOT_SIGN] = sign
     stack[OWN] = own
     stack[OPP] = opp
