@@ -1,11 +1,12 @@
 """How long the exact score of an early position of Connect Four takes, and those of all its columns, with the book.
 
-    python benchmarks/early_positions.py                  # plies 0 to 12, 1,000 random positions each; half an hour
-    python benchmarks/early_positions.py --plies 8 9      # these; what is known of other plies stays
-    python benchmarks/early_positions.py --no-check       # without bitbully (pip install bitbully bitbully-databases)
+    python benchmarks/early_positions.py                        # plies 0 to 12, 1,000 random positions each
+    python benchmarks/early_positions.py --plies 8 --threads 2  # what is known of other plies and threads stays
+    python benchmarks/early_positions.py --no-check             # without bitbully and bitbully-databases
 
-Positions are those of random games, unfinished and all different; where there are fewer than wanted, all of them. CPU
-time, one thread, each from a cleared table. Every score is checked against BitBully's with its book of 12 plies.
+Positions are those of random games, unfinished and all different; where there are fewer than wanted, all of them. Each
+is solved from a cleared table; times are by the clock, so the machine should be idle. Every score is checked against
+BitBully's with its book of 12 plies.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ def random_positions(ply: int, count: int, seed: int) -> list[Position]:
     return list(found)
 
 
-def measure(positions: Sequence[Position], table_megabytes: float, check: bool) -> Times:
-    """The CPU-seconds for the score of each position, and for the scores of all its columns."""
-    solver = Solver(GAME, table_megabytes)
+def measure(positions: Sequence[Position], table_megabytes: float, threads: int, check: bool) -> Times:
+    """The seconds for the score of each position, and for the scores of all its columns."""
+    solver = Solver(GAME, table_megabytes, threads)
     solver.solve(Position.from_moves(GAME, "444444"))  # compiled
     times, answers = [], []
     for position in positions:
         solver.clear()
-        began = time.process_time()
+        began = time.perf_counter()
         score = solver.score(position)
-        one = time.process_time() - began
+        one = time.perf_counter() - began
         solver.clear()
-        began = time.process_time()
+        began = time.perf_counter()
         solution = solver.solve(position)
-        times.append((one, time.process_time() - began))
+        times.append((one, time.perf_counter() - began))
         if solution.score != score:
             raise SystemExit(f"two scores, {score} and {solution.score}: {position!r}")
         answers.append(solution.action_scores)
@@ -82,9 +83,9 @@ def compare(positions: Sequence[Position], answers: Sequence[Sequence[int | None
             raise SystemExit(f"BitBully says {theirs}, we say {scores}: {position!r}")
 
 
-def row_of(ply: int, times: Times, checked: bool) -> Row:
+def row_of(ply: int, threads: int, times: Times, checked: bool) -> Row:
     ours = 1000 * np.array(times)
-    row: dict[str, object] = {"ply": ply, "positions": len(ours)}
+    row: dict[str, object] = {"ply": ply, "threads": threads, "positions": len(ours)}
     for name, column in zip(("score", "columns"), ours.T, strict=True):
         for statistic, value in (
             ("mean", column.mean()),
@@ -102,6 +103,7 @@ def main() -> None:
     parser.add_argument("--count", type=positive, default=1000, help="positions of each ply (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--table", type=float, default=64, metavar="MB", help="the solver's table (default: 64)")
+    parser.add_argument("--threads", type=positive, default=1, help="the solver's (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=1, help="processes side by side (default: %(default)s)")
     parser.add_argument("--no-check", dest="check", action="store_false", help="do not compare with BitBully")
     parser.add_argument("--output", type=Path, default=RESULTS)
@@ -110,15 +112,20 @@ def main() -> None:
     settings["book plies"] = book.plies if (book := Solver(GAME).book) else None
     path = options.output / "early-positions.json"
     known = json.loads(path.read_text()) if path.is_file() else {"settings": None}
-    rows = {row["ply"]: row for row in known["tables"]["plies"]} if known["settings"] == settings else {}
+    rows = {}
+    if known["settings"] == settings:
+        rows = {(row["ply"], row["threads"]): row for row in known["tables"]["plies"]}
     with ProcessPoolExecutor(options.workers) as pool:
         for ply in track(options.plies, "plies"):
             positions = random_positions(ply, options.count, options.seed)
             parts = [positions[n :: options.workers] for n in range(options.workers)]
-            jobs = [pool.submit(measure, part, options.table, options.check) for part in parts if part]
-            rows[ply] = row_of(ply, [times for job in jobs for times in job.result()], options.check)
-            save("early-positions", settings, {"plies": [rows[ply] for ply in sorted(rows)]}, options.output)
-    show("Early positions, CPU time of the exact score and of all columns' scores", [rows[ply] for ply in sorted(rows)])
+            jobs = [pool.submit(measure, part, options.table, options.threads, options.check) for part in parts if part]
+            times = [pair for job in jobs for pair in job.result()]
+            rows[ply, options.threads] = row_of(ply, options.threads, times, options.check)
+            save("early-positions", settings, {"plies": [rows[key] for key in sorted(rows)]}, options.output)
+    show(
+        "Early positions: seconds for the exact score and for all columns' scores", [rows[key] for key in sorted(rows)]
+    )
 
 
 if __name__ == "__main__":

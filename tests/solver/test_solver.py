@@ -185,13 +185,24 @@ def test_any_window_gives_the_same_score() -> None:
         assert lower.tolist() == upper.tolist() == [min(high, max(low, score)) for score in exact]
 
 
-def test_threads_share_the_work() -> None:
-    positions = middle_positions(40)
-    exact = Solver(opening_book=False).score_many(positions)
-    both = Solver(opening_book=False, threads=2)
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_share_the_work(threads: int) -> None:
+    """Many positions side by side, and one together; fewer nodes each than one thread alone would need."""
+    positions = middle_positions(60, least_plies=14)
+    one, both = Solver(opening_book=False), Solver(opening_book=False, threads=threads)
+    exact = one.score_many(positions)
     assert both.score_many(positions) == exact
+    shares = [worker.nodes for worker in both.engine.workers]  # type: ignore[union-attr]
+    assert both.nodes == sum(shares)
+    assert max(shares) < 0.8 * one.nodes
+    assert both.score_many(positions[:1] * 2 + positions[:2]) == exact[:1] * 2 + exact[:2]
     both.clear()
     assert [both.score(position) for position in positions[:10]] == exact[:10]
+    assert both.score_many([]) == []
+    assert both.solve(positions[0]) == one.solve(positions[0])
+    early = moves("4453")
+    assert not both.bounds(early, node_limit=10_000).proven
+    assert both.nodes <= threads * 10_000
 
 
 def test_limits_give_bounds_and_leave_the_solver_usable() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,12 @@ from tictac_env.solver.windows import solve_batch
 SLICE = 1 << 15
 """So many nodes are searched between two looks at the clock: a few thousandths of a second."""
 
+CHUNKS = 8
+"""Of the positions that are left a thread takes this fraction of its share, so that all end at about the same time."""
+
 Ints = npt.NDArray[np.int64]
+Batch = Sequence[Ints]
+"""The stones, the bounds and the guesses of positions, as the last five arguments of `solve_batch`."""
 Update = Callable[[float, str], None]
 
 
@@ -33,12 +38,10 @@ class Budget:
     def __init__(self, nodes: int | None = None, seconds: float | None = None) -> None:
         self.nodes = 1 << 62 if nodes is None else nodes
         self.end = None if seconds is None else time.monotonic() + seconds
-        self.stopped = False
 
     def spent(self, nodes: int) -> bool:
         """Whether to stop after `nodes` nodes."""
-        late = self.end is not None and time.monotonic() >= self.end
-        return late or nodes >= self.nodes or self.stopped
+        return nodes >= self.nodes or (self.end is not None and time.monotonic() >= self.end)
 
 
 class Worker:
@@ -53,37 +56,36 @@ class Worker:
         self.state = np.zeros(connect_k.STATE, np.int64)
         ints = self.stack
         self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, *(ints,) * 7)
+        self.batch: Batch = ()
+        self.nodes = 0
+
+    def begin(self, batch: Batch) -> None:
+        """Takes over the positions of a batch, whose bounds it will narrow in place."""
+        self.batch = batch
+        self.state[:] = 0
+        self.state[connect_k.SEARCHED] = self.nodes
+        self.state[connect_k.BEFORE] = self.nodes
+
+    def search(self, most_nodes: int) -> bool:
+        """Goes on for a slice, until the table should grow or `most_nodes` are reached; whether all is solved."""
+        table, state = self.table, self.state
+        state[connect_k.PAUSE] = min(
+            self.nodes + SLICE, most_nodes, max(self.nodes + 1, int(state[connect_k.BEFORE]) + table.room)
+        )
+        of_table = table.entries, table.bits, table.tag_bits
+        done: bool = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, *self.batch)
+        self.nodes = int(state[connect_k.SEARCHED])
+        return done
 
     @property
-    def nodes(self) -> int:
-        """How many nodes the last batch took so far."""
-        return int(self.state[connect_k.SEARCHED])
+    def index(self) -> int:
+        """Which position of the batch is being searched."""
+        return int(self.state[connect_k.INDEX])
 
-    def run(self, positions: Sequence[Ints], budget: Budget, update: Update | None, grow: bool) -> bool:
-        """Solves positions as `solve_batch` does, whose last five arguments they are; False if the budget ends before.
-
-        `update` is told now and then how many positions are done. With `grow` the table grows meanwhile, which it may
-        if nobody else uses it.
-        """
-        table, state = self.table, self.state
-        state[:] = 0
-        nodes, done = 0, False
-        while not done:
-            pause = min(nodes + SLICE, budget.nodes)
-            if grow:
-                pause = min(pause, max(nodes + 1, int(state[connect_k.BEFORE]) + table.room))
-            state[connect_k.PAUSE] = pause
-            of_table = table.entries, table.bits, table.tag_bits
-            done = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, *positions)
-            nodes = self.nodes
-            if not done:
-                if budget.spent(nodes):
-                    return False
-                if grow and nodes - int(state[connect_k.BEFORE]) >= table.room:
-                    table.grow()
-                if update:
-                    update(int(state[connect_k.INDEX]), "")
-        return True
+    @property
+    def is_cramped(self) -> bool:
+        """Whether the search of this position has outgrown the table."""
+        return self.nodes - int(self.state[connect_k.BEFORE]) >= self.table.room
 
 
 class Engine:
@@ -116,34 +118,69 @@ class Engine:
         self, own: Ints, opp: Ints, lower: Ints, upper: Ints, guess: Ints, budget: Budget, update: Update | None
     ) -> bool:
         """Narrows `lower` and `upper` to the scores of B positions, all int64 (B,); False if the budget ends before."""
-        arrays = own, opp, lower, upper, guess
-        if len(self.workers) == 1:
-            return self.workers[0].run(arrays, budget, update, grow=True)
-        while self.table.log_buckets < self.table.largest:
-            self.table.grow()  # shared from now on
-        together = len(own) == 1
-        parts = [slice(None) if together else slice(n, None, len(self.workers)) for n in range(len(self.workers))]
-        copies = [[array[part].copy() for array in arrays] for part in parts]
-        with ThreadPoolExecutor(len(parts)) as pool:
-            try:
-                waiting = {
-                    pool.submit(worker.run, copy, budget, None, False)
-                    for worker, copy in zip(self.workers, copies, strict=True)
-                }
-                while waiting:
-                    finished, waiting = wait(waiting, timeout=0.05, return_when=FIRST_COMPLETED)
-                    for job in finished:
-                        job.result()
-                    if finished and together:
-                        budget.stopped = True  # one answer is enough
-                    if update:
-                        update(sum(int(worker.state[connect_k.INDEX]) for worker in self.workers), "")
-            finally:
-                budget.stopped = True
-        for part, (_, _, low, high, _) in zip(parts, copies, strict=True):
-            lower[part] = np.maximum(lower[part], low)
-            upper[part] = np.minimum(upper[part], high)
-        return bool((lower == upper).all())
+        for worker in self.workers:
+            worker.nodes = 0
+        batch = own, opp, lower, upper, guess
+        if len(self.workers) > 1:
+            return self._run_threads(batch, budget, update)
+        worker = self.workers[0]
+        worker.begin(batch)
+        while not worker.search(budget.nodes):
+            if budget.spent(worker.nodes):
+                return False
+            if worker.is_cramped:
+                self.table.grow()
+            if update:
+                update(worker.index, "")
+        return True
+
+    def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
+        """Each thread takes some positions at a time. Who finds none left helps with one that is being searched."""
+        _, _, lower, upper, _ = batch
+        parts = {worker: np.empty(0, np.int64) for worker in self.workers}
+        begun = 0
+
+        def next_part(worker: Worker) -> Ints:
+            """The positions a worker goes on with."""
+            nonlocal begun
+            part, at = parts[worker], worker.index
+            if at < len(part) and lower[part[at]] < upper[part[at]]:
+                return part
+            part = part[at + 1 :]  # somebody helped
+            if len(part) == 0:
+                part = np.arange(begun, begun + -(-(len(lower) - begun) // (CHUNKS * len(self.workers))))
+                begun += len(part)
+            if len(part) == 0:
+                searched = [parts[other][other.index : other.index + 1] for other in self.workers]
+                part = next((one for one in searched if len(one) and lower[one[0]] < upper[one[0]]), part)
+            worker.begin([array[part] for array in batch])
+            return part
+
+        with ThreadPoolExecutor(len(self.workers)) as pool:
+            running: dict[Future[bool], Worker] = {}
+            idle = list(self.workers)
+            while True:
+                for worker in idle:
+                    parts[worker] = next_part(worker)
+                    if len(parts[worker]):
+                        running[pool.submit(worker.search, budget.nodes)] = worker
+                if not running:
+                    break
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                if any(running[job].is_cramped for job in finished):
+                    finished, _ = wait(running)
+                    self.table.grow()
+                idle = [running.pop(job) for job in finished]
+                for worker in idle:
+                    part = parts[worker]
+                    lower[part] = np.maximum(lower[part], worker.batch[2])
+                    upper[part] = np.minimum(upper[part], worker.batch[3])
+                if any(budget.spent(worker.nodes) for worker in idle):
+                    wait(running)
+                    return bool((lower == upper).all())
+                if update:
+                    update(float((lower == upper).sum()), "")
+        return True
 
 
 def columns_of(game: KInARow, number: int) -> Ints:
