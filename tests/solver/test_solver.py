@@ -17,10 +17,11 @@ from truth import Truth
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
-from tictac_env.solver.engine import Engine
+from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
 from tictac_env.solver.table import Table, find, lower_of, scramble, store, upper_of
+from tictac_env.solver.windows import AT_LEAST, AT_MOST
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
 SMALL = [
@@ -172,17 +173,14 @@ def test_any_window_gives_the_same_score() -> None:
     positions = middle_positions(40)
     exact = Solver(opening_book=False).score_many(positions)
     engine = Engine(CONNECT_FOUR, 1, 1)
-    own = np.array([position.own for position in positions])
-    opp = np.array([position.opp for position in positions])
-    from tictac_env.solver.engine import Budget
-
     rng = np.random.default_rng(0)
     for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4), (-21, -20), (-16, -12), (9, 14), (19, 21)):
-        lower, upper = np.full(len(own), low), np.full(len(own), high)
-        guess = rng.integers(-22, 22, len(own))
+        guesses = rng.integers(-22, 22, len(positions)).tolist()
+        rows = [(p.own, p.opp, low, high, guess) for p, guess in zip(positions, guesses, strict=True)]
+        batch = np.array(rows, np.int64).T.copy()
         engine.clear()
-        assert engine.run(own, opp, lower, upper, guess, Budget(), None)
-        assert lower.tolist() == upper.tolist() == [min(high, max(low, score)) for score in exact]
+        assert engine.run(batch, Budget(), None)
+        assert batch[AT_LEAST].tolist() == batch[AT_MOST].tolist() == [min(high, max(low, score)) for score in exact]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
@@ -13,7 +13,7 @@ from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
 from tictac_env.solver import connect_k
 from tictac_env.solver.table import Table
-from tictac_env.solver.windows import solve_batch
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch, solve_batch
 
 SLICE = 1 << 15
 """So many nodes are searched between two looks at the clock: a few thousandths of a second."""
@@ -22,8 +22,6 @@ CHUNKS = 8
 """Of the positions that are left a thread takes this fraction of its share, so that all end at about the same time."""
 
 Ints = npt.NDArray[np.int64]
-Batch = Sequence[Ints]
-"""The stones, the bounds and the guesses of positions, as the last five arguments of `solve_batch`."""
 Update = Callable[[float, str], None]
 
 
@@ -55,8 +53,7 @@ class Worker:
         self.stack = np.zeros(connect_k.RECORD + (game.cells + 2) * frame, np.int64)
         self.state = np.zeros(connect_k.STATE, np.int64)
         ints = self.stack
-        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, *(ints,) * 7)
-        self.batch: Batch = ()
+        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, ints, ints, ints.reshape(1, -1))
         self.nodes = 0
 
     def begin(self, batch: Batch) -> None:
@@ -73,7 +70,7 @@ class Worker:
             self.nodes + SLICE, most_nodes, max(self.nodes + 1, int(state[connect_k.BEFORE]) + table.room)
         )
         of_table = table.entries, table.bits, table.tag_bits
-        done: bool = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, *self.batch)
+        done: bool = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, self.batch)
         self.nodes = int(state[connect_k.SEARCHED])
         return done
 
@@ -114,13 +111,10 @@ class Engine:
         """Forgets what is in the table."""
         self.table.clear()
 
-    def run(
-        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, guess: Ints, budget: Budget, update: Update | None
-    ) -> bool:
-        """Narrows `lower` and `upper` to the scores of B positions, all int64 (B,); False if the budget ends before."""
+    def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
+        """Narrows the bounds of the positions of a batch to their scores; False if the budget ends before."""
         for worker in self.workers:
             worker.nodes = 0
-        batch = own, opp, lower, upper, guess
         if len(self.workers) > 1:
             return self._run_threads(batch, budget, update)
         worker = self.workers[0]
@@ -136,7 +130,7 @@ class Engine:
 
     def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
         """Each thread takes some positions at a time. Who finds none left helps with one that is being searched."""
-        _, _, lower, upper, _ = batch
+        lower, upper = batch[AT_LEAST], batch[AT_MOST]
         parts = {worker: np.empty(0, np.int64) for worker in self.workers}
         begun = 0
 
@@ -153,7 +147,7 @@ class Engine:
             if len(part) == 0:
                 searched = [parts[other][other.index : other.index + 1] for other in self.workers]
                 part = next((one for one in searched if len(one) and lower[one[0]] < upper[one[0]]), part)
-            worker.begin([array[part] for array in batch])
+            worker.begin(np.ascontiguousarray(batch[:, part]))
             return part
 
         with ThreadPoolExecutor(len(self.workers)) as pool:
@@ -173,8 +167,8 @@ class Engine:
                 idle = [running.pop(job) for job in finished]
                 for worker in idle:
                     part = parts[worker]
-                    lower[part] = np.maximum(lower[part], worker.batch[2])
-                    upper[part] = np.minimum(upper[part], worker.batch[3])
+                    lower[part] = np.maximum(lower[part], worker.batch[AT_LEAST])
+                    upper[part] = np.minimum(upper[part], worker.batch[AT_MOST])
                 if any(budget.spent(worker.nodes) for worker in idle):
                     wait(running)
                     return bool((lower == upper).all())

@@ -17,6 +17,7 @@ from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, GUESS
 
 MAX_KEY_BITS = 63
 
@@ -289,22 +290,22 @@ class Solver:
                 raise ValueError(f"{name} must be None or a number of at least 0, not {limit!r}")
         began = time.perf_counter()
         budget = Budget(node_limit, time_limit)
-        own = np.array([self._check(position).own for position in positions], np.int64)
-        opp = np.array([position.opp for position in positions], np.int64)
-        lower, upper = np.full(len(own), least), np.full(len(own), most)
-        guess = np.full(len(own), NO_VALUE)
+        stones = [self._check(position).own for position in positions], [position.opp for position in positions]
+        count = len(positions)
+        batch = np.array([*stones, [least] * count, [most] * count, [NO_VALUE] * count], np.int64)
         if self.book:
             for number, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
                     bounds = self.book.bounds(position)
-                    lower[number], upper[number] = np.clip(bounds, least, most)
-                    guess[number] = bounds[0]
+                    batch[AT_LEAST, number], batch[AT_MOST, number] = np.clip(bounds, least, most)
+                    batch[GUESS, number] = bounds[0]
         try:
-            self.engine.run(own, opp, lower, upper, guess, budget, update)
+            self.engine.run(batch, budget, update)
         finally:
             self.nodes = self.engine.nodes
             self.seconds = time.perf_counter() - began
-        return [Bounds(*pair, self.nodes, self.seconds) for pair in zip(lower.tolist(), upper.tolist(), strict=True)]
+        found = zip(batch[AT_LEAST].tolist(), batch[AT_MOST].tolist(), strict=True)
+        return [Bounds(low, high, self.nodes, self.seconds) for low, high in found]
 
     def _window(self, weak: bool) -> tuple[int, int]:
         """Within which bounds a score is wanted."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.solver.enumerate import loss_score
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch
 
 if TYPE_CHECKING:
     from tictac_env.solver.engine import Budget, Update
-
-Ints = npt.NDArray[np.int64]
 
 
 class OutOfBudget(Exception):
@@ -39,18 +35,15 @@ class GenericEngine:
         """Forgets all bounds."""
         self._known.clear()
 
-    def run(
-        self, own: Ints, opp: Ints, lower: Ints, upper: Ints, guess: Ints, budget: Budget, update: Update | None
-    ) -> bool:
-        """Narrows `lower` and `upper` to the scores of B positions, all int64 (B,); False if the budget ends before."""
+    def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
+        """Narrows the bounds of the positions of a batch to their scores; False if the budget ends before."""
         self.nodes = 0
         self._budget = budget
-        for index, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
+        for index, (mine, theirs, low, high, guess) in enumerate(batch.T.tolist()):
             if update:
                 update(index, "")
-            while lower[index] < upper[index]:
-                low, high = int(lower[index]), int(upper[index])
-                alpha = int(guess[index])
+            while low < high:
+                alpha = guess
                 if not low <= alpha < high:
                     alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
                 try:
@@ -58,9 +51,9 @@ class GenericEngine:
                 except OutOfBudget:
                     return False
                 if value > alpha:
-                    lower[index] = min(high, value)
+                    low = batch[AT_LEAST, index] = min(high, value)
                 else:
-                    upper[index] = max(low, value)
+                    high = batch[AT_MOST, index] = max(low, value)
         return True
 
     def _search(self, own: int, opp: int, alpha: int) -> int:

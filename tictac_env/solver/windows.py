@@ -33,6 +33,13 @@ from tictac_env.solver.connect_k import (
 from tictac_env.solver.knowledge import play_forced
 
 Ints = npt.NDArray[np.int64]
+Batch = Ints
+"""Positions to be solved, int64 (5, B); the rows are named below.
+
+The bounds say at first within which limits the score is wanted: -1 and 1 ask for its sign only. A score outside is
+reported as the nearer one. Whether the score is above the guess is asked first, if that is open (NO_VALUE never is).
+"""
+STONES, THEIRS, AT_LEAST, AT_MOST, GUESS = range(5)
 
 FORCED_PLIES = (13, 21)
 """Quick wins and losses are looked for first, within so many plies: such a search is small."""
@@ -103,35 +110,23 @@ def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Int
 
 @kernel
 def solve_batch(
-    game: KInARow,
-    columns: Ints,
-    table: Ints,
-    bits: int,
-    tag_bits: int,
-    stack: Ints,
-    state: Ints,
-    own: Ints,
-    opp: Ints,
-    lower: Ints,
-    upper: Ints,
-    guess: Ints,
+    game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, state: Ints, batch: Batch
 ) -> bool:
-    """Narrows the bounds of B positions, all int64 (B,), to one score each; False if it pauses before the end.
+    """Narrows the bounds of the positions of a batch to one score each; False if it pauses before the end.
 
-    `lower` and `upper` say at first within which bounds the score is wanted: -1 and 1 ask for its sign only. A score
-    outside is reported as the nearer bound. Whether it is above `guess` is asked first, if that is open (NO_VALUE never
-    is). Called again with the same arguments it goes on.
+    Called again with the same arguments it goes on.
     """
-    while state[INDEX] < len(own):
+    while state[INDEX] < batch.shape[1]:
         index = state[INDEX]
         if state[STARTED] == 0:
-            state[LOWER] = lower[index]
-            state[UPPER] = upper[index]
-            set_up(game, own[index], opp[index], bits, stack, state)
+            state[LOWER] = batch[AT_LEAST, index]
+            state[UPPER] = batch[AT_MOST, index]
+            set_up(game, batch[STONES, index], batch[THEIRS, index], bits, stack, state)
         left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
         while state[LOWER] < state[UPPER]:
             if state[RECORD_NOW] < 0:
-                alpha = guess[index] if state[ROOT_SIGN] == 1 else -guess[index] - 1
+                guess = batch[GUESS, index]
+                alpha = guess if state[ROOT_SIGN] == 1 else -guess - 1
                 if not state[LOWER] <= alpha < state[UPPER]:
                     alpha = next_alpha(state[LOWER], state[UPPER], left)
                 state[ALPHA_NOW] = alpha
@@ -144,14 +139,18 @@ def solve_batch(
                     state[LOWER] = min(value, state[UPPER])
                 else:
                     state[UPPER] = max(value, state[LOWER])
-            sign = state[ROOT_SIGN]
-            lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
-            upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+            report(state, batch)
             if value == NO_VALUE:
                 return False
-        sign = state[ROOT_SIGN]
-        lower[index] = state[LOWER] if sign == 1 else -state[UPPER]
-        upper[index] = state[UPPER] if sign == 1 else -state[LOWER]
+        report(state, batch)
         state[STARTED] = 0
         state[INDEX] = index + 1
     return True
+
+
+@kernel
+def report(state: Ints, batch: Batch) -> None:
+    """Writes what is known of the score of the position that is being searched into its column of the batch."""
+    sign = state[ROOT_SIGN]
+    batch[AT_LEAST, state[INDEX]] = state[LOWER] if sign == 1 else -state[UPPER]
+    batch[AT_MOST, state[INDEX]] = state[UPPER] if sign == 1 else -state[LOWER]
