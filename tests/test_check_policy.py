@@ -17,7 +17,6 @@ from conftest import ALL_GAMES, title
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import POLICIES, Policy, RulePolicy, check_policy, make_policy, uniform
 from tictac_env.position import IllegalMove, Position, PositionBatch
-from tictac_env.solver.book import opening_book_of
 
 BY_NAME = [name for name in POLICIES if name != "human"]
 
@@ -58,8 +57,6 @@ def test_a_good_policy_passes(game: Game) -> None:
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize("game", GAMES)
 def test_every_policy_by_name_passes(name: str, game: str) -> None:
-    if (name, game) == ("perfect", "ConnectFour-v0") and opening_book_of(GAMES[game]) is None:
-        pytest.skip("early positions take minutes without the opening book")
     policy = make_policy({"level": "level:5", "mcts": "mcts:30"}.get(name, name), game)
     says = policy.probabilities(Position.start(game)) is not None
     with nullcontext() if says else pytest.warns(UserWarning, match="draws but has no `probabilities`"):

@@ -17,42 +17,42 @@ class Setting(NamedTuple):
     """The share of its moves that are drawn from all legal ones instead."""
 
 
-LEVELS: dict[str, tuple[Setting, ...]] = {
-    "TicTacToe-v0": (
-        Setting("random"),
-        Setting("minimax", 0.7),
-        Setting("minimax", 0.55),
-        Setting("minimax", 0.42),
-        Setting("minimax", 0.32),
-        Setting("minimax", 0.22),
-        Setting("minimax", 0.14),
-        Setting("minimax", 0.08),
-        Setting("minimax", 0.03),
-        Setting("minimax"),
-    ),
-    "ConnectFour-v0": (
-        Setting("random"),
-        Setting("rule", 0.8),
-        Setting("rule", 0.45),
-        Setting("minimax:2"),
-        Setting("minimax:4", 0.05),
-        Setting("mcts:40"),
-        Setting("mcts:100"),
-        Setting("mcts:300"),
-        Setting("mcts:1000"),
-        Setting("mcts:4000"),
-    ),
-}
-"""The settings of each game's levels, weakest first; `benchmarks/calibrate_levels.py` measures them."""
+SMALL_GAMES = (
+    Setting("random"),
+    Setting("minimax", 0.7),
+    Setting("minimax", 0.55),
+    Setting("minimax", 0.42),
+    Setting("minimax", 0.32),
+    Setting("minimax", 0.22),
+    Setting("minimax", 0.14),
+    Setting("minimax", 0.08),
+    Setting("minimax", 0.03),
+    Setting("minimax"),
+)
+LARGE_GAMES = (
+    Setting("random"),
+    Setting("rule", 0.75),
+    Setting("rule", 0.38),
+    Setting("minimax:4", 0.07),
+    Setting("mcts:40"),
+    Setting("mcts:100"),
+    Setting("mcts:300"),
+    Setting("mcts:1000"),
+    Setting("mcts:4000"),
+    Setting("mcts:16000"),
+)
+LEVELS = {"TicTacToe-v0": SMALL_GAMES, "ConnectFour-v0": (*LARGE_GAMES[:9], Setting("perfect:0.1"))}
+"""The settings of the levels, weakest first; `benchmarks/calibrate_levels.py` measures them."""
 
 
 class Level(Mixture):
     """A calibrated strength, from 1 (random play) to 10.
 
     On tic-tac-toe each level is harder to exploit than the one below, and level 10 cannot be beaten. On Connect Four
-    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 10 searches about a
-    millisecond a move. Boards of up to 12 cells have tic-tac-toe's settings, larger ones Connect Four's; there the
-    strengths rise too, but nobody has measured by how much.
+    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 9 searches about a
+    millisecond a move, and level 10 is the exact solver that errs in one move of ten. Boards of up to 12 cells have
+    tic-tac-toe's settings, larger ones Connect Four's with a longer search at the top, as only Connect Four has an
+    opening book; there the strengths rise too, but nobody has measured by how much.
 
     Args:
         number: 1 to 10.
@@ -88,4 +88,4 @@ def settings_of(game: Game) -> tuple[Setting, ...]:
     name = game_name(game)
     if name in LEVELS:
         return LEVELS[name]
-    return LEVELS["TicTacToe-v0" if game.cells <= SMALL_CELLS else "ConnectFour-v0"]
+    return SMALL_GAMES if game.cells <= SMALL_CELLS else LARGE_GAMES
