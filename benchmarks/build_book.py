@@ -1,10 +1,12 @@
 """Builds the opening book of Connect Four: solves all positions of one ply and backs up every earlier one from them.
 
     python benchmarks/build_book.py --threads 2            # hours; see docs/solver.md
+    python benchmarks/build_book.py --threads 2 --plies 9  # the next ply: hours again, but it builds on the one before
     python benchmarks/build_book.py --trial 200            # what it would take, from a sample
 
 Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
-and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package.
+and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package. Where
+the layer of one ply less is complete it bounds the scores of this one, and must come out again when they are backed up.
 """
 
 from __future__ import annotations
@@ -86,6 +88,18 @@ def load(path: Path, keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int8],
     return arrays["scores"], float(meta["cpu_seconds"])
 
 
+def earlier_book(game: KInARow, plies: int, folder: Path) -> Book | None:
+    """The book of one ply less than `plies`, if its layer is in `folder` and solved."""
+    path = folder / f"layer-{plies - 1}.npz"
+    if plies < 2 or not path.is_file():
+        return None
+    keys = np.array(list(quiet(game, layers(game, plies - 1)[-1])), np.int64)
+    scores, _ = load(path, keys)
+    if (scores == UNSOLVED).any():
+        return None
+    return back_up(game, plies - 1, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+
+
 def save(path: Path, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8], seconds: float) -> None:
     meta = {"cpu_seconds": seconds, "solved": int((scores != UNSOLVED).sum()), "positions": len(keys)}
     save_arrays(path, KIND, meta, {"steps": np.diff(keys, prepend=0), "scores": scores})
@@ -109,6 +123,7 @@ def main() -> None:
     positions = [Position(game, *pair) for pair in layer.values()]
     path = options.folder / f"layer-{options.plies}.npz"
     solver = Solver(GAME, options.table, options.threads, opening_book=False)
+    solver.book = earlier = earlier_book(game, options.plies, options.folder)
     if options.trial:
         trial(solver, positions, options.trial)
         return
@@ -141,6 +156,8 @@ def main() -> None:
         )
         return
     book = back_up(game, options.plies, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+    if earlier and not all(book.scores[np.searchsorted(book.keys, earlier.keys)] == earlier.scores):
+        raise SystemExit(f"the scores of ply {options.plies} and of the plies before contradict each other")
     options.out.mkdir(parents=True, exist_ok=True)
     book.save(options.out / f"{GAME}.npz")
     size = (options.out / f"{GAME}.npz").stat().st_size

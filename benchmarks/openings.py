@@ -16,6 +16,7 @@ import random
 from pathlib import Path
 
 from bitbully import BitBully, Board
+from solver import difficulty
 
 from tictac_env.storage import save_text
 
@@ -42,7 +43,7 @@ def main() -> None:
         seen.add(board.uid())
         scores = solver.score_all_moves(board)
         score = max(scores.values())
-        name = difficulty(score, len(moves))
+        name = difficulty(len(moves), score)
         if len(found[name]) < WANTED[name]:
             text = "".join(str(move + 1) for move in moves)
             found[name].append([text, score, *(scores.get(column, "") for column in range(7))])
@@ -52,16 +53,6 @@ def main() -> None:
         writer.writerow(["moves", "score", *(f"column_{column}" for column in range(1, 8))])
         writer.writerows(rows)
         save_text(options.folder / f"connect_four_opening_{name}.csv", table.getvalue())
-
-
-def difficulty(score: int, ply: int) -> str:
-    """By how many moves are left: a score of n is a win with the n-th stone counted from the last."""
-    left = 42 - ply
-    if score > 0:
-        left = 2 * ((left + 1) // 2 - score) + 1
-    elif score < 0:
-        left = 2 * (left // 2 + score + 1)
-    return "easy" if left < 14 else "medium" if left < 28 else "hard"
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.solver import Solver
+from tictac_env.solver.enumerate import plies_to_go
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 GAME = "ConnectFour-v0"
@@ -66,21 +67,14 @@ def random_position(rng: random.Random, plies: int) -> Position | None:
     return None if position.is_over or any(position.play(a).is_over for a in position.legal_actions) else position
 
 
-def plies_to_go(position: Position, score: int) -> int:
-    """After how many more plies the game ends under perfect play."""
-    left = position.game.cells - position.ply
-    if score == 0:
-        return left
-    mine = (left + 1) // 2 if score > 0 else left // 2
-    turn = mine - abs(score) + 1
-    return 2 * turn - 1 if score > 0 else 2 * turn
+def difficulty(ply: int, score: int) -> str:
+    """By how long perfect play lasts from an opening of Connect Four."""
+    left = plies_to_go(GAMES[GAME], ply, score)
+    return "easy" if left < 14 else "medium" if left < 28 else "hard"
 
 
 def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Position]]:
-    """Random games of 1 to 13 plies, sorted by how long perfect play lasts: less than 14 plies, less than 28, more.
-
-    The hard set has 6 to 13 plies, so that it is measured in minutes.
-    """
+    """Random games of 1 to 13 plies by difficulty; of the hard ones those of 6 and more, to be measured in minutes."""
     rng = random.Random(seed)
     solver = Solver(GAME, 256)
     sets: dict[str, list[Position]] = {name: [] for name in counts}
@@ -88,14 +82,8 @@ def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Pos
         position = random_position(rng, rng.randint(1, 13))
         if position is None:
             continue
-        quick = solver.bounds(position, node_limit=2000)
-        if not quick.proven and (
-            position.ply < 6 or all(len(sets.get(n, ())) >= counts.get(n, 0) for n in ("medium", "hard"))
-        ):
-            continue
-        togo = plies_to_go(position, solver.score(position))
-        name = "easy" if togo < 14 else "medium" if togo < 28 else "hard"
-        if len(sets.get(name, ())) < counts.get(name, 0):
+        name = difficulty(position.ply, solver.score(position))
+        if len(sets[name]) < counts[name] and (name != "hard" or position.ply >= 6):
             sets[name].append(position)
     return sets
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tictac_env.games import GAMES
 from tictac_env.notation import format_moves
 from tictac_env.position import Position
+from tictac_env.solver.enumerate import plies_to_go
 
 if TYPE_CHECKING:
     from tictac_env.solver import Solver
@@ -82,15 +83,8 @@ def _in_words(position: Position, score: int, weak: bool) -> str:
     winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]
     if weak or position.is_over:
         return f"the {winner} player {'has won' if position.is_over else 'wins'}"
-    left = position.game.cells - position.ply
-    return f"the {winner} player wins on ply {position.ply + _plies_to_go(left, score)}"
-
-
-def _plies_to_go(left: int, score: int) -> int:
-    """After how many plies a game with `left` empty cells ends: the n-th last stone of the winner is that one."""
-    mine = (left + 1) // 2 if score > 0 else left // 2  # stones the winner has left to place
-    turn = mine - abs(score) + 1
-    return 2 * turn - 1 if score > 0 else 2 * turn
+    ply = position.ply + plies_to_go(position.game, position.ply, score)
+    return f"the {winner} player wins on ply {ply}"
 
 
 def _best_line(solver: Solver, position: Position, seconds: float | None) -> str:

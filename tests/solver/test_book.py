@@ -14,6 +14,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Solver
 from tictac_env.solver.book import Book, book_key
+from tictac_env.storage import load_arrays, save_arrays
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 GAME = KInARow.make(4, 4, 3)
@@ -107,8 +108,8 @@ def test_the_first_layers_have_the_known_numbers_of_positions() -> None:
     assert len(quiet(CONNECT_FOUR, found[2])) == 25
 
 
-def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: Path) -> None:
-    """Three plies of a game with the same name stand in for eight of Connect Four; the code is the same."""
+def build(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the builder; a few plies of a game with the same name stand in for eight of Connect Four."""
     script = f"""
 import sys
 sys.path.insert(0, {str(BENCHMARKS)!r})
@@ -119,17 +120,32 @@ build_book.Solver = lambda name, *rest, **more: __import__("tictac_env.solver").
     build_book.GAMES[name], *rest, **more)
 build_book.main()
 """
+    command = [sys.executable, "-c", script, "--table", "4", "--folder", str(folder), "--out", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
 
+
+def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: Path) -> None:
     def run(out: str, *arguments: str) -> str:
-        command = [sys.executable, "-c", script, "--plies", "5", "--table", "4", "--folder", str(tmp_path / out)]
-        done = subprocess.run([*command, "--out", str(tmp_path / out), *arguments], capture_output=True, text=True)
+        done = build(tmp_path / out, *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "call again to go on" in run("broken", "--minutes", "0")
+    assert "call again to go on" in run("broken", "--plies", "5", "--minutes", "0")
     assert (tmp_path / "broken" / "layer-5.npz").is_file()
-    assert "0 of" in run("broken")
-    run("whole", "--threads", "2")
-    first, second = (Book.load(tmp_path / out / "ConnectFour-v0.npz", GAME) for out in ("broken", "whole"))
-    assert first.keys.tolist() == second.keys.tolist()
-    assert first.scores.tolist() == second.scores.tolist()
+    assert "0 of" in run("broken", "--plies", "5")
+    run("whole", "--plies", "5", "--threads", "2")
+    run("ply by ply", "--plies", "4")
+    run("ply by ply", "--plies", "5")
+    books = [Book.load(tmp_path / out / "ConnectFour-v0.npz", GAME) for out in ("broken", "whole", "ply by ply")]
+    for book in books[1:]:
+        assert book.keys.tolist() == books[0].keys.tolist()
+        assert book.scores.tolist() == books[0].scores.tolist()
+
+
+def test_layers_that_contradict_each_other_make_no_book(tmp_path: Path) -> None:
+    assert build(tmp_path, "--plies", "4").returncode == 0
+    meta, arrays = load_arrays(tmp_path / "layer-4.npz", "partial opening book")
+    arrays["scores"][7] += 1
+    save_arrays(tmp_path / "layer-4.npz", "partial opening book", meta, arrays)
+    assert "contradict each other" in build(tmp_path, "--plies", "5").stderr
+    assert Book.load(tmp_path / "ConnectFour-v0.npz", GAME).plies == 4

@@ -12,7 +12,7 @@ from truth import Truth
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
 from tictac_env.position import Position
-from tictac_env.solver.enumerate import NO_SCORE, tabulate
+from tictac_env.solver.enumerate import NO_SCORE, plies_to_go, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 
@@ -54,6 +54,20 @@ def agrees_everywhere(game: KInARow) -> None:
 @every_small_game
 def test_every_position_agrees_with_a_naive_search(game: KInARow) -> None:
     agrees_everywhere(game)
+
+
+@every_small_game
+def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> None:
+    table = tabulate(game)
+    after = np.zeros(len(table), int)
+    for ply, level in reversed(list(enumerate(table.levels))):
+        for row in range(level.start, level.stop):
+            if table.result[row] == UNFINISHED:
+                scores = table.action_scores([row])[0]
+                best = table.children[row][scores == scores.max()]
+                assert len(set(after[best])) == 1, "all best actions lead to an end equally far"
+                after[row] = 1 + after[best[0]]
+            assert plies_to_go(game, ply, int(table.score[row])) == after[row]
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ class Book:
         if position.ply != self.plies + 1 or position.is_over:
             score = self.score(position)
             return (-most, most) if score is None else (score, score)
-        movable = opp & ~((own | opp) >> 1) if game.gravity else opp
+        movable = opp & ~game.beneath(own | opp)
         least = -most
         for cell in range(movable.bit_length()):
             if movable >> cell & 1:

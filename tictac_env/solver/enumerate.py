@@ -59,6 +59,16 @@ def loss_score(game: Game, ply: int) -> int:
     return -((game.cells - ply + 2) // 2)
 
 
+def plies_to_go(game: Game, ply: int, score: int) -> int:
+    """After how many more plies a game ends that stands at `ply` with that exact score, under perfect play."""
+    left = game.cells - ply
+    if score == 0:
+        return left
+    stones = (left + 1) // 2 if score > 0 else left // 2  # of the winner, to place
+    turns = stones - abs(score) + 1
+    return 2 * turns - 1 if score > 0 else 2 * turns
+
+
 @functools.lru_cache(maxsize=8)
 def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
     """The table of all positions of `game`; tic-tac-toe's 5,478 take a few hundredths of a second.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tictac_env.checks import whole
+from tictac_env.checks import positive
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
@@ -104,8 +104,7 @@ class Solver:
         opening_book: bool = True,
     ) -> None:
         self.game = get_game(game)
-        if whole("threads", threads, 64) == 0:
-            raise ValueError("threads must be at least 1, not 0")
+        positive("threads", threads, 64)
         if isinstance(table_megabytes, bool) or not isinstance(table_megabytes, (int, float)) or table_megabytes <= 0:
             raise ValueError(f"table_megabytes must be a positive number, not {table_megabytes!r}")
         self.engine: Engine | GenericEngine
