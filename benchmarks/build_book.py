@@ -5,8 +5,8 @@
     python benchmarks/build_book.py --trial 200            # what it would take, from a sample
 
 Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
-and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package. Where
-the layer of one ply less is complete it bounds the scores of this one, and must come out again when they are backed up.
+and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package. A book
+of one ply less, if it is there, bounds the scores of the layer, and must come out again when they are backed up.
 """
 
 from __future__ import annotations
@@ -88,16 +88,10 @@ def load(path: Path, keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int8],
     return arrays["scores"], float(meta["cpu_seconds"])
 
 
-def earlier_book(game: KInARow, plies: int, folder: Path) -> Book | None:
-    """The book of one ply less than `plies`, if its layer is in `folder` and solved."""
-    path = folder / f"layer-{plies - 1}.npz"
-    if plies < 2 or not path.is_file():
-        return None
-    keys = np.array(list(quiet(game, layers(game, plies - 1)[-1])), np.int64)
-    scores, _ = load(path, keys)
-    if (scores == UNSOLVED).any():
-        return None
-    return back_up(game, plies - 1, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+def earlier_book(game: KInARow, plies: int, path: Path) -> Book | None:
+    """The book at `path`, if it ends one ply before `plies`."""
+    book = Book.load(path, game) if path.is_file() else None
+    return book if book and book.plies == plies - 1 else None
 
 
 def save(path: Path, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8], seconds: float) -> None:
@@ -123,7 +117,7 @@ def main() -> None:
     positions = [Position(game, *pair) for pair in layer.values()]
     path = options.folder / f"layer-{options.plies}.npz"
     solver = Solver(GAME, options.table, options.threads, opening_book=False)
-    solver.book = earlier = earlier_book(game, options.plies, options.folder)
+    solver.book = earlier = earlier_book(game, options.plies, options.out / f"{GAME}.npz")
     if options.trial:
         trial(solver, positions, options.trial)
         return
