@@ -1,18 +1,25 @@
 """Builds the opening book of Connect Four: solves all positions of one ply and backs up every earlier one from them.
 
-    python benchmarks/build_book.py --threads 2            # hours; see docs/solver.md
-    python benchmarks/build_book.py --threads 2 --plies 9  # the next ply: hours again, but it builds on the one before
+    python benchmarks/build_book.py --workers 2            # hours; see docs/solver.md
+    python benchmarks/build_book.py --workers 2 --plies 9  # the next ply: hours again, but it builds on the one before
     python benchmarks/build_book.py --trial 200            # what it would take, from a sample
 
 Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
 and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package. A book
 of one ply less, if it is there, bounds the scores of the layer, and must come out again when they are backed up.
+
+The workers are processes with a table each, of a size that a core's own cache holds; threads that share one table are a
+quarter slower, as they write to the same lines of it and search the same position at the end of each part.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import signal
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +36,13 @@ from tictac_env.storage import load_arrays, save_arrays
 KIND = "partial opening book"
 UNSOLVED = -128
 SAVE_SECONDS = 60
+PART = 128
+"""So many positions a worker solves at a time. Neighbours by key profit from each other through its table."""
 GAME = "ConnectFour-v0"
 
 Layer = dict[int, tuple[int, int]]
+SolverArguments = tuple[KInARow, int, Path, float, int]
+"""What `worker_solver` wants: plain values, which go to other processes."""
 
 
 def wins_at_once(game: KInARow, own: int, opp: int) -> bool:
@@ -94,16 +105,78 @@ def earlier_book(game: KInARow, plies: int, path: Path) -> Book | None:
     return book if book and book.plies == plies - 1 else None
 
 
+@functools.cache
+def worker_solver(game: KInARow, plies: int, book: Path, table: float, threads: int) -> Solver:
+    """The solver of this process."""
+    solver = Solver(game, table, threads, opening_book=False)
+    solver.book = earlier_book(game, plies, book)
+    return solver
+
+
+def solve_part(solver_is: SolverArguments, pairs: Sequence[tuple[int, int]]) -> tuple[list[int], float]:
+    """The scores of some positions, and the CPU-seconds they took."""
+    solver = worker_solver(*solver_is)
+    began = time.process_time()
+    scores = solver.score_many([Position(solver.game, *pair) for pair in pairs], progress=False)
+    return scores, time.process_time() - began
+
+
 def save(path: Path, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8], seconds: float) -> None:
     meta = {"cpu_seconds": seconds, "solved": int((scores != UNSOLVED).sum()), "positions": len(keys)}
     save_arrays(path, KIND, meta, {"steps": np.diff(keys, prepend=0), "scores": scores})
 
 
+def progress(scores: npt.NDArray[np.int8]) -> str:
+    return f"{np.count_nonzero(scores != UNSOLVED):,} of {len(scores):,}"
+
+
+def solve_rest(
+    pairs: Sequence[tuple[int, int]],
+    scores: npt.NDArray[np.int8],
+    spent: float,
+    options: argparse.Namespace,
+    solver_is: SolverArguments,
+    keep: Callable[[float], None],
+) -> float:
+    """Solves what is UNSOLVED in `scores`, in place, and calls `keep` every minute; the CPU-seconds spent all told."""
+    todo = np.flatnonzero(scores == UNSOLVED)
+    parts = iter([todo[start : start + PART] for start in range(0, len(todo), PART)])
+    running: dict[Future[tuple[list[int], float]], npt.NDArray[np.int64]] = {}
+    began = saved = time.monotonic()
+    done = 0
+    deaf = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
+    with (
+        interruptible() as stopping,
+        progress_bar(len(scores), "opening book") as update,
+        ProcessPoolExecutor(options.workers, **deaf) as pool,
+    ):
+        while True:
+            while len(running) < options.workers and not stopping() and time.monotonic() < began + 60 * options.minutes:
+                part = next(parts, None)
+                if part is None:
+                    break
+                running[pool.submit(solve_part, solver_is, [pairs[number] for number in part])] = part
+            if not running:
+                return spent
+            for job in wait(running, return_when=FIRST_COMPLETED).done:
+                part = running.pop(job)
+                scores[part], seconds = job.result()
+                spent += seconds
+                done += len(part)
+            update(float(len(scores) - len(todo) + done), "")
+            if time.monotonic() - saved > SAVE_SECONDS:
+                keep(spent)
+                saved = time.monotonic()
+                hours = (saved - began) / 3600 * (len(todo) - done) / done
+                print(f"{progress(scores)}, {hours:.1f} h to go", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
-    parser.add_argument("--threads", type=positive, default=1, help="how many threads (default: %(default)s)")
-    parser.add_argument("--table", type=float, default=8, metavar="MB", help="their common table (default: 8)")
+    parser.add_argument("--workers", type=positive, default=1, help="how many processes (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")
+    parser.add_argument("--table", type=float, default=4, metavar="MB", help="of each worker (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long; saved, to go on later")
     parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
     parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the partial layer is kept")
@@ -114,42 +187,21 @@ def main() -> None:
     assert isinstance(game, KInARow)
     layer = quiet(game, layers(game, options.plies)[-1])
     keys = np.array(list(layer), np.int64)
-    positions = [Position(game, *pair) for pair in layer.values()]
+    pairs = list(layer.values())
     path = options.folder / f"layer-{options.plies}.npz"
-    solver = Solver(GAME, options.table, options.threads, opening_book=False)
-    solver.book = earlier = earlier_book(game, options.plies, options.out / f"{GAME}.npz")
+    solver_is = (game, options.plies, options.out / f"{GAME}.npz", options.table, options.threads)
     if options.trial:
-        trial(solver, positions, options.trial)
+        trial(worker_solver(*solver_is), pairs, options.trial)
         return
-    scores, before = load(path, keys)
-    began, cpu, saved = time.monotonic(), time.process_time(), time.monotonic()
-    # Neighbours by key differ in the right-hand columns only, and profit from each other through the table.
-    todo = np.flatnonzero(scores == UNSOLVED).tolist()
-    print(
-        f"{len(keys) - len(todo):,} of {len(keys):,} positions are solved, in {before / 3600:.2f} CPU-hours", flush=True
-    )
-    with interruptible() as stopping, progress_bar(len(keys), "opening book") as update:
-        step = 64 * options.threads
-        for start in range(0, len(todo), step):
-            if stopping() or time.monotonic() - began > 60 * options.minutes:
-                break
-            part = todo[start : start + step]
-            scores[part] = solver.score_many([positions[number] for number in part], progress=False)
-            if time.monotonic() - saved > SAVE_SECONDS:
-                save(path, keys, scores, before + time.process_time() - cpu)
-                saved = time.monotonic()
-                left = (len(todo) - start - len(part)) * (saved - began) / (start + len(part))
-                print(f"{(scores != UNSOLVED).sum():,} of {len(keys):,}, {left / 3600:.1f} h to go", flush=True)
-            update(float((scores != UNSOLVED).sum()), "")
-    spent = before + time.process_time() - cpu
+    scores, spent = load(path, keys)
+    print(f"{progress(scores)} positions are solved, in {spent / 3600:.2f} CPU-hours", flush=True)
+    spent = solve_rest(pairs, scores, spent, options, solver_is, functools.partial(save, path, keys, scores))
     save(path, keys, scores, spent)
     if (scores == UNSOLVED).any():
-        print(
-            f"{(scores != UNSOLVED).sum():,} of {len(keys):,} solved in {spent / 3600:.2f} CPU-hours; "
-            "call again to go on"
-        )
+        print(f"{progress(scores)} solved in {spent / 3600:.2f} CPU-hours; call again to go on")
         return
     book = back_up(game, options.plies, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+    earlier = earlier_book(game, options.plies, options.out / f"{GAME}.npz")
     if earlier and not all(book.scores[np.searchsorted(book.keys, earlier.keys)] == earlier.scores):
         raise SystemExit(f"the scores of ply {options.plies} and of the plies before contradict each other")
     options.out.mkdir(parents=True, exist_ok=True)
@@ -158,19 +210,20 @@ def main() -> None:
     print(f"{len(book):,} positions, {size:,} bytes, {spent / 3600:.2f} CPU-hours: {options.out / f'{GAME}.npz'}")
 
 
-def trial(solver: Solver, positions: list[Position], count: int) -> None:
+def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:
     """Solves runs of neighbours spread over the layer, and tells what the whole would take at that rate."""
     runs = max(1, count // 10)
-    chosen = [number + i for number in range(0, len(positions) - 10, len(positions) // runs) for i in range(10)][:count]
+    chosen = [number + i for number in range(0, len(pairs) - 10, len(pairs) // runs) for i in range(10)][:count]
+    positions = [Position(solver.game, *pairs[number]) for number in chosen]
     solver.score_many(positions[:1])  # compiled
     began, cpu = time.monotonic(), time.process_time()
-    solver.score_many([positions[number] for number in chosen])
+    solver.score_many(positions)
     seconds, spent = time.monotonic() - began, time.process_time() - cpu
     print(
         f"{len(chosen)} positions: {spent / len(chosen):.3f} CPU-s each, "
         f"{solver.nodes / spent / 1e6:.2f} M nodes a CPU-s; "
-        f"all {len(positions):,}: {spent / len(chosen) * len(positions) / 3600:.1f} CPU-hours, "
-        f"{seconds / len(chosen) * len(positions) / 3600:.1f} hours by the clock at this load"
+        f"all {len(pairs):,}: {spent / len(chosen) * len(pairs) / 3600:.1f} CPU-hours, "
+        f"{seconds / len(chosen) * len(pairs) / 3600:.1f} hours by the clock at this load"
     )
 
 

@@ -115,8 +115,6 @@ sys.path.insert(0, {str(BENCHMARKS)!r})
 import build_book
 from tictac_env.games import KInARow
 build_book.GAMES = {{"ConnectFour-v0": KInARow.make(4, 4, 3)}}
-build_book.Solver = lambda name, *rest, **more: __import__("tictac_env.solver").solver.Solver(
-    build_book.GAMES[name], *rest, **more)
 build_book.main()
 """
     command = [sys.executable, "-c", script, "--table", "4", "--folder", str(folder), "--out", str(folder), *arguments]
@@ -132,7 +130,7 @@ def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: P
     assert "call again to go on" in run("broken", "--plies", "5", "--minutes", "0")
     assert (tmp_path / "broken" / "layer-5.npz").is_file()
     assert "0 of" in run("broken", "--plies", "5")
-    run("whole", "--plies", "5", "--threads", "2")
+    run("whole", "--plies", "5", "--workers", "2", "--threads", "2")
     run("ply by ply", "--plies", "4")
     run("ply by ply", "--plies", "5")
     books = [Book.load(tmp_path / out / "ConnectFour-v0.npz", GAME) for out in ("broken", "whole", "ply by ply")]
