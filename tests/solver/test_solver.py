@@ -21,7 +21,7 @@ from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
 from tictac_env.solver.table import Table, find, lower_of, scramble, store, upper_of
-from tictac_env.solver.windows import AT_LEAST, AT_MOST
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, settled
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
 SMALL = [
@@ -176,11 +176,15 @@ def test_any_window_gives_the_same_score() -> None:
     rng = np.random.default_rng(0)
     for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4), (-21, -20), (-16, -12), (9, 14), (19, 21)):
         guesses = rng.integers(-22, 22, len(positions)).tolist()
-        rows = [(p.own, p.opp, low, high, guess) for p, guess in zip(positions, guesses, strict=True)]
+        rows = [(p.own, p.opp, -21, 21, low, high, guess) for p, guess in zip(positions, guesses, strict=True)]
         batch = np.array(rows, np.int64).T.copy()
         engine.clear()
         assert engine.run(batch, Budget(), None)
-        assert batch[AT_LEAST].tolist() == batch[AT_MOST].tolist() == [min(high, max(low, score)) for score in exact]
+        assert settled(batch).all()
+        assert (batch[AT_LEAST] <= exact).all()
+        assert (batch[AT_MOST] >= exact).all()
+        clipped = [min(high, max(low, score)) for score in exact]
+        assert np.clip(batch[AT_LEAST : AT_MOST + 1], low, high).tolist() == [clipped, clipped]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -13,7 +13,7 @@ from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
 from tictac_env.solver import connect_k
 from tictac_env.solver.table import Table
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch, solve_batch
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch, settled, solve_batch
 
 SLICE = 1 << 15
 """So many nodes are searched between two looks at the clock: a few thousandths of a second."""
@@ -112,7 +112,7 @@ class Engine:
         self.table.clear()
 
     def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
-        """Narrows the bounds of the positions of a batch to their scores; False if the budget ends before."""
+        """Narrows the bounds of the positions of a batch until they are settled; False if the budget ends before."""
         for worker in self.workers:
             worker.nodes = 0
         if len(self.workers) > 1:
@@ -130,7 +130,7 @@ class Engine:
 
     def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
         """Each thread takes some positions at a time. Who finds none left helps with one that is being searched."""
-        lower, upper = batch[AT_LEAST], batch[AT_MOST]
+        done = settled(batch)
         parts = {worker: np.empty(0, np.int64) for worker in self.workers}
         begun = 0
 
@@ -138,15 +138,15 @@ class Engine:
             """The positions a worker goes on with."""
             nonlocal begun
             part, at = parts[worker], worker.index
-            if at < len(part) and lower[part[at]] < upper[part[at]]:
+            if at < len(part) and not done[part[at]]:
                 return part
             part = part[at + 1 :]  # somebody helped
             if len(part) == 0:
-                part = np.arange(begun, begun + -(-(len(lower) - begun) // (CHUNKS * len(self.workers))))
+                part = np.arange(begun, begun + -(-(len(done) - begun) // (CHUNKS * len(self.workers))))
                 begun += len(part)
             if len(part) == 0:
                 searched = [parts[other][other.index : other.index + 1] for other in self.workers]
-                part = next((one for one in searched if len(one) and lower[one[0]] < upper[one[0]]), part)
+                part = next((one for one in searched if len(one) and not done[one[0]]), part)
             worker.begin(np.ascontiguousarray(batch[:, part]))
             return part
 
@@ -167,13 +167,14 @@ class Engine:
                 idle = [running.pop(job) for job in finished]
                 for worker in idle:
                     part = parts[worker]
-                    lower[part] = np.maximum(lower[part], worker.batch[AT_LEAST])
-                    upper[part] = np.minimum(upper[part], worker.batch[AT_MOST])
+                    batch[AT_LEAST, part] = np.maximum(batch[AT_LEAST, part], worker.batch[AT_LEAST])
+                    batch[AT_MOST, part] = np.minimum(batch[AT_MOST, part], worker.batch[AT_MOST])
+                    done[part] = settled(batch[:, part])
                 if any(budget.spent(worker.nodes) for worker in idle):
                     wait(running)
-                    return bool((lower == upper).all())
+                    return bool(done.all())
                 if update:
-                    update(float((lower == upper).sum()), "")
+                    update(float(done.sum()), "")
         return True
 
 

@@ -17,7 +17,7 @@ from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, GUESS
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, GUESS, ROWS
 
 MAX_KEY_BITS = 63
 
@@ -289,22 +289,24 @@ class Solver:
                 raise ValueError(f"{name} must be None or a number of at least 0, not {limit!r}")
         began = time.perf_counter()
         budget = Budget(node_limit, time_limit)
-        stones = [self._check(position).own for position in positions], [position.opp for position in positions]
-        count = len(positions)
-        batch = np.array([*stones, [least] * count, [most] * count, [NO_VALUE] * count], np.int64)
+        far = (self.game.cells + 1) // 2
+        rows = [(self._check(p).own, p.opp, -far, far, least, most, NO_VALUE) for p in positions]
+        batch = np.array(rows, np.int64).reshape(-1, ROWS).T.copy()
         if self.book:
             for number, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
-                    bounds = self.book.bounds(position)
-                    batch[AT_LEAST, number], batch[AT_MOST, number] = np.clip(bounds, least, most)
+                    batch[AT_LEAST, number], batch[AT_MOST, number] = bounds = self.book.bounds(position)
                     batch[GUESS, number] = bounds[0]
         try:
             self.engine.run(batch, budget, update)
         finally:
             self.nodes = self.engine.nodes
             self.seconds = time.perf_counter() - began
-        found = zip(batch[AT_LEAST].tolist(), batch[AT_MOST].tolist(), strict=True)
-        return [Bounds(low, high, self.nodes, self.seconds) for low, high in found]
+        known = zip(batch[AT_LEAST].tolist(), batch[AT_MOST].tolist(), strict=True)
+        return [
+            Bounds(min(max(low, least), most), max(min(high, most), least), self.nodes, self.seconds)
+            for low, high in known
+        ]
 
     def _window(self, weak: bool) -> tuple[int, int]:
         """Within which bounds a score is wanted."""

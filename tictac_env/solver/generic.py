@@ -36,12 +36,13 @@ class GenericEngine:
         self._known.clear()
 
     def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
-        """Narrows the bounds of the positions of a batch to their scores; False if the budget ends before."""
+        """Narrows the bounds of the positions of a batch until they are settled; False if the budget ends before."""
         self.nodes = 0
         self._budget = budget
-        for index, (mine, theirs, low, high, guess) in enumerate(batch.T.tolist()):
+        for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.T.tolist()):
             if update:
                 update(index, "")
+            low, high = max(low, least), min(high, most)
             while low < high:
                 alpha = guess
                 if not low <= alpha < high:
@@ -51,9 +52,11 @@ class GenericEngine:
                 except OutOfBudget:
                     return False
                 if value > alpha:
-                    low = batch[AT_LEAST, index] = min(high, value)
+                    batch[AT_LEAST, index] = value
+                    low = min(high, value)
                 else:
-                    high = batch[AT_MOST, index] = max(low, value)
+                    batch[AT_MOST, index] = value
+                    high = max(low, value)
         return True
 
     def _search(self, own: int, opp: int, alpha: int) -> int:

@@ -34,31 +34,42 @@ from tictac_env.solver.knowledge import play_forced
 
 Ints = npt.NDArray[np.int64]
 Batch = Ints
-"""Positions to be solved, int64 (5, B); the rows are named below.
+"""Positions to be solved, int64 (7, B); the rows are named below.
 
-The bounds say at first within which limits the score is wanted: -1 and 1 ask for its sign only. A score outside is
-reported as the nearer one. Whether the score is above the guess is asked first, if that is open (NO_VALUE never is).
+The score is known to be in [AT_LEAST, AT_MOST], which the search narrows, and wanted within [LEAST, MOST]: -1 and 1 ask
+for its sign only. Whether it is above the guess is asked first, if that is open (NO_VALUE never is).
 """
-STONES, THEIRS, AT_LEAST, AT_MOST, GUESS = range(5)
+ROWS = 7
+STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(ROWS)
 
 FORCED_PLIES = (13, 21)
 """Quick wins and losses are looked for first, within so many plies: such a search is small."""
 
 
+def settled(batch: Batch) -> npt.NDArray[np.bool_]:
+    """Which positions are known as exactly as is wanted; bool (B,)."""
+    done: npt.NDArray[np.bool_] = np.maximum(batch[AT_LEAST], batch[LEAST]) >= np.minimum(batch[AT_MOST], batch[MOST])
+    return done
+
+
 @kernel
-def next_alpha(lower: int, upper: int, left: int) -> int:
-    """The next question about a score in [lower, upper]: is it above alpha?
+def next_alpha(lower: int, upper: int, least: int, most: int, left: int) -> int:
+    """The next question about a score in [lower, upper] that is wanted within [least, most]: is it above alpha?
 
     First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
     usual early in a game, else from the slow end.
     """
-    for plies in FORCED_PLIES:
-        far = (left - plies) // 2
-        if far >= 4:
+    if most - least > 1:
+        for plies in FORCED_PLIES:
+            far = (left - plies) // 2
+            if far < 4 or (far >= most and (far < 8 or plies > FORCED_PLIES[0])):
+                continue  # not worth it, the less so if only the sign is wanted
             if lower < -far < upper:
                 return -far
             if lower < far < upper:
                 return far
+    lower = max(lower, least)
+    upper = min(upper, most)
     if lower < 0 < upper or lower == 0:
         return 0
     if upper == 0:
@@ -90,14 +101,13 @@ def set_up(game: KInARow, own: int, opp: int, bits: int, stack: Ints, state: Int
         if moves == 0:
             score = -sign * (left // 2)
     if score != NO_VALUE:
-        score = max(state[LOWER], min(state[UPPER], score))
         state[LOWER] = score
         state[UPPER] = score
         return
     lower = state[LOWER] if sign == 1 else -state[UPPER]
     upper = state[UPPER] if sign == 1 else -state[LOWER]
-    state[LOWER] = min(max(lower, -((left - 2) // 2)), upper)
-    state[UPPER] = max(min(upper, (left - 1) // 2), state[LOWER])
+    state[LOWER] = max(lower, -((left - 2) // 2))
+    state[UPPER] = min(upper, (left - 1) // 2)
     state[ROOT_SIGN] = sign
     stack[OWN] = own
     stack[OPP] = opp
@@ -123,12 +133,16 @@ def solve_batch(
             state[UPPER] = batch[AT_MOST, index]
             set_up(game, batch[STONES, index], batch[THEIRS, index], bits, stack, state)
         left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
-        while state[LOWER] < state[UPPER]:
+        alpha = batch[GUESS, index]
+        least = batch[LEAST, index]
+        most = batch[MOST, index]
+        if state[ROOT_SIGN] == -1:
+            alpha = -alpha - 1
+            least, most = -most, -least
+        while max(state[LOWER], least) < min(state[UPPER], most):
             if state[RECORD_NOW] < 0:
-                guess = batch[GUESS, index]
-                alpha = guess if state[ROOT_SIGN] == 1 else -guess - 1
-                if not state[LOWER] <= alpha < state[UPPER]:
-                    alpha = next_alpha(state[LOWER], state[UPPER], left)
+                if not max(state[LOWER], least) <= alpha < min(state[UPPER], most):
+                    alpha = next_alpha(state[LOWER], state[UPPER], least, most, left)
                 state[ALPHA_NOW] = alpha
                 state[ASKED] = alpha
                 state[RECORD_NOW] = 0
@@ -136,9 +150,9 @@ def solve_batch(
             value = search(game, columns, table, bits, tag_bits, stack, state)
             if value != NO_VALUE:
                 if value > state[ASKED]:
-                    state[LOWER] = min(value, state[UPPER])
+                    state[LOWER] = value
                 else:
-                    state[UPPER] = max(value, state[LOWER])
+                    state[UPPER] = value
             report(state, batch)
             if value == NO_VALUE:
                 return False
