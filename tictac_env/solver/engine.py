@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -9,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.checks import number, whole
 from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
 from tictac_env.solver import connect_k
@@ -25,17 +27,23 @@ Ints = npt.NDArray[np.int64]
 Update = Callable[[float, str], None]
 
 
+UNLIMITED = 1 << 62
+
+
 class Budget:
     """What a search may use up: nodes, seconds, and the patience of whoever waits.
 
     Args:
         nodes: at most so many nodes for each thread, None for any number.
         seconds: at most so many, None for any number.
+
+    Raises:
+        ValueError: one of them is less than 0.
     """
 
     def __init__(self, nodes: int | None = None, seconds: float | None = None) -> None:
-        self.nodes = 1 << 62 if nodes is None else nodes
-        self.end = None if seconds is None else time.monotonic() + seconds
+        self.nodes = UNLIMITED if nodes is None else whole("node_limit", nodes)
+        self.end = None if seconds is None else time.monotonic() + number("time_limit", seconds, 0, math.inf)
 
     def spent(self, nodes: int) -> bool:
         """Whether to stop after `nodes` nodes."""
@@ -59,19 +67,18 @@ class Worker:
     def begin(self, batch: Batch) -> None:
         """Takes over the positions of a batch, whose bounds it will narrow in place."""
         self.batch = batch
-        self.state[:] = 0
+        self.state.fill(0)
         self.state[connect_k.SEARCHED] = self.nodes
         self.state[connect_k.BEFORE] = self.nodes
 
     def search(self, most_nodes: int) -> bool:
         """Goes on for a slice, until the table should grow or `most_nodes` are reached; whether all is solved."""
         table, state = self.table, self.state
-        state[connect_k.PAUSE] = min(
-            self.nodes + SLICE, most_nodes, max(self.nodes + 1, int(state[connect_k.BEFORE]) + table.room)
-        )
+        cramped = max(self.nodes + 1, state.item(connect_k.BEFORE) + table.room)
+        state[connect_k.PAUSE] = min(self.nodes + SLICE, most_nodes, cramped)
         of_table = table.entries, table.bits, table.tag_bits
         done: bool = self.solve_batch(self.game, self.columns, *of_table, self.stack, state, self.batch)
-        self.nodes = int(state[connect_k.SEARCHED])
+        self.nodes = state.item(connect_k.SEARCHED)
         return done
 
     @property

@@ -284,14 +284,11 @@ class Solver:
         update: Callable[[float, str], None] | None = None,
     ) -> list[Bounds]:
         """The bounds of each score, clipped to [least, most]; nodes and seconds are those of all together."""
-        for name, limit in (("node_limit", node_limit), ("time_limit", time_limit)):
-            if limit is not None and (isinstance(limit, bool) or not limit >= 0):
-                raise ValueError(f"{name} must be None or a number of at least 0, not {limit!r}")
         began = time.perf_counter()
         budget = Budget(node_limit, time_limit)
         far = (self.game.cells + 1) // 2
         rows = [(self._check(p).own, p.opp, -far, far, least, most, NO_VALUE) for p in positions]
-        batch = np.array(rows, np.int64).reshape(-1, ROWS).T.copy()
+        batch = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, ROWS).T)
         if self.book:
             for number, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
