@@ -205,11 +205,13 @@ def main() -> None:
         rows.append(compare("empty board", [Position.start(GAMES[GAME])], [1], options.peer))
     show("Exact solver, CPU time a position", rows)
     tables["speed"] = rows
+    settings = {key: str(value) for key, value in vars(options).items() if key not in ("peer", "data")}
+    settings |= {"table_megabytes": str(TABLE_MB), "seed": str(SEED)}
+    save("solver", settings, tables)
     if options.sizes:
         tables["sizes"] = check_sizes(options.data, options.sizes)
         show("Board sizes: who wins", tables["sizes"])
-    settings = {key: str(value) for key, value in vars(options).items() if key not in ("peer", "data")}
-    save("solver", {**settings, "table_megabytes": TABLE_MB, "seed": SEED}, tables)
+        save("solver", settings, tables)
 
 
 if __name__ == "__main__":
