@@ -1,12 +1,13 @@
 """Builds the opening book of Connect Four: solves all positions of one ply and backs up every earlier one from them.
 
-    python benchmarks/build_book.py --workers 2            # hours; see docs/solver.md
-    python benchmarks/build_book.py --workers 2 --plies 9  # the next ply: hours again, but it builds on the one before
-    python benchmarks/build_book.py --trial 200            # what it would take, from a sample
+    python benchmarks/build_book.py --out my_book --workers 2            # eight plies: hours; see docs/solver.md
+    python benchmarks/build_book.py --out my_book --workers 2 --plies 9  # hours again: it goes on from the one before
+    python benchmarks/build_book.py --trial 200                          # what it would take, from a sample
 
 Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
-and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written into the package. A book
-of one ply less, if it is there, bounds the scores of the layer, and must come out again when they are backed up.
+and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written to `--out`, by default
+into the package. A book of one ply less, if it is there, bounds the scores of the layer, and must come out again when
+they are backed up.
 
 The workers are processes with a table each, of a size that a core's own cache holds; threads that share one table are a
 quarter slower, as they write to the same lines of it and search the same position at the end of each part.
@@ -189,10 +190,13 @@ def main() -> None:
     keys = np.array(list(layer), np.int64)
     pairs = list(layer.values())
     path = options.folder / f"layer-{options.plies}.npz"
-    solver_is = (game, options.plies, options.out / f"{GAME}.npz", options.table, options.threads)
+    target = options.out / f"{GAME}.npz"
+    solver_is = (game, options.plies, target, options.table, options.threads)
     if options.trial:
         trial(worker_solver(*solver_is), pairs, options.trial)
         return
+    if target.is_file() and (there := Book.load(target, game).plies) >= options.plies:
+        parser.error(f"{target} has {there} plies already; name another place with --out")
     scores, spent = load(path, keys)
     print(f"{progress(scores)} positions are solved, in {spent / 3600:.2f} CPU-hours", flush=True)
     spent = solve_rest(pairs, scores, spent, options, solver_is, functools.partial(save, path, keys, scores))
@@ -201,13 +205,12 @@ def main() -> None:
         print(f"{progress(scores)} solved in {spent / 3600:.2f} CPU-hours; call again to go on")
         return
     book = back_up(game, options.plies, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
-    earlier = earlier_book(game, options.plies, options.out / f"{GAME}.npz")
+    earlier = earlier_book(game, options.plies, target)
     if earlier and not all(book.scores[np.searchsorted(book.keys, earlier.keys)] == earlier.scores):
         raise SystemExit(f"the scores of ply {options.plies} and of the plies before contradict each other")
     options.out.mkdir(parents=True, exist_ok=True)
-    book.save(options.out / f"{GAME}.npz")
-    size = (options.out / f"{GAME}.npz").stat().st_size
-    print(f"{len(book):,} positions, {size:,} bytes, {spent / 3600:.2f} CPU-hours: {options.out / f'{GAME}.npz'}")
+    book.save(target)
+    print(f"{len(book):,} positions, {target.stat().st_size:,} bytes, {spent / 3600:.2f} CPU-hours: {target}")
 
 
 def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:

@@ -133,6 +133,7 @@ def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: P
     run("whole", "--plies", "5", "--workers", "2", "--threads", "2")
     run("ply by ply", "--plies", "4")
     run("ply by ply", "--plies", "5")
+    assert "has 5 plies already" in build(tmp_path / "ply by ply", "--plies", "4").stderr
     books = [Book.load(tmp_path / out / "ConnectFour-v0.npz", GAME) for out in ("broken", "whole", "ply by ply")]
     for book in books[1:]:
         assert book.keys.tolist() == books[0].keys.tolist()

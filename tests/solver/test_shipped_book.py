@@ -12,7 +12,7 @@ from tictac_env.solver import Solver
 from tictac_env.solver.book import FOLDER, Book, opening_book_of
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
-PLIES = 8
+PLIES = 9
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def early_positions(count: int, least: int = 0, most: int = PLIES) -> list[Posit
 
 
 def test_it_holds_every_quiet_position_up_to_its_last_ply(book: Book) -> None:
-    assert (book.plies, len(book)) == (PLIES, 113_934)
+    assert (book.plies, len(book)) == (PLIES, 353_893)
     assert (FOLDER / "ConnectFour-v0.npz").stat().st_size < 2_000_000
     assert all(book.score(position) is not None for position in early_positions(500))
 
