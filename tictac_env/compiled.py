@@ -10,11 +10,13 @@ loops over boards three times as fast as with sizes read at run time.
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
 import hashlib
 import inspect
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -199,18 +201,16 @@ def _store_bytes(array: Any, begin: Any, word: Any, count: Any) -> Any:
 
 
 def _cache_folder() -> str:
-    """Where compiled kernels are kept between runs: a folder of the user's, named after what they are made of.
+    """Where compiled kernels are kept between runs: a folder of the user's, named after the source of both packages.
 
-    Numba itself only looks at the file a kernel stands in; after a change to a rule book it would run the old rule.
+    Numba itself only looks at the file a kernel stands in; after a change to a rule book, or to a constant of another
+    file, it would run the old one.
     """
-    rules = [*sorted((PACKAGE / "games").glob("*.py")), PACKAGE / "rng.py", PACKAGE / "reflexes.py", Path(__file__)]
     agents = PACKAGE.parent / "agents" / "tictac_agents"
-    others = [*PACKAGE.rglob("*.py"), *(agents if agents.is_dir() else PACKAGE.parent / "tictac_agents").rglob("*.py")]
+    agents = agents if agents.is_dir() else PACKAGE.parent / "tictac_agents"
     digest = hashlib.sha256()
-    for path in dict.fromkeys([*rules, *sorted(others)]):
-        source = path.read_bytes()
-        if path in rules or b"from tictac_env.compiled import" in source:
-            digest.update(source)
+    for path in (*sorted(PACKAGE.rglob("*.py")), *sorted(agents.rglob("*.py"))):
+        digest.update(path.read_bytes())
     name = f"tictac-env/{digest.hexdigest()[:16]}"
     for variable in ("TICTAC_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
         if base := os.environ.get(variable):
@@ -221,7 +221,9 @@ def _cache_folder() -> str:
                     return str(folder)
             except OSError:
                 continue
-    return tempfile.mkdtemp(prefix="tictac-env-")
+    temporary = tempfile.mkdtemp(prefix="tictac-env-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
 
 
 def kernel(function: Function) -> Function:
@@ -279,7 +281,7 @@ class _Announcer(event.Listener):  # type: ignore[misc]  # Numba has no types
     announced = False
 
     def on_start(self, event: Any) -> None:
-        module = event.data["dispatcher"].py_func.__module__
+        module = event.data["dispatcher"].py_func.__module__ or ""  # None, if it was made by `exec`
         if not self.announced and module.split(".")[0] in ("tictac_env", "tictac_agents"):
             self.announced = True
             print(f"tictac_env: compiling some kernels, once; they are kept in {CACHE_FOLDER}", file=sys.stderr)

@@ -230,6 +230,23 @@ def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) ->
     assert cache_files(cache) == edited
 
 
+@pytest.mark.parametrize("file", ["solver/enumerate.py", "envs/boards.py"])
+def test_kernels_follow_an_edit_of_what_they_import(probe_folder: Path, tmp_path: Path, file: str) -> None:
+    package = probe_folder / "tictac_env"
+    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    folders = {run_probe(probe_folder, tmp_path)[2]}
+    with (package / file).open("a") as source:
+        source.write("NEW = 1\n")
+    folders.add(run_probe(probe_folder, tmp_path)[2])
+    assert len(folders) == 2
+
+
+def test_kernels_of_others_need_no_module() -> None:
+    names: dict[str, Any] = {}
+    exec("def add_one(x): return x + 1", names)
+    assert numba.njit(names["add_one"])(1) == 2
+
+
 def test_the_cache_falls_back_where_no_folder_can_be_made(probe_folder: Path, tmp_path: Path) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("not a folder")
