@@ -37,6 +37,15 @@ def test_a_limit_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not proven: in [" in capsys.readouterr().out
 
 
+def test_the_line_of_best_play_ends_where_time_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The opening book has the score and the first moves; the rest would take long."""
+    assert cli.main(["solve", "--seconds", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "score 1: the first player wins on ply 41" in out
+    assert "best play: 44444" in out
+    assert "...\n" in out
+
+
 def test_errors_name_what_was_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", "48"]) == 2
     assert "8" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     solve.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
     solve.add_argument("--game", default="ConnectFour-v0", help=f"one of {', '.join(GAMES)} (default: %(default)s)")
     solve.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
-    solve.add_argument("--seconds", type=float, help="give up after so many seconds")
+    solve.add_argument("--seconds", type=float, help="search for so many seconds at most")
     solve.add_argument("--threads", type=int, default=1, help="how many threads search (default: %(default)s)")
     solve.add_argument("--table", type=float, default=64, metavar="MB", help="memory for the search (default: 64)")
     solve.add_argument("--no-book", action="store_true", help="search early positions too")
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 def _solve(options: argparse.Namespace) -> int:
     from tictac_env.solver import NotProven, Solver
 
+    began = time.monotonic()
     position = Position.from_moves(options.game, options.moves)
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     print(position)
@@ -67,7 +69,7 @@ def _solve(options: argparse.Namespace) -> int:
                     print(f"{format_moves(position.game, [action]):>3} {score:>4}{best}")
         print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
         if not options.weak:
-            line = _best_line(solver, position, options.seconds)
+            line = _best_line(solver, position, None if options.seconds is None else began + options.seconds)
             print(f"best play: {line or 'the game is over'}")
         print(f"{nodes:,} nodes, {seconds:.3f} s")
     except NotProven as limit:
@@ -87,11 +89,17 @@ def _in_words(position: Position, score: int, weak: bool) -> str:
     return f"the {winner} player wins on ply {ply}"
 
 
-def _best_line(solver: Solver, position: Position, seconds: float | None) -> str:
-    """The moves of one line of best play, each side taking the lowest of its best moves."""
-    played = []
+def _best_line(solver: Solver, position: Position, end: float | None) -> str:
+    """The moves of one line of best play, each side taking the lowest of its best moves; "..." where time is over."""
+    from tictac_env.solver import NotProven
+
+    played: list[int] = []
     while not position.is_over:
-        action = solver.solve(position, time_limit=seconds).best_actions[0]
+        try:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            action = solver.best_actions(position, time_limit=left)[0]
+        except NotProven:
+            return f"{format_moves(position.game, played)}..."
         played.append(action)
         position = position.play(action)
     return format_moves(position.game, played)

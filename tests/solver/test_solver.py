@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import csv
+import math
+import pickle
 import random
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +25,7 @@ from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
-from tictac_env.solver.table import Table, find, lower_of, scramble, store, upper_of
+from tictac_env.solver.table import Table, find, lower_of, scramble, spread, store, upper_of
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, settled
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -179,7 +184,7 @@ def test_any_window_gives_the_same_score() -> None:
         rows = [(p.own, p.opp, -21, 21, low, high, guess) for p, guess in zip(positions, guesses, strict=True)]
         batch = np.array(rows, np.int64).T.copy()
         engine.clear()
-        assert engine.run(batch, Budget(), None)
+        engine.run(batch, Budget(), None)
         assert settled(batch).all()
         assert (batch[AT_LEAST] <= exact).all()
         assert (batch[AT_MOST] >= exact).all()
@@ -204,7 +209,24 @@ def test_threads_share_the_work(threads: int) -> None:
     assert both.solve(positions[0]) == one.solve(positions[0])
     early = moves("4453")
     assert not both.bounds(early, node_limit=10_000).proven
-    assert both.nodes <= threads * 10_000
+    assert 9_000 < both.nodes <= 10_000
+
+
+def test_threads_of_a_program_may_ask_one_solver() -> None:
+    positions = middle_positions(60, least_plies=14)
+    exact = Solver(opening_book=False).score_many(positions)
+    solver = Solver(opening_book=False)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(solver.score, positions)) == exact
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda solver: pickle.loads(pickle.dumps(solver))])
+def test_a_copy_of_a_solver_has_its_settings(copied: Callable[[Solver], Solver]) -> None:
+    solver = Solver("TicTacToe-v0", table_megabytes=0.5, threads=2)
+    other = copied(solver)
+    assert isinstance(other.engine, Engine)
+    assert (other.game, len(other.engine.workers), other.engine.table.largest) == (GAMES["TicTacToe-v0"], 2, 15)
+    assert other.solve(Position.start("TicTacToe-v0")) == solver.solve(Position.start("TicTacToe-v0"))
 
 
 def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
@@ -222,9 +244,10 @@ def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
     assert time.monotonic() - began < 5
     with pytest.raises(NotProven):
         solver.best_actions(position, time_limit=0.2)
-    for found in solver.action_bounds(position, node_limit=70_000):
-        assert found is not None
-        assert found.lower <= found.upper
+    found = [bounds for bounds in solver.action_bounds(position, node_limit=70_000) if bounds]
+    assert all(bounds.lower <= bounds.upper for bounds in found)
+    assert solver.nodes == sum(bounds.nodes for bounds in found) <= 70_000
+    assert solver.seconds == pytest.approx(sum(bounds.seconds for bounds in found))
     assert solver.score(moves("2252576253462244111563365343671351441")) == -1
 
 
@@ -239,6 +262,22 @@ def test_ctrl_c_is_heard_within_a_search() -> None:
     assert solver.score(moves("2252576253462244111563365343671351441")) == -1
 
 
+@pytest.mark.parametrize("limit", [0, 1, 100])
+@pytest.mark.parametrize("rows", [4, 6])
+def test_a_node_limit_is_kept(rows: int, limit: int) -> None:
+    """Without gravity six rows of six are searched by the plain search."""
+    game = KInARow.make(rows, 6, 4, False)
+    assert Solver(game).bounds(Position.start(game), node_limit=limit).nodes == limit
+
+
+@pytest.mark.parametrize("ask", [Solver.bounds, Solver.score, Solver.solve, Solver.action_bounds])
+@pytest.mark.parametrize("limit", [{"node_limit": "1"}, {"node_limit": True}, {"node_limit": -1}, {"time_limit": "1"}])
+def test_bad_limits_are_refused(ask: Callable[..., object], limit: dict[str, object]) -> None:
+    [name] = limit
+    with pytest.raises(ValueError, match=f"{name} must be a (whole )?number in"):
+        ask(Solver("TicTacToe-v0"), Position.start("TicTacToe-v0"), **limit)
+
+
 def test_bad_arguments_are_refused() -> None:
     solver = Solver()
     with pytest.raises(ValueError, match="cannot solve"):
@@ -249,7 +288,12 @@ def test_bad_arguments_are_refused() -> None:
         solver.solve(moves("4"), node_limit=0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="threads must be at least 1"):
         Solver(threads=0)
-    with pytest.raises(ValueError, match="table_megabytes must be a positive number"):
+    with pytest.raises(ValueError, match="time_limit must be a number in"):
+        solver.best_actions(moves("4"), time_limit="1")  # type: ignore[arg-type]
+    for size in (-1, math.inf, math.nan, 1e12, True, "64"):
+        with pytest.raises(ValueError, match=r"table_megabytes must be a number in \[0, 1.04858e\+06\], not"):
+            Solver(table_megabytes=size)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="too small"):
         Solver(table_megabytes=0)
     with pytest.raises(ValueError, match="too small; for this game it needs 8 MB"):
         Solver(KInARow.make(8, 7, 4, True), table_megabytes=1)
@@ -280,6 +324,20 @@ def test_the_table_keeps_what_it_is_told_while_it_grows() -> None:
     assert not any(find(table.entries, scramble(rng.randrange(1 << 56), 56), table.tag_bits) for _ in range(10_000))
     table.clear()
     assert not table.entries.any()
+
+
+def test_ctrl_c_while_the_table_grows_empties_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        spread(*arguments)
+        raise KeyboardInterrupt
+
+    table = Table(56, 1)
+    store(table.entries, scramble(7, 56), table.tag_bits, 0, 0, 1)
+    monkeypatch.setattr("tictac_env.solver.table.spread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.grow()
+    assert not table.entries.any()
+    assert table.log_buckets == table.smallest
 
 
 @pytest.mark.parametrize("game", [CONNECT_FOUR, KInARow.make(5, 6, 4), KInARow.make(4, 5, 4), KInARow.make(5, 5, 5)])

@@ -31,11 +31,11 @@ UNLIMITED = 1 << 62
 
 
 class Budget:
-    """What a search may use up: nodes, seconds, and the patience of whoever waits.
+    """What a search may use up.
 
     Args:
-        nodes: at most so many nodes for each thread, None for any number.
-        seconds: at most so many, None for any number.
+        nodes: at most so many nodes, None for any number.
+        seconds: at most so many from now on, None for any number.
 
     Raises:
         ValueError: one of them is less than 0.
@@ -45,9 +45,15 @@ class Budget:
         self.nodes = UNLIMITED if nodes is None else whole("node_limit", nodes)
         self.end = None if seconds is None else time.monotonic() + number("time_limit", seconds, 0, math.inf)
 
-    def spent(self, nodes: int) -> bool:
-        """Whether to stop after `nodes` nodes."""
-        return nodes >= self.nodes or (self.end is not None and time.monotonic() >= self.end)
+    def part(self, count: int) -> Budget:
+        """The first of `count` equal parts of what is left, which are used one after the other."""
+        now = time.monotonic()
+        return Budget(self.nodes // count, None if self.end is None else max(0.0, self.end - now) / count)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return self.end is not None and time.monotonic() >= self.end
 
 
 class Worker:
@@ -118,26 +124,27 @@ class Engine:
         """Forgets what is in the table."""
         self.table.clear()
 
-    def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
-        """Narrows the bounds of the positions of a batch until they are settled; False if the budget ends before."""
+    def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
+        """Narrows the bounds of the positions of a batch until they are settled or the budget ends."""
         for worker in self.workers:
             worker.nodes = 0
         if len(self.workers) > 1:
-            return self._run_threads(batch, budget, update)
+            self._run_threads(batch, budget, update)
+            return
         worker = self.workers[0]
         worker.begin(batch)
         while not worker.search(budget.nodes):
-            if budget.spent(worker.nodes):
-                return False
+            if worker.nodes >= budget.nodes or budget.is_late:
+                return
             if worker.is_cramped:
                 self.table.grow()
             if update:
                 update(worker.index, "")
-        return True
 
-    def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
+    def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> None:
         """Each thread takes some positions at a time. Who finds none left helps with one that is being searched."""
         done = settled(batch)
+        most_nodes = budget.nodes // len(self.workers)
         parts = {worker: np.empty(0, np.int64) for worker in self.workers}
         begun = 0
 
@@ -164,9 +171,9 @@ class Engine:
                 for worker in idle:
                     parts[worker] = next_part(worker)
                     if len(parts[worker]):
-                        running[pool.submit(worker.search, budget.nodes)] = worker
+                        running[pool.submit(worker.search, most_nodes)] = worker
                 if not running:
-                    break
+                    return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 if any(running[job].is_cramped for job in finished):
                     finished, _ = wait(running)
@@ -177,12 +184,9 @@ class Engine:
                     batch[AT_LEAST, part] = np.maximum(batch[AT_LEAST, part], worker.batch[AT_LEAST])
                     batch[AT_MOST, part] = np.minimum(batch[AT_MOST, part], worker.batch[AT_MOST])
                     done[part] = settled(batch[:, part])
-                if any(budget.spent(worker.nodes) for worker in idle):
-                    wait(running)
-                    return bool(done.all())
+                idle = [worker for worker in idle if worker.nodes < most_nodes and not budget.is_late]
                 if update:
                     update(float(done.sum()), "")
-        return True
 
 
 def columns_of(game: KInARow, number: int) -> Ints:

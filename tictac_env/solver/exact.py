@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tictac_env.checks import positive
+from tictac_env.checks import flag, number, positive
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
@@ -20,6 +21,7 @@ from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, GUESS, ROWS
 
 MAX_KEY_BITS = 63
+MAX_MEGABYTES = 1 << 20
 
 
 class Solution(NamedTuple):
@@ -75,9 +77,12 @@ class Solver:
     up to 31 cells. Every other game, and larger boards without gravity, are searched by a plain alpha-beta in Python,
     which is right and slow. All of it can be stopped with Ctrl-C at any time; the solver can be used again.
 
+    Several threads of a program may ask one solver; they wait for each other. A copy of a solver, or one that comes out
+    of a pickle, has the same settings and an empty table.
+
     Args:
         game: a game's name or rule book.
-        table_megabytes: the most memory the table may take; the largest power of two in it is used.
+        table_megabytes: the most memory the table may take, in MiB up to 2**20; the largest power of two in it is used.
         threads: how many threads search one position, or many side by side.
         opening_book: whether to look up early positions of Connect Four, where the package has the book.
 
@@ -105,8 +110,10 @@ class Solver:
     ) -> None:
         self.game = get_game(game)
         positive("threads", threads, 64)
-        if isinstance(table_megabytes, bool) or not isinstance(table_megabytes, (int, float)) or table_megabytes <= 0:
-            raise ValueError(f"table_megabytes must be a positive number, not {table_megabytes!r}")
+        number("table_megabytes", table_megabytes, 0, MAX_MEGABYTES)
+        flag("opening_book", opening_book)
+        self._arguments = self.game, table_megabytes, threads, opening_book
+        self._lock = threading.Lock()
         self.engine: Engine | GenericEngine
         if isinstance(self.game, KInARow) and self.game.key_bits <= MAX_KEY_BITS:
             self.engine = Engine(self.game, table_megabytes, threads)
@@ -116,9 +123,13 @@ class Solver:
         self.nodes = 0
         self.seconds = 0.0
 
+    def __reduce__(self) -> tuple[type[Solver], tuple[Game, float, int, bool]]:
+        return type(self), self._arguments
+
     def clear(self) -> None:
         """Forgets what earlier searches found."""
-        self.engine.clear()
+        with self._lock:
+            self.engine.clear()
 
     def bounds(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -128,13 +139,13 @@ class Solver:
         Args:
             position: a position of this game.
             weak: only who wins: bounds of the sign of the score, which are faster to find.
-            node_limit: at most so many nodes (a few more where threads share a position).
+            node_limit: at most so many nodes; each thread may use an equal part.
             time_limit: at most so many seconds (a few hundredths more).
 
         Raises:
             ValueError: the position is of another game, or a limit is negative.
         """
-        return self._bounds([position], *self._window(weak), node_limit, time_limit)[0]
+        return self._bounds([position], *self._window(weak), Budget(node_limit, time_limit))[0]
 
     def score(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -168,16 +179,13 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: the limit was reached; its bounds are those of the position's own score.
         """
-        end = None if time_limit is None else time.monotonic() + time_limit
-        best = self.bounds(position, time_limit=time_limit)
+        budget = Budget(None, time_limit)
+        [best] = self._bounds([position], *self._window(False), budget)
         if not best.proven:
             raise NotProven(position, best)
         legal = position.legal_actions
-        after = [position.play(action) for action in legal]
-        left = None if end is None else max(0.0, end - time.monotonic())
-        found = self._bounds(after, -best.lower, 1 - best.lower, None, left)
-        nodes, seconds = best.nodes + self.nodes, best.seconds + self.seconds
-        self.nodes, self.seconds = nodes, seconds
+        found = self._bounds([position.play(action) for action in legal], -best.lower, 1 - best.lower, budget)
+        self.nodes, self.seconds = nodes, seconds = best.nodes + self.nodes, best.seconds + self.seconds
         if not all(bounds.proven for bounds in found):
             raise NotProven(position, best._replace(nodes=nodes, seconds=seconds))
         return tuple(action for action, bounds in zip(legal, found, strict=True) if bounds.lower == -best.lower)
@@ -192,21 +200,17 @@ class Solver:
         Raises:
             ValueError: as `bounds` does.
         """
+        budget = Budget(node_limit, time_limit)
         legal = self._check(position).legal_actions
         found: list[Bounds | None] = [None] * self.game.num_actions
-        end = None if time_limit is None else time.monotonic() + time_limit
-        nodes = 0
+        nodes, seconds = 0, 0.0
         for done, action in enumerate(legal):
-            share = len(legal) - done
-            bounds = self.bounds(
-                position.play(action),
-                weak,
-                node_limit if node_limit is None else max(0, node_limit - nodes) // share,
-                end if end is None else max(0.0, end - time.monotonic()) / share,
-            )
-            nodes += bounds.nodes
-            found[action] = Bounds(-bounds.upper, -bounds.lower, bounds.nodes, bounds.seconds)
-        self.nodes = nodes
+            [after] = self._bounds([position.play(action)], *self._window(weak), budget.part(len(legal) - done))
+            found[action] = after._replace(lower=-after.upper, upper=-after.lower)
+            budget.nodes -= after.nodes
+            nodes += after.nodes
+            seconds += after.seconds
+        self.nodes, self.seconds = nodes, seconds
         return tuple(found)
 
     def solve_many(
@@ -225,6 +229,7 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: a limit was reached; it names the first position that is not solved.
         """
+        budget = Budget(node_limit, time_limit)
         positions = list(positions)
         actions = [self._check(position).legal_actions for position in positions]
         after = [
@@ -233,7 +238,7 @@ class Solver:
             for child in ([position.play(action) for action in legal] or [position])
         ]
         with progress_bar(len(after), "solving", progress) as update:
-            found = self._bounds(after, *self._window(weak), node_limit, time_limit, update)
+            found = self._bounds(after, *self._window(weak), budget, update)
         solutions = []
         start = 0
         for position, legal in zip(positions, actions, strict=True):
@@ -266,9 +271,10 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: a limit was reached; it names the first position that is not solved.
         """
+        budget = Budget(node_limit, time_limit)
         positions = list(positions)
         with progress_bar(len(positions), "solving", progress) as update:
-            found = self._bounds(positions, *self._window(weak), node_limit, time_limit, update)
+            found = self._bounds(positions, *self._window(weak), budget, update)
         for position, bounds in zip(positions, found, strict=True):
             if not bounds.proven:
                 raise NotProven(position, bounds)
@@ -279,31 +285,27 @@ class Solver:
         positions: Sequence[Position],
         least: int,
         most: int,
-        node_limit: int | None,
-        time_limit: float | None,
+        budget: Budget,
         update: Callable[[float, str], None] | None = None,
     ) -> list[Bounds]:
         """The bounds of each score, clipped to [least, most]; nodes and seconds are those of all together."""
         began = time.perf_counter()
-        budget = Budget(node_limit, time_limit)
         far = (self.game.cells + 1) // 2
         rows = [(self._check(p).own, p.opp, -far, far, least, most, NO_VALUE) for p in positions]
         batch = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, ROWS).T)
         if self.book:
-            for number, position in enumerate(positions):
+            for index, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
-                    batch[AT_LEAST, number], batch[AT_MOST, number] = bounds = self.book.bounds(position)
-                    batch[GUESS, number] = bounds[0]
-        try:
-            self.engine.run(batch, budget, update)
-        finally:
-            self.nodes = self.engine.nodes
-            self.seconds = time.perf_counter() - began
+                    batch[AT_LEAST, index], batch[AT_MOST, index] = bounds = self.book.bounds(position)
+                    batch[GUESS, index] = bounds[0]
+        with self._lock:
+            try:
+                self.engine.run(batch, budget, update)
+            finally:
+                self.nodes = nodes = self.engine.nodes
+                self.seconds = seconds = time.perf_counter() - began
         known = zip(batch[AT_LEAST].tolist(), batch[AT_MOST].tolist(), strict=True)
-        return [
-            Bounds(min(max(low, least), most), max(min(high, most), least), self.nodes, self.seconds)
-            for low, high in known
-        ]
+        return [Bounds(min(max(low, least), most), max(min(high, most), least), nodes, seconds) for low, high in known]
 
     def _window(self, weak: bool) -> tuple[int, int]:
         """Within which bounds a score is wanted."""

@@ -27,7 +27,6 @@ class GenericEngine:
         self.game = game
         self.nodes = 0
         self._known: dict[tuple[int, int], tuple[int, int]] = {}
-        self._budget: Budget | None = None
         middle = (game.num_actions - 1) / 2
         self._actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
 
@@ -35,8 +34,8 @@ class GenericEngine:
         """Forgets all bounds."""
         self._known.clear()
 
-    def run(self, batch: Batch, budget: Budget, update: Update | None) -> bool:
-        """Narrows the bounds of the positions of a batch until they are settled; False if the budget ends before."""
+    def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
+        """Narrows the bounds of the positions of a batch until they are settled or the budget ends."""
         self.nodes = 0
         self._budget = budget
         for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.T.tolist()):
@@ -50,14 +49,13 @@ class GenericEngine:
                 try:
                     value = self._search(mine, theirs, alpha)
                 except OutOfBudget:
-                    return False
+                    return
                 if value > alpha:
                     batch[AT_LEAST, index] = value
                     low = min(high, value)
                 else:
                     batch[AT_MOST, index] = value
                     high = max(low, value)
-        return True
 
     def _search(self, own: int, opp: int, alpha: int) -> int:
         """A lower bound of the score if it is above alpha, else an upper bound."""
@@ -71,9 +69,9 @@ class GenericEngine:
             return low
         if high <= alpha:
             return high
-        self.nodes += 1
-        if self.nodes & 255 == 0 and self._budget and self._budget.spent(self.nodes):
+        if self.nodes >= self._budget.nodes or (self.nodes & 255 == 0 and self._budget.is_late):
             raise OutOfBudget
+        self.nodes += 1
         best = -limit
         for action in self._actions:
             after = game.play(own, opp, action)

@@ -153,9 +153,13 @@ class Table:
     def grow(self) -> None:
         """Takes more of the array into use, all it may if it is nearly there."""
         growth = min(GROWTH, self.largest - self.log_buckets)
-        if growth:
+        try:
             spread(self.entries, 1 << self.log_buckets, self.tag_bits, growth)
             self.log_buckets += growth
+        except KeyboardInterrupt:  # perhaps between the two: entries would be where no or a wrong tag is looked for
+            self.log_buckets = self.largest
+            self.clear()
+            raise
 
     def clear(self) -> None:
         """Forgets everything."""
