@@ -138,3 +138,10 @@ def test_probabilities_are_given_everywhere_or_nowhere(known: Callable[[int], bo
 
     with pytest.raises(ValueError, match="probabilities of wrong"):
         verdict(Partly())
+
+
+@pytest.mark.parametrize("measure", [verdict, exploitability])
+@pytest.mark.parametrize("seed", [-1, 2**63, "1", None])
+def test_seeds_out_of_range_are_refused(measure: Callable[..., object], seed: object) -> None:
+    with pytest.raises(ValueError, match="seed must be a whole number in"):
+        measure("minimax-first", seed=seed)

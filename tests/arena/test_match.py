@@ -193,7 +193,7 @@ def test_players_may_have_names_of_ones_own() -> None:
 
 @pytest.mark.parametrize("games", [0, -1, 2.0, True, "10", None])
 def test_impossible_numbers_of_games_are_refused(games: object) -> None:
-    with pytest.raises(ValueError, match="games must be a positive int"):
+    with pytest.raises(ValueError, match="games must be "):
         play_match("random", "random", games=games)  # type: ignore[arg-type]
 
 

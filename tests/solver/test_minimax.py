@@ -14,6 +14,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
 from tictac_env.position import Position, PositionBatch
 from tictac_env.rng import mix
+from tictac_env.solver import solve
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -103,6 +104,12 @@ def test_names_of_impossible_depths_are_refused(depth: str) -> None:
 def test_impossible_depths_are_refused(depth: object) -> None:
     with pytest.raises(ValueError, match="depth"):
         Minimax(depth)  # type: ignore[arg-type]
+
+
+def test_no_depth_is_too_large() -> None:
+    position = Position.from_moves("TicTacToe-v0", "51")
+    exact = solve(position)
+    assert make_policy(f"minimax:{'9' * 30}").best_actions(position) == exact.best_actions
 
 
 def test_a_position_that_no_game_reaches_is_played_well_all_the_same() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.choices import choices, gives_probabilities
+from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, as_policy
@@ -145,10 +146,10 @@ def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Ve
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
             is derived from the position and `seed`, so that the policy is a fixed map.
         game: a game's name or rule book, of at most a million positions.
-        seed: see above.
+        seed: see above; in [0, 2**63).
 
     Raises:
-        ValueError: the game is too large to tabulate.
+        ValueError: the game is too large to tabulate, or the seed out of its range.
         IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
     """
     rules = get_game(game)
@@ -175,6 +176,7 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
 
 def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
     """What `policy` plays from `seat`; arguments and errors are those of `verdict`."""
+    seed = whole("seed", seed, 2**63 - 1)
     table = tabulate(game)
     draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)

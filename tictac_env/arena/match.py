@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
 
-from tictac_env.arena.intervals import mean_interval
+from tictac_env.arena.intervals import mean_interval, wilson
+from tictac_env.checks import positive
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.position import Position
@@ -35,14 +35,8 @@ class Tally(NamedTuple):
         return (self.wins + self.draws / 2) / self.games if self.games else float("nan")
 
     def interval(self, count: int, confidence: float = 0.95) -> tuple[float, float]:
-        """The Wilson score interval of the share `count` of the games.
-
-        Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
-        """
-        if not self.games:
-            return 0.0, 1.0
-        low, high = binomtest(count, self.games).proportion_ci(confidence, "wilson")
-        return float(low), float(high)
+        """The interval of the share `count` of the games (see `tictac_env.arena.intervals.wilson`)."""
+        return wilson(count / self.games, self.games, confidence) if self.games else (0.0, 1.0)
 
     def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The interval of `score` (see `tictac_env.arena.intervals.mean_interval`)."""
@@ -130,11 +124,10 @@ def play_match(
         seed: the same seed gives the same games.
 
     Raises:
-        ValueError: `games` is not a positive int, or a policy or game is not known.
+        ValueError: `games` is not a positive whole number, or a policy or game is not known.
         IllegalMove: a policy's choice is illegal; the message names it.
     """
-    if type(games) is not int or games < 1:
-        raise ValueError(f"games must be a positive int, not {games!r}")
+    games = positive("games", games)
     rules = get_game(game)
     sides = as_policy(player, rules), as_policy(opponent, rules)
     states = np.random.SeedSequence(seed).generate_state(games, np.uint64) & np.uint64(STATES)

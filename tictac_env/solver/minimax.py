@@ -19,7 +19,7 @@ def _searched(position: Position, depth: int) -> list[int | None]:
     """The score of each action as far as `depth` plies tell, None where it is illegal."""
     from tictac_env.solver.alpha_beta import action_scores  # loads Numba, which tabulated play does not need
 
-    return action_scores(position.game, position.own, position.opp, depth)
+    return action_scores(position.game, position.own, position.opp, min(depth, position.game.cells - position.ply))
 
 
 class Minimax(Policy):
