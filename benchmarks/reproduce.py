@@ -23,11 +23,12 @@ from report import RESULTS, Row, markdown, positive, save, show
 import tictac_agents
 from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
 from tictac_agents.learner import Learner
+from tictac_agents.pictures import new_figure, save_figure
 from tictac_env.arena import SeatVerdict, play_match, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
-from tictac_env.storage import save_text, writing
+from tictac_env.storage import save_text
 from tictac_env.symmetry import canonical
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -48,7 +49,7 @@ def main() -> None:
     every = [{"case": name, **run} for name, found in runs.items() for run in found]
     columns = dict.fromkeys(column for row in every for column in row)
     every = [{column: row.get(column, "") for column in columns} for row in every]
-    settings = {"seeds": options.seeds, "systems": options.system}
+    settings = {"seeds": max(map(len, runs.values())), "systems": options.system}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
     plot(runs, options.output / "reproduce.png")
     save_text((DOCS if options.output == RESULTS else options.output) / "reproduction.md", page(rows))
@@ -60,7 +61,7 @@ def label(case: Case) -> str:
 
 
 def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, list[Run]]:
-    """The runs of every case and seed, from the file or run now."""
+    """The runs of every case: those of the file, of all the seeds it has, and those run now."""
     path = options.output / "reproduce-runs.json"
     kept: dict[str, dict[str, Run]] = {}
     if path.exists():
@@ -90,7 +91,7 @@ def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, lis
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
-    return {name: [kept[name][seed] for seed in seeds] for name, seeds in wanted.items()}
+    return {name: [kept[name][seed] for seed in sorted(kept[name], key=int)] for name in wanted}
 
 
 def is_drawn(case: Case) -> bool:
@@ -254,8 +255,8 @@ counts the seeds whose player cannot be beaten from either seat. {CEILINGS}
 
 {markdown(rows)}
 
-Made by `python benchmarks/reproduce.py`; every run with its losing lines, its results against both minimax players, the
-mean length of won games and the positions met is in `benchmarks/results/reproduce-runs.csv`.
+Made by `python benchmarks/reproduce.py --full`; every run with its losing lines, its results against both minimax
+players, the mean length of won games and the positions met is in `benchmarks/results/reproduce-runs.csv`.
 
 ![Exploitability of every run](../benchmarks/results/reproduce.png)
 """
@@ -264,11 +265,7 @@ mean length of won games and the positions met is in `benchmarks/results/reprodu
 def plot(runs: dict[str, list[Run]], path: Path) -> None:
     """Every seed's exact exploitability, and its wins against random play as the second player."""
     runs = {name: found for name, found in runs.items() if judged(found)}
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 0.42 * len(runs) + 1.2), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(12, 0.42 * len(runs) + 1.2)
     left, right = figure.subplots(1, 2, sharey=True)
     for height, found in enumerate(reversed(runs.values())):
         spots = [height + 0.25 * (i / max(len(found) - 1, 1) - 0.5) for i in range(len(found))]
@@ -280,8 +277,7 @@ def plot(runs: dict[str, list[Run]], path: Path) -> None:
     right.set_xlabel("% won v random as the second player")
     right.axvline(91.640, color="grey", lw=0.8, ls="--")
     figure.suptitle("Each dot a seed; green: proven infallible from both seats")
-    with writing(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(figure, path)
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -37,7 +37,7 @@ class ActionTable(NamedTuple):
     q: Floats
     """float64 (tables, capacity, num_actions), nan where there is no slot."""
     counts: Floats
-    """float64 (capacity, num_actions), how often each action was learned."""
+    """float64 (tables, capacity, num_actions), how often each action was learned."""
     lengths: Ints
     """int64 (N,), how many steps each game has."""
     steps: Ints
@@ -100,10 +100,11 @@ class ActionTable(NamedTuple):
             self.learn_game(i, terminated)
         return True
 
-    def step_size(self, row: int, slot: int) -> float:
-        """The size of the step that an action is learned by, which is counted."""
-        self.counts[row, slot] += 1
-        return self.rate if self.rate > 0 else self.counts[row, slot] ** -self.decay
+    def approach(self, target: float, row: int, slot: int, table: int = 0) -> None:
+        """Moves the value of an action towards a target, and counts that."""
+        self.counts[table, row, slot] += 1
+        size = self.rate if self.rate > 0 else self.counts[table, row, slot] ** -self.decay
+        self.q[table, row, slot] += size * (target - self.q[table, row, slot])
 
     def value(self, row: int, slot: int) -> float:
         """What an action is worth: the mean of the tables."""
@@ -134,7 +135,7 @@ class ActionTable(NamedTuple):
                 slot = self.slots[action]
                 if slot >= 0:
                     self.q[:, row, slot] = self.initial_value
-                    self.counts[row, slot] = 0
+                    self.counts[:, row, slot] = 0
         return row
 
     def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
@@ -164,12 +165,12 @@ class ActionValues(Learner):
         initial_value: what every action is worth at first.
         tables: how many tables; it plays by their mean.
         learning_rate: the step size, in (0, 1], a number, or several for equal parts of a run; None for
-            N(s, a) ** -decay, where N counts how often the action was learned.
-        decay: see there, in (0.5, 1].
+            N(s, a) ** -decay, where N counts how often a table learned the action.
+        decay: see there, in [0.5, 1].
         seed: makes the run reproducible; None for fresh entropy.
     """
 
-    ROW_ARRAYS: ClassVar[dict[str, int]] = {"q": 1, "counts": 0}
+    ROW_ARRAYS: ClassVar[dict[str, int]] = {"q": 1, "counts": 1}
     GAME_ARRAYS = ("lengths", "steps", "rewards")
 
     def __init__(
@@ -201,8 +202,8 @@ class ActionValues(Learner):
 
     @property
     def counts(self) -> Floats:
-        """float64 (N, num_actions), how often each action was learned; a view."""
-        counts: Floats = self._core.counts[: len(self)]
+        """float64 (N, num_actions), how often each action was learned, in all tables together."""
+        counts: Floats = self._core.counts[:, : len(self)].sum(axis=0)
         return counts
 
     def _new_core(self) -> ActionTable:
@@ -216,7 +217,7 @@ class ActionValues(Learner):
             rows=rows,
             folding=folding_of(game, self.symmetry),
             q=np.full((self._num_tables, len(rows.positions), game.num_actions), np.nan),
-            counts=np.full((len(rows.positions), game.num_actions), np.nan),
+            counts=np.full((self._num_tables, len(rows.positions), game.num_actions), np.nan),
             lengths=np.zeros(self.num_envs, np.int64),
             steps=np.zeros((*steps, 2), np.int64),
             rewards=np.zeros(steps),
@@ -242,24 +243,25 @@ class ActionValues(Learner):
 
     def _arrays(self) -> Arrays:
         """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan where there is no slot;
-        `counts` float64 (N, num_actions), how often each action was learned.
+        `counts` float64 (tables, N, num_actions), how often each action was learned.
         """
-        return {"positions": self.positions[:, :2].copy(), "q": self.tables.copy(), "counts": self.counts.copy()}
+        counts = self._core.counts[:, : len(self)].copy()
+        return {"positions": self.positions[:, :2].copy(), "q": self.tables.copy(), "counts": counts}
 
     def _set_arrays(self, arrays: Arrays) -> None:
         positions, q, counts = arrays["positions"], arrays["q"], arrays["counts"]
-        shape = (len(positions), self.game.num_actions)
-        if positions.shape != (shape[0], 2) or positions.dtype != np.int64:
-            raise ValueError(f"its positions are {positions.dtype} {positions.shape}, not int64 {(shape[0], 2)}")
-        if q.shape != (self._num_tables, *shape) or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
+        shape = (self._num_tables, len(positions), self.game.num_actions)
+        if positions.shape != (len(positions), 2) or positions.dtype != np.int64:
+            raise ValueError(f"its positions are {positions.dtype} {positions.shape}, not int64 {(len(positions), 2)}")
+        if q.shape != shape or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
         self.make_room(len(positions))
         for row, (own, opp) in enumerate(positions.tolist()):
             if self.game.fault(own, opp) or meet(self.game, self._core, own, opp) != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
-        open_slots = np.isfinite(self.counts)
-        if not np.isfinite(q[:, open_slots]).all() or not np.isfinite(counts[open_slots]).all():
+        open_slots = np.isfinite(self.tables)
+        if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():
             raise ValueError("a row of its table is not complete")
-        self.tables[:, open_slots] = q[:, open_slots]
-        self.counts[open_slots] = counts[open_slots]
+        self.tables[open_slots] = q[open_slots]
+        self._core.counts[:, : len(self)][open_slots] = counts[open_slots]

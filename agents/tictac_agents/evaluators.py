@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game
+from tictac_env.games import Game, describe_game
 from tictac_env.observation import Observer
 from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import tabulate
@@ -53,7 +53,7 @@ class ExactEvaluator:
 
 
 class HasValues(Protocol):
-    """Whatever has a value for each move, as the tabular learners do."""
+    """Whatever has a value for each move, as all tabular learners have."""
 
     game: Game
 
@@ -76,6 +76,14 @@ class TableEvaluator:
         self.scale = scale
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """Values clipped to [-1, 1].
+
+        Raises:
+            ValueError: the positions are of another game than the table.
+        """
+        if batch.game != self.learner.game:
+            known, asked = describe_game(self.learner.game), describe_game(batch.game)
+            raise ValueError(f"{self.learner} has learned {known}, and nothing of {asked}")
         best = [
             max(self.learner.values(own, opp).values())
             for own, opp in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)

@@ -66,9 +66,9 @@ class Explanation:
     principal_variation: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON can hold it; the position as its base-3 code."""
+        """The same as JSON can hold it; the position as its base-3 code, None for the value of an unvisited move."""
         found = asdict(self) | {"position": self.position.code}
-        found["moves"] = [asdict(move) for move in self.moves]
+        found["moves"] = [asdict(move) | {"value": move.value if move.visits else None} for move in self.moves]
         return found
 
     def __str__(self) -> str:

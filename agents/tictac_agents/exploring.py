@@ -6,10 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.compiled import borrowing_kernel
-from tictac_env.rng import advance, mix
-
-UNIT = 2.0**-63
-"""Turns a draw into a number in [0, 1)."""
+from tictac_env.rng import UNIT, advance, mix
 
 
 @borrowing_kernel

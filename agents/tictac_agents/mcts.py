@@ -233,10 +233,12 @@ class MCTS(Policy):
         if self.evaluator is not None:
             self._ask(every, self.evaluator, began)
         elif len(every) == 1:
-            self._play(every[0], self._share(0), began)
+            self._play(every[0], self._share(0, every[0].games), began)
         else:
             with ThreadPoolExecutor(len(every)) as pool:
-                jobs = [pool.submit(self._play, root, self._share(i), began) for i, root in enumerate(every)]
+                jobs = [
+                    pool.submit(self._play, root, self._share(i, root.games), began) for i, root in enumerate(every)
+                ]
                 for job in jobs:
                     job.result()
         if self.reuse:
@@ -256,15 +258,15 @@ class MCTS(Policy):
         for i in range(self.threads):
             state_seed = mix(mix(seed) ^ i)
             root = self._kept[i].follow(position, capacity, state_seed) if self._kept else None
-            if root is None or root.games + self._share(i) > MAX_SIMULATIONS:
+            if root is None or not 0 < self._share(i, root.games) <= MAX_SIMULATIONS - root.games:
                 root = Root.plant(position, max(capacity, 1), state_seed, priors)
             roots.append(root)
         return roots
 
-    def _share(self, thread: int) -> int:
-        """How many games a thread may play."""
+    def _share(self, thread: int, played: int = 0) -> int:
+        """How many games a thread may play, with a tree that has seen some."""
         if self.simulations is None:
-            return MAX_SIMULATIONS
+            return MAX_SIMULATIONS - played
         return self.simulations // self.threads + (thread < self.simulations % self.threads)
 
     def _play(self, root: Root, simulations: int, began: float) -> None:
@@ -283,7 +285,7 @@ class MCTS(Policy):
 
     def _ask(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
         """Grows trees by what the evaluator says, all of them in step."""
-        left = {i: self._share(i % self.threads) for i in range(len(roots))}
+        left = {i: self._share(i % self.threads, root.games) for i, root in enumerate(roots)}
         Root.ask_priors(roots, evaluator)
         while left:
             waiting = []

@@ -22,7 +22,7 @@ class ReturnTable(ActionTable):
             following = self.rewards[i, step] + self.sign * self.gamma * following
             if self.is_learned(i, step):
                 row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-                self.q[0, row, slot] += self.step_size(row, slot) * (following - self.q[0, row, slot])
+                self.approach(following, row, slot)
 
     def is_learned(self, i: int, step: int) -> bool:
         """Whether this visit counts."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tictac_env.compiled import borrowing_kernel
 from tictac_env.games import UNFINISHED, Game
-from tictac_env.rng import mix
+from tictac_env.rng import LOW_32, mix
 
 MULTIPLIER = 698_769_069
-LOW_32 = (1 << 32) - 1
 
 
 def first_state(seed: int) -> int:

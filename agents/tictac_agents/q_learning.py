@@ -24,16 +24,16 @@ class QTable(ActionTable):
     """An `ActionTable` that learns by Watkins' rule."""
 
     def learn(self, i: int, step: int, last: bool) -> None:
-        learning = other = self.q[0]
+        learning = other = 0
         if len(self.q) == 2:
-            coin = draw(self.random) & 1
-            learning, other = self.q[coin], self.q[1 - coin]
+            learning = draw(self.random) & 1
+            other = 1 - learning
         row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         target = self.rewards[i, step]
         if not last:
             following = self.steps[i, step + 1, 0]
-            target += self.sign * self.gamma * other[following, self.best_slot(learning[following])]
-        learning[row, slot] += self.step_size(row, slot) * (target - learning[row, slot])
+            target += self.sign * self.gamma * self.q[other, following, self.best_slot(self.q[learning, following])]
+        self.approach(target, row, slot, learning)
 
     def best_slot(self, values: Floats) -> int:
         """The first slot of highest value."""
@@ -77,8 +77,8 @@ class QLearning(ActionValues):
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
         learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
-            N(s, a) ** -decay, where N counts how often the action was learned (Even-Dar and Mansour, "Learning rates
-            for Q-learning", 2003).
+            N(s, a) ** -decay, where N counts how often a table learned the action (Even-Dar and Mansour, "Learning
+            rates for Q-learning", 2003).
         decay: see there, in [0.5, 1].
         gamma: the discount, in [0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.

@@ -18,7 +18,7 @@ class SarsaTable(ActionTable):
         target = self.rewards[i, step]
         if not last:
             target += self.sign * self.gamma * self.following_value(i, step)
-        self.q[0, row, slot] += self.step_size(row, slot) * (target - self.q[0, row, slot])
+        self.approach(target, row, slot)
 
     def following_value(self, i: int, step: int) -> float:
         """The value of the action chosen after a step."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tictac_agents.dynamic_programming import DynamicProgramming
+from tictac_agents.evaluators import HasValues
 from tictac_agents.pictures import new_figure, save_figure
 from tictac_agents.value_td import ValueTD
 from tictac_env.games import Game, game_name
@@ -19,15 +19,6 @@ from tictac_env.render.text import NAMES, status
 
 AFTER_POINT = " " * 5
 """Sets a stone below the digit before the point of a value."""
-
-
-class HasValues(Protocol):
-    """Whatever has a value for each move: every learner of this package."""
-
-    game: Game
-
-    def values(self, own: int, opp: int) -> Mapping[int, float]:
-        """The value of each legal action in a position."""
 
 
 Valued = HasValues | DynamicProgramming

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tictac_agents.exploring import draw, explores
 from tictac_agents.loops import best_actions, evaluate
 from tictac_agents.states import Ints, new_rows
-from tictac_env.games import Game
+from tictac_env.games import Game, describe_game
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch
@@ -102,14 +102,30 @@ class TablePolicy(Policy):
         return self.best_action(own, opp, allowed), None
 
     def act(self, position: Position, seed: int) -> int:
-        """The best action known; the seed does not matter."""
+        """The best action known; the seed does not matter.
+
+        Raises:
+            ValueError: the position is of another game, or finished.
+        """
+        self._check(position.game)
+        if position.is_over:
+            raise ValueError(f"the game is over, there is nothing to play: {position!r}")
         return self.best_action(position.own, position.opp, position.legal_actions)
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
-        """The best actions known: int64 (B,)."""
+        """The best actions known in B unfinished positions: int64 (B,).
+
+        Raises:
+            ValueError: the positions are of another game.
+        """
+        self._check(batch.game)
         best = np.full(len(batch), -1, np.int64)
         best_actions(self.game, self._core, batch.own, batch.opp, np.empty(self.game.num_actions), best)
         return best
+
+    def _check(self, game: Game) -> None:
+        if game != self.game:
+            raise ValueError(f"{self} has learned {describe_game(self.game)}, and nothing of {describe_game(game)}")
 
     def make_room(self, count: int) -> bool:
         """Sees to it that there is room for so many more positions. Returns whether the table had to be moved."""

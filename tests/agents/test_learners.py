@@ -169,7 +169,7 @@ OF_VALUE_TD: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
 }
 OF_ACTION_VALUES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "negative counts": change("counts", lambda array: -1 - array),
-    "fewer counts": change("counts", lambda array: array[:-1]),
+    "fewer counts": change("counts", lambda array: array[:, :-1]),
     "no counts": lambda meta, arrays: arrays.pop("counts"),
     "words for values": change("q", lambda array: array.astype(str)),
 }

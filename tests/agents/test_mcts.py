@@ -156,6 +156,15 @@ def test_reuse_goes_on_with_what_was_found() -> None:
     assert sum(move.visits for move in elsewhere.moves) == 500
 
 
+def test_reuse_works_with_a_time_limit_too() -> None:
+    agent, position = MCTS(milliseconds=30, reuse=True), Position.from_moves("ConnectFour-v0", "44")
+    first = agent.search(position)
+    for action in first.principal_variation[:2]:
+        position = position.play(action)
+    second = agent.search(position)
+    assert sum(move.visits for move in second.moves) > second.simulations > 0
+
+
 def test_a_whole_game_with_reuse_is_legal() -> None:
     for game in GAMES.values():
         agent, position = MCTS(60, reuse=True), Position.start(game)
@@ -168,7 +177,8 @@ def test_it_explains_itself() -> None:
     found = MCTS(1_000).search(position, 0)
     assert found.proven == 1 and found.action == found.principal_variation[0] == 6
     assert next(move for move in found.moves if move.action == 6).proven == 1
-    json.dumps(found.to_dict())
+    json.dumps(found.to_dict(), allow_nan=False)
+    json.dumps(MCTS(1).search(Position.start("TicTacToe-v0")).to_dict(), allow_nan=False)  # eight moves never tried
     text = str(found)
     assert text.startswith("plays 7") and "proven win" in text
     assert len(text.splitlines()) == 2 + len(position.legal_actions)

@@ -224,6 +224,17 @@ def test_a_won_game_is_backed_up_at_once(symmetry: bool) -> None:
     assert all(value == 0 for action, value in at_the_start.items() if action not in corners)
 
 
+def test_each_table_of_double_q_counts_for_itself() -> None:
+    """With steps of 1 / N the first one forgets the initial value, in both tables (van Hasselt, 2010)."""
+    env = tic_tac_toe(opponent="random", start=["1425"])  # 3 wins at once
+    settings = {"learning_rate": None, "decay": 1.0, "epsilon": 1.0, "initial_value": 5.0, "symmetry": False}
+    agent = QLearning(env, double=True, seed=0, **settings).learn(total_episodes=200)  # type: ignore[arg-type]
+    start = Position.from_moves("TicTacToe-v0", "1425")
+    [row] = np.flatnonzero((agent.positions[:, :2] == (start.own, start.opp)).all(axis=1))
+    assert agent.tables[:, row, 2].tolist() == [1.0, 1.0]
+    assert np.nansum(agent.counts[row]) == 200
+
+
 def test_double_q_plays_by_the_mean_of_its_tables() -> None:
     """Two tables (0, 1) and (-0.5, 0.5) have the mean (-0.25, 0.75)."""
     agent = trained(make_env(TINY, opponent=None), 1, double=True, symmetry=False, seed=0)
