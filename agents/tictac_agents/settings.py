@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tictac_env.checks import one_of
+from tictac_env.checks import one_of, positive, schedule
 from tictac_env.games import UNFINISHED, Game, did_you_mean, game_of, get_game
 from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import tabulate
@@ -102,6 +103,9 @@ class Settings:
 class DeepSettings(Settings):
     """The boards that a deep agent learns on, and for how long; each algorithm adds its own settings.
 
+    Raises:
+        ValueError: a setting is of a wrong type or out of its range.
+
     Attributes:
         num_envs: how many boards are stepped together.
         obs_type: what the network sees, "planes" or "board".
@@ -112,11 +116,24 @@ class DeepSettings(Settings):
     """
 
     OF_THE_RUN = (*Settings.OF_THE_RUN, "num_envs", "obs_type", "total_timesteps", "policy")
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **dict.fromkeys(("num_envs", "total_timesteps", "batch_size", "n_steps"), (1, math.inf)),
+        **dict.fromkeys(("learning_rate", "max_grad_norm"), (0, math.inf)),
+        "gamma": (-1, 1),
+    }
+    """The least and the largest value of a number, or of each of several."""
     num_envs: int = 1
     obs_type: str = "planes"
     total_timesteps: int | None = None
     policy: str = "MlpPolicy"
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, (low, high) in self.LIMITS.items():
+            value = getattr(self, name, None)
+            if value is not None:
+                schedule(name, value, low, high)
 
     def boards(self, **changes: Any) -> SB3VecEnv:
         """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
@@ -131,18 +148,18 @@ class DQNSettings(DeepSettings):
     they are unless given, are Stable-Baselines3's, the step size excepted.
 
     Attributes:
-        learning_rate: the step size; of a pair, from the first to the second over the run.
-        buffer_size: how many steps the replay buffer holds.
+        learning_rate: the step size, at least 0; of a pair, from the first to the second over the run.
+        buffer_size: how many steps the replay buffer holds, at least 1.
         learning_starts: how many steps are played at random before the first gradient step.
         batch_size: how many steps each gradient step is made of.
-        tau: the share of the network in the target network's update; 1 for a copy.
-        gamma: the discount; -1 where the agent plays both sides.
+        tau: the share of the network in the target network's update, in [0, 1]; 1 for a copy.
+        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
         train_freq: how many steps of all boards lie between two times of learning; with "episode", how many games.
-        gradient_steps: how many at a time.
+        gradient_steps: how many at a time; -1 for as many as steps were played.
         n_steps: over how many steps returns are summed up; more than 1 needs `symmetry` False.
         target_update_interval: how many steps of the environment lie between two updates of the target network.
-        exploration_fraction: the share of the run over which exploration falls.
-        exploration_initial_eps: the chance of a random action at first.
+        exploration_fraction: the share of the run over which exploration falls, in [0, 1].
+        exploration_initial_eps: the chance of a random action at first, in [0, 1].
         exploration_final_eps: at last.
         max_grad_norm: gradients longer than that are cut.
         double: whether the network chooses the action whose value the target network gives (van Hasselt et al., "Deep
@@ -154,9 +171,17 @@ class DQNSettings(DeepSettings):
             perfect play: those that the other side more often goes wrong after are worth more. Nothing is drawn, so
             unlike in games against random play the targets have no noise.
         averaging: if not 0, greedy play uses an exponential average of the weights, in which each gradient step keeps
-            this share of the old, in [0, 1]: 0.999 averages over about the last 1,000.
+            this share of the old, in [0, 1): 0.999 averages over about the last 1,000.
     """
 
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **DeepSettings.LIMITS,
+        **dict.fromkeys(("buffer_size", "target_update_interval"), (1, math.inf)),
+        **dict.fromkeys(("tau", "tremble", "averaging", "exploration_fraction"), (0, 1)),
+        **dict.fromkeys(("exploration_initial_eps", "exploration_final_eps"), (0, 1)),
+        "learning_starts": (0, math.inf),
+        "gradient_steps": (-1, math.inf),
+    }
     learning_rate: float | tuple[float, float] = 1e-3
     buffer_size: int = 1_000_000
     learning_starts: int = 100
@@ -176,16 +201,31 @@ class DQNSettings(DeepSettings):
     tremble: float = 0.0
     averaging: float = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.averaging == 1:
+            raise ValueError("averaging must be below 1, where the average would never move")
+        positive("train_freq", self._frequency[0])
+        one_of("the unit of train_freq", self._frequency[1], ("step", "episode"))
+
+    @property
+    def _frequency(self) -> tuple[int, str]:
+        """`train_freq` with its unit."""
+        return self.train_freq if isinstance(self.train_freq, tuple) else (self.train_freq, "step")
+
     @property
     def update_to_data_ratio(self) -> float:
         """Gradient steps for each environment step.
 
         Raises:
-            ValueError: it learns after whole games, of which nobody knows the length.
+            ValueError: it learns so often after whole games, of which nobody knows the length.
         """
-        if isinstance(self.train_freq, tuple):
+        if self.gradient_steps == -1:
+            return 1.0
+        steps, unit = self._frequency
+        if unit == "episode":
             raise ValueError(f"train_freq={self.train_freq} says nothing of steps")
-        return self.gradient_steps / (self.train_freq * self.num_envs)
+        return self.gradient_steps / (steps * self.num_envs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,13 +233,13 @@ class MaskablePPOSettings(DeepSettings):
     """What `tictac_agents.MaskablePPO` takes; what they are unless given is sb3-contrib's.
 
     Attributes:
-        learning_rate: the step size; of a pair, from the first to the second over the run.
+        learning_rate: the step size, at least 0; of a pair, from the first to the second over the run.
         n_steps: how many steps of each board lie between two times of learning.
-        batch_size: how many steps each gradient step is made of.
+        batch_size: how many steps each gradient step is made of; None for all that were played.
         n_epochs: how often each step is used.
-        gamma: the discount; -1 where the agent plays both sides.
-        gae_lambda: of the generalised advantage.
-        clip_range: of the ratio of the new chance of an action to the old.
+        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
+        gae_lambda: of the generalised advantage, in [0, 1].
+        clip_range: of the ratio of the new chance of an action to the old, at least 0.
         normalize_advantage: whether the advantages of a batch are brought to mean 0 and deviation 1.
         ent_coef: the weight of the policy's entropy in the loss.
         vf_coef: the weight of the values' error.
@@ -207,9 +247,15 @@ class MaskablePPOSettings(DeepSettings):
         target_kl: the divergence from the old policy at which the epochs end; None for never.
     """
 
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **DeepSettings.LIMITS,
+        **dict.fromkeys(("clip_range", "ent_coef", "vf_coef", "target_kl"), (0, math.inf)),
+        "n_epochs": (1, math.inf),
+        "gae_lambda": (0, 1),
+    }
     learning_rate: float | tuple[float, float] = 3e-4
     n_steps: int = 2_048
-    batch_size: int = 64
+    batch_size: int | None = 64
     n_epochs: int = 10
     gamma: float = 0.99
     gae_lambda: float = 0.95
@@ -223,7 +269,7 @@ class MaskablePPOSettings(DeepSettings):
     @property
     def update_to_data_ratio(self) -> float:
         """Gradient steps for each environment step."""
-        return self.n_epochs / self.batch_size
+        return self.n_epochs / (self.batch_size or self.n_steps * self.num_envs)
 
 
 def reachable_positions(game: str | Game) -> PositionBatch:

@@ -118,7 +118,7 @@ def test_averaged_weights_play_and_the_others_learn() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"averaging": 1.5}, {"averaging": True}, {"tremble": -0.1}, {"double": 1}, {"symmetry": None}]
+    "settings", [{"averaging": 1.0}, {"averaging": True}, {"tremble": -0.1}, {"double": 1}, {"symmetry": None}]
 )
 def test_wrong_settings_are_named(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):

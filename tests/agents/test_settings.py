@@ -65,6 +65,19 @@ def test_settings_come_back_from_json(settings: Settings) -> None:
         ({"learning_rate": (1e-3, 1e-4, 1e-5)}, "learning_rate must be float"),
         ({"policy_kwargs": [64]}, "policy_kwargs must be Mapping"),
         ({"opponent": 3}, "opponent must be str"),
+        ({"learning_rate": (1e-3,)}, "learning_rate must be float"),
+        ({"learning_rate": (1e-3, -1e-4)}, r"learning_rate\[1\] must be a number in \[0, inf\]"),
+        ({"gamma": 9.0}, r"gamma must be a number in \[-1, 1\]"),
+        ({"gamma": float("nan")}, "gamma must be a number"),
+        ({"averaging": 1.0}, "averaging must be below 1"),
+        ({"exploration_final_eps": 2.0}, "exploration_final_eps must be a number"),
+        ({"buffer_size": 0}, "buffer_size must be a number"),
+        ({"batch_size": -3}, "batch_size must be a number"),
+        ({"target_update_interval": -2}, "target_update_interval must be a number"),
+        ({"gradient_steps": -2}, "gradient_steps must be a number"),
+        ({"train_freq": 0}, "train_freq must be at least 1"),
+        ({"train_freq": (4, "steps")}, "the unit of train_freq must be one of 'step', 'episode'"),
+        ({"num_envs": 0}, "num_envs must be a number"),
     ],
 )
 def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
@@ -72,6 +85,15 @@ def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
         DQNSettings.from_dict(wrong)
     with pytest.raises(ValueError, match=message):
         tuned("DQN").changed(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"clip_range": -0.1}, {"gae_lambda": 1.5}, {"n_epochs": 0}, {"learning_rate": [1e-3]}]
+)
+def test_wrong_keywords_of_a_model_are_named(wrong: dict[str, Any]) -> None:
+    name = next(iter(wrong))
+    with pytest.raises(ValueError, match=name):
+        MaskablePPOSettings(**wrong)
 
 
 def test_wrong_boards_are_named() -> None:
@@ -86,6 +108,9 @@ def test_wrong_boards_are_named() -> None:
 def test_the_tuned_settings_are_found_by_name() -> None:
     assert tuned("DQN").update_to_data_ratio == 1 / 16
     assert tuned("MaskablePPO").update_to_data_ratio == 4 / 1024
+    assert MaskablePPOSettings(batch_size=None, n_steps=8, n_epochs=4, num_envs=2).update_to_data_ratio == 4 / 16
+    assert DQNSettings(train_freq=(4, "step"), gradient_steps=2, num_envs=2).update_to_data_ratio == 1 / 4
+    assert DQNSettings(train_freq=(1, "episode"), gradient_steps=-1).update_to_data_ratio == 1
     for wrong in (lambda: tuned("DQM"), lambda: preset("DQN", "S5"), lambda: tuned("DQN", "TicTacToe-v1")):
         with pytest.raises(ValueError, match=r"there are no settings for .*(did you mean|known are)"):
             wrong()
