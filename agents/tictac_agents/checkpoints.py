@@ -5,18 +5,20 @@ from __future__ import annotations
 import io
 import json
 import os
-import typing
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
-from tictac_agents.settings import DeepSettings, fits
+from tictac_agents.settings import STARTS, DeepSettings
 from tictac_agents.tuned import preset
-from tictac_env.checks import one_of
+from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
-from tictac_env.games import describe_game
+from tictac_env.games import Game, describe_game
+from tictac_env.policies import Policy, make_policy
 from tictac_env.storage import writing
 
 try:
@@ -25,7 +27,7 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
-NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size")
+NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
 
 
 class Checkpoint:
@@ -34,13 +36,20 @@ class Checkpoint:
     """
 
     SETTINGS: ClassVar[type[DeepSettings]]
+    env: Any
+    num_timesteps: int
     _described: dict[str, Any]
-    """The settings as JSON has them; in the file too."""
+    """The settings as JSON has them; in the file too, as are the following."""
+    _others: dict[str, Any]
+    """Keywords that are no settings."""
     _unsaved: list[str]
+    """The names of those that JSON cannot hold."""
 
     @property
     def settings(self) -> DeepSettings:
-        """What it was made with; of boards that are not ours, what is known of them."""
+        """What it was made with; of boards that are not ours, what is known of them, and of what JSON cannot hold, what
+        is usual.
+        """
         return self.SETTINGS.from_dict(self._described)
 
     @classmethod
@@ -76,31 +85,45 @@ class Checkpoint:
         """
         return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
 
-    def remember(self, env: Any, given: Mapping[str, Any]) -> None:
-        """Keeps what `load` will need: the keywords it was made with, and the boards."""
-        hints = typing.get_type_hints(self.SETTINGS)
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
-            if name not in NOT_SETTINGS and value is not None
-        }
-        kept = {name: value for name, value in values.items() if name in hints and _fits_json(value, hints[name])}
-        self._unsaved = sorted(set(values) - set(kept))
-        self._described = self.SETTINGS(**kept, **_boards_of(env)).to_dict()
+    def remember(self, given: Mapping[str, Any]) -> None:
+        """Keeps, for the checkpoint, the keywords that the model is made with; the boards are added by `see_boards`.
+
+        Raises:
+            ValueError: a setting is of a wrong type or out of its range.
+        """
+        names = {one.name for one in fields(self.SETTINGS)}
+        settings: dict[str, Any] = {}
+        self._others, self._unsaved = {}, []
+        for name, value in {**given, "policy_kwargs": given.get("policy_kwargs") or {}}.items():
+            if name in NOT_SETTINGS:
+                continue
+            try:
+                kept = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as plain ones
+            except TypeError:
+                self._unsaved.append(name)
+            else:
+                (settings if name in names else self._others)[name] = kept
+        self._described = self.SETTINGS(**settings).to_dict()
+
+    def see_boards(self) -> None:
+        """Adds what is known of the boards to what is remembered."""
+        self._described |= _boards_of(self.env)
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """Stable-Baselines3's; the settings then describe these boards."""
+        super().set_env(env, force_reset)  # type: ignore[misc]
+        self.see_boards()
 
     def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
         """Writes Stable-Baselines3's own zip file, whole or not at all.
+
+        Keywords that JSON cannot hold (functions, classes) are named in the file only, and are to be given to `load`.
 
         Args:
             path: the file, ".zip" being added if it has no suffix; or a file open for writing.
             exclude: as in Stable-Baselines3.
             include: as in Stable-Baselines3.
-
-        Raises:
-            ValueError: a setting is something JSON cannot hold, so that the file could not be loaded safely.
         """
-        if self._unsaved:
-            raise ValueError(f"only settings that JSON can hold can be saved and loaded safely, not {self._unsaved}")
         content = io.BytesIO()
         super().save(content, exclude, include)  # type: ignore[misc]
         if isinstance(path, (str, os.PathLike)):
@@ -113,18 +136,22 @@ class Checkpoint:
     def load(cls, path: str | os.PathLike[str], env: Any = None, device: str = "auto", **kwargs: Any) -> Self:
         """The model that was saved, to be evaluated, or trained further with a fresh replay buffer.
 
-        Weights, the optimiser's state, the settings and the number of steps are restored; `learn(...,
-        reset_num_timesteps=False)` goes on counting.
+        Weights, the optimiser's state, the settings, the number of steps and DQN's exploration are restored;
+        `learn(..., reset_num_timesteps=False)` goes on counting.
 
         Args:
             path: the file, which need not be trusted: no code in it is run.
-            env: to go on learning; without it one board of the same game.
+            env: to go on learning; without it the boards that the settings describe. Where they name an opponent or
+                starts that cannot be made from the name (a pool, a model, a function, positions of one's own) there
+                are no boards, and the model plays but does not learn until it gets some.
             device: as in Stable-Baselines3.
-            kwargs: settings that replace those of the file, `seed` and the like.
+            kwargs: settings and other keywords that replace those of the file, `seed` and the like; of the boards
+                only without `env`.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged, was not saved by this class, or does not fit `env`.
+            ValueError: it is damaged, was not saved by this class, or does not fit `env`; a setting is out of its
+                range; or a keyword is missing that JSON could not hold.
         """
         data, tensors = read_checkpoint(path)
         described = data.get("_described")
@@ -134,18 +161,44 @@ class Checkpoint:
                 "run any code; load_model reads the weights of Stable-Baselines3's models without that"
             )
         try:
+            if missing := sorted(set(data.get("_unsaved", ())) - set(kwargs)):
+                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; to be given as when the model was made")
             settings = cls.SETTINGS.from_dict(described)
-            settings = settings.changed(**{name: kwargs.pop(name) for name in set(kwargs) & set(described)})
-            if env is None:
-                env = settings.changed(opponent="random", start="empty").boards(num_envs=1)
+            policy = kwargs.pop("policy", settings.policy)
+            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.OF_THE_RUN)}
+            if env is not None and (clash := sorted(set(of_run) - {"total_timesteps"})):
+                raise ValueError(f"{', '.join(clash)} cannot be set, being of the boards that env already is")
+            settings = settings.changed(**of_run)
+            others = {name: value for name, value in data.get("_others", {}).items() if name not in NOT_SETTINGS}
+            boards, rebuilt = (env, True) if env is not None else _boards_for(settings)
             made: Any = cls
-            model: Any = made(settings.policy, env, device=device, **settings.keywords(), **kwargs)
-            model._described = settings.to_dict()
+            model: Any = made(policy, boards, device=device, **{**settings.keywords(), **others, **kwargs})
+            told = ("total_timesteps",) if env is not None else cls.SETTINGS.OF_THE_RUN
+            model._described |= {name: value for name, value in settings.to_dict().items() if name in told}
+            if not rebuilt:
+                model.env = None
             model.set_parameters(tensors, device=device)
-            model.num_timesteps = int(data["num_timesteps"])
+            model.restore(data)
         except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)} is no usable checkpoint of {cls.__name__}: {error}") from error
+            raise ValueError(f"{os.fspath(path)} cannot be loaded as {cls.__name__}: {error}") from error
         return cast(Self, model)
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Takes over how far the training was, from a checkpoint's JSON.
+
+        Raises:
+            KeyError, ValueError: that is not in it.
+        """
+        self.num_timesteps = whole("num_timesteps", data["num_timesteps"])
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        if self.env is None:
+            opponent, start = self._described["opponent"], self._described["start"]
+            raise ValueError(
+                f"the boards cannot be made from opponent={opponent!r} and start={start!r}: to learn, load the model "
+                "with env, or with the names of others"
+            )
+        return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
 
 
 def annealed(learning_rate: float | Sequence[float] | Schedule) -> float | Schedule:
@@ -169,13 +222,20 @@ def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     return keywords
 
 
-def _fits_json(value: Any, hint: Any) -> bool:
-    """Whether a keyword is a setting that a checkpoint can hold."""
+def _boards_for(settings: DeepSettings) -> tuple[Any, bool]:
+    """The boards that settings describe, and True; where these name what cannot be made, boards of the same shape.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    rules = settings.rules
     try:
-        json.dumps(value)
-    except TypeError:
-        return False
-    return fits(value, hint)
+        if settings.opponent is not None:
+            make_policy(settings.opponent, rules)
+        one_of("start", settings.start, STARTS)
+    except ValueError:
+        return settings.changed(opponent="random", start=STARTS[0]).boards(), False
+    return settings.boards(), True
 
 
 def _boards_of(env: Any) -> dict[str, Any]:
@@ -187,10 +247,20 @@ def _boards_of(env: Any) -> dict[str, Any]:
     return {
         "game": describe_game(arguments.game),
         "num_envs": env.num_envs,
-        "opponent": None if arguments.opponent is None else str(arguments.opponent),
+        "opponent": None if arguments.opponent is None else _name_of(arguments.opponent, arguments.game),
         "play_as": arguments.play_as,
         "obs_type": arguments.obs_type,
         "illegal": arguments.illegal,
         "rewards": arguments.rewards,
         "start": "empty" if arguments.start is None else f"{len(arguments.start)} positions",
     }
+
+
+def _name_of(opponent: Policy, game: Game) -> str:
+    """What an opponent is called; made distinct where a policy of another kind is made from this name."""
+    name = str(opponent)
+    try:
+        same = type(make_policy(name, game)) is type(opponent)
+    except ValueError:
+        return name
+    return name if same else f"{name} ({type(opponent).__name__})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,13 +130,13 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         self.symmetry = flag("symmetry", symmetry)
         self.tremble = number("tremble", tremble, 0, 1)
         self.averaging = number("averaging", averaging, 0, 1)
+        ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
+        self.remember({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
         if symmetry and kwargs.get("n_steps", 1) != 1:
             raise ValueError(f"n_steps={kwargs['n_steps']} needs symmetry=False")
-        ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
-        given = {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs}
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"averaged": averaging > 0}
         super().__init__(policy, env, annealed(learning_rate), _init_setup_model=False, **kwargs)
-        self.remember(self.env, given)
+        self.see_boards()
         if _init_setup_model:
             self._setup_model()
 
@@ -164,6 +164,10 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         else:
             actions, _ = self.predict(self._last_obs)
         return actions, actions
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        super().restore(data)
+        self.exploration_rate = number("exploration_rate", data["exploration_rate"], 0, 1)
 
     @property
     def _random(self) -> np.random.Generator:

@@ -31,7 +31,7 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
         kwargs: all others of `sb3_contrib.MaskablePPO`; the usual ones are explained in `MaskablePPOSettings`.
 
     Raises:
-        ValueError: a class is not known by the name it has in `policy_kwargs`.
+        ValueError: an argument is out of its range, or a class is not known by the name it has in `policy_kwargs`.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv
@@ -51,7 +51,7 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
         learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
         **kwargs: Any,
     ) -> None:
-        given = {"policy": policy, "learning_rate": learning_rate, **kwargs}
+        self.remember({"policy": policy, "learning_rate": learning_rate, **kwargs})
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
         super().__init__(policy, env, annealed(learning_rate), **kwargs)
-        self.remember(self.env, given)
+        self.see_boards()

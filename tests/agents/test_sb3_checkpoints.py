@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tictac_env.arena import play_match, verdict
+from tictac_env.wrappers import OpponentPool
 
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
@@ -185,8 +186,84 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert load_model(tmp_path / "p", TTT, {"activation_fn": torch.nn.Hardtanh}, device="cpu")
 
 
-def test_settings_json_cannot_hold_are_not_saved(tmp_path: Path) -> None:
-    model = DQN("MlpPolicy", boards(), buffer_size=10, policy_kwargs={"activation_fn": torch.nn.Tanh})
-    with pytest.raises(ValueError, match="JSON"):
-        model.save(tmp_path / "model.zip")
-    assert not list(tmp_path.iterdir())
+TANH = {"policy_kwargs": {"net_arch": [8], "activation_fn": torch.nn.Tanh}}
+
+
+@pytest.mark.parametrize("given", [TANH, {"learning_rate": lambda left: 1e-3 * left}], ids=["class", "function"])
+@pytest.mark.parametrize("algorithm", [DQN, MaskablePPO])
+def test_what_json_cannot_hold_is_to_be_given_again(algorithm: Any, given: dict[str, Any], tmp_path: Path) -> None:
+    """And no training is lost by it."""
+    model = algorithm("MlpPolicy", boards(), **{"device": "cpu", "policy_kwargs": {"net_arch": [8]}, **given})
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match=f"JSON cannot hold its {next(iter(given))}"):
+        algorithm.load(tmp_path / "model", device="cpu")
+    assert verdict(algorithm.load(tmp_path / "model", device="cpu", **given)) == verdict(model)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "given"),
+    [
+        (MaskablePPO, {"clip_range_vf": 0.2, "batch_size": None, "n_steps": np.int64(16)}),
+        (DQN, {"optimize_memory_usage": False, "replay_buffer_kwargs": {"handle_timeout_termination": False}}),
+    ],
+)
+def test_all_keywords_of_stable_baselines3_come_back(algorithm: Any, given: dict[str, Any], tmp_path: Path) -> None:
+    model = algorithm("MlpPolicy", boards(), device="cpu", tensorboard_log=str(tmp_path / "runs"), **given)
+    model.save(tmp_path / "model")
+    back = algorithm.load(tmp_path / "model", device="cpu")
+    assert back.settings == model.settings and back._others == model._others and back.tensorboard_log is None
+    if algorithm is MaskablePPO:
+        assert (back.clip_range_vf(1.0), back.batch_size, back.n_steps) == (0.2, None, 16)
+    else:
+        assert not back.replay_buffer.handle_timeout_termination
+
+
+@pytest.mark.parametrize("algorithm", MADE)
+def test_the_boards_are_those_of_the_settings(algorithm: str, tmp_path: Path) -> None:
+    """The file's or those given to `load`, and never others in silence."""
+    made = {"DQN": DQN, "MaskablePPO": MaskablePPO}[algorithm]
+    self_play = made.SETTINGS(opponent=None, start="reachable", num_envs=3, gamma=-1.0, total_timesteps=300)
+    made.from_settings(self_play, device="cpu").save(tmp_path / "model")
+
+    back = made.load(tmp_path / "model", device="cpu")
+    arguments = back.get_env().get_attr("arguments")[0]
+    assert arguments.opponent is None and len(arguments.start) == 4520 and back.n_envs == 3
+    other = made.load(tmp_path / "model", device="cpu", opponent="rule", play_as="second", num_envs=2)
+    arguments = other.get_env().get_attr("arguments")[0]
+    assert (str(arguments.opponent), arguments.play_as, other.n_envs) == ("rule", "second", 2)
+    assert other.settings == self_play.changed(opponent="rule", play_as="second", num_envs=2)
+
+    given = made.load(tmp_path / "model", SB3VecEnv(TTT, 5, opponent="minimax"), device="cpu").settings
+    assert (given.opponent, given.num_envs, given.start, given.total_timesteps) == ("minimax", 5, "empty", 300)
+    with pytest.raises(ValueError, match="opponent cannot be set"):
+        made.load(tmp_path / "model", boards(), device="cpu", opponent="rule")
+
+
+def rule(observation: Any, mask: Any) -> int:
+    """A function that is called what a policy is called."""
+    return int(mask.argmax())
+
+
+@pytest.mark.parametrize("opponent", [OpponentPool(["random", "rule"]), rule], ids=["pool", "function"])
+@pytest.mark.parametrize("algorithm", MADE)
+def test_opponents_that_names_do_not_make_are_asked_for(algorithm: str, opponent: Any, tmp_path: Path) -> None:
+    """Before any learning; to be judged, a model needs none."""
+    envs = SB3VecEnv(TTT, 4, opponent=opponent)
+    model = MADE[algorithm](envs)
+    model.save(tmp_path / "model")
+    back = type(model).load(tmp_path / "model", device="cpu")
+    assert back.settings == model.settings and verdict(back) == verdict(model)
+    with pytest.raises(ValueError, match="the boards cannot be made from opponent="):
+        back.learn(10)
+    assert type(model).load(tmp_path / "model", device="cpu", opponent="random").learn(64).num_timesteps >= 64
+    back.set_env(SB3VecEnv(TTT, 4, opponent="minimax"))
+    assert back.learn(64).settings.opponent == "minimax"
+
+
+def test_exploration_goes_on_where_it_was(tmp_path: Path) -> None:
+    model = MADE["DQN"](boards()).learn(100)
+    model.save(tmp_path / "model")
+    assert DQN.load(tmp_path / "model", device="cpu").exploration_rate == model.exploration_rate > 0
+    changed = with_data(tmp_path / "model.zip", {"exploration_rate": 7})
+    with pytest.raises(ValueError, match="exploration_rate"):
+        DQN.load(changed, device="cpu")

@@ -94,6 +94,8 @@ def test_wrong_keywords_of_a_model_are_named(wrong: dict[str, Any]) -> None:
     name = next(iter(wrong))
     with pytest.raises(ValueError, match=name):
         MaskablePPOSettings(**wrong)
+    with pytest.raises(ValueError, match=name):
+        MaskablePPO("MlpPolicy", "TicTacToe-v0", **wrong)
 
 
 def test_wrong_boards_are_named() -> None:
