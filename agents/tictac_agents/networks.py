@@ -101,7 +101,8 @@ class MaskedDQNPolicy(DQNPolicy):
         output: of the networks, see `MaskedQNetwork`.
 
     Raises:
-        ValueError: observations are neither planes nor boards, in which alone the mask is to be seen.
+        ValueError: observations are neither planes (2, rows, cols) nor boards (rows, cols), in which alone the mask is
+            to be seen.
     """
 
     network: ClassVar[type[MaskedQNetwork]] = MaskedQNetwork
@@ -109,17 +110,22 @@ class MaskedDQNPolicy(DQNPolicy):
     def __init__(
         self,
         observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
         *args: Any,
         averaged: bool = False,
         output: str = "linear",
         **kwargs: Any,
     ) -> None:
-        shape = observation_space.shape
-        if not isinstance(observation_space, spaces.Box) or shape is None or len(shape) not in (2, 3):
-            raise ValueError(f'the masked DQN needs obs_type="planes" or "board", not {observation_space}')
+        shape = observation_space.shape or ()
+        shown = len(shape) == 2 or (len(shape) == 3 and shape[0] == 2)
+        if not shown or action_space.n not in (shape[-1], shape[-2] * shape[-1]):
+            raise ValueError(
+                'the masked DQN needs obs_type="planes" (2, rows, cols) or "board" (rows, cols), in which the cell of '
+                f"each action is to be seen, not {observation_space} for {action_space}"
+            )
         self.averaged = averaged
         self.output = output
-        super().__init__(observation_space, *args, **kwargs)
+        super().__init__(observation_space, action_space, *args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)

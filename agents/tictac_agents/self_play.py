@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.sb3 import boards_under
-from tictac_env.adapters import observer_of
+from tictac_env.adapters import observer_of, planes_last
 from tictac_env.checks import number, one_of, whole
 from tictac_env.policy import Policy
 from tictac_env.pool import OpponentPool
@@ -140,16 +140,16 @@ class Snapshot(Policy):
     positions at a time, and only for what the choice needs: a fifth of the time.
 
     Args:
-        model: a DQN, PPO, A2C or MaskablePPO that sees planes or boards.
+        model: a DQN, PPO, A2C or MaskablePPO that sees planes, also with the planes last as in PettingZoo, or boards.
         name: what tables call it.
 
     Raises:
-        ValueError: the model sees something else.
+        ValueError: the model sees something else; or at the first move, it was made for boards of another size.
     """
 
     def __init__(self, model: Any, name: str = "snapshot") -> None:
         shape = model.observation_space.shape
-        if shape is None or len(shape) not in (2, 3):
+        if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and 2 not in (shape[0], shape[2])):
             raise ValueError(f'a model that plays against itself needs obs_type="planes" or "board", not {shape}')
         optimizer, model.policy.optimizer = model.policy.optimizer, None
         try:
@@ -157,7 +157,7 @@ class Snapshot(Policy):
         finally:
             model.policy.optimizer = optimizer
         self._policy.set_training_mode(False)
-        self._board = len(shape) == 2
+        self._shape = shape
         self.name = name
 
     def act(self, position: Position, seed: int) -> int:
@@ -166,8 +166,13 @@ class Snapshot(Policy):
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         game = batch.game
         observations = observer_of(game, "planes").planes_of(batch.own, batch.opp)
-        if self._board:
+        planes = observations.shape[1:]
+        if self._shape == planes[1:]:
             observations = observations[:, 0] - observations[:, 1]
+        elif self._shape == planes_last(planes):
+            observations = np.moveaxis(observations, 1, -1)
+        elif self._shape != planes:
+            raise ValueError(f"{self} sees observations of shape {self._shape}, which are none of {game!r}")
         with torch.inference_mode():
             scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
         choices = np.array([game.choice(action) for action in range(game.num_actions)])

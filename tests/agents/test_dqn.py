@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from tictac_env.observation import Observer
 pytest.importorskip("stable_baselines3")
 import stable_baselines3 as sb3
 import torch
+from stable_baselines3.common.vec_env import VecFrameStack
 
 from tictac_agents import DQN, SB3VecEnv
 from tictac_agents.networks import ILLEGAL, AfterstatePolicy, MaskedDQNPolicy
@@ -128,6 +130,11 @@ def test_wrong_settings_are_named(settings: dict[str, Any]) -> None:
 def test_observations_that_show_no_mask_are_refused() -> None:
     with pytest.raises(ValueError, match="obs_type"):
         DQN("MlpPolicy", boards(TTT, obs_type="code"), buffer_size=10)
+    space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
+    planes_last = gym.wrappers.TransformObservation(gym.make(TTT), lambda planes: np.moveaxis(planes, 0, -1), space)
+    for env in (planes_last, VecFrameStack(boards(TTT), 2), VecFrameStack(boards(C4, obs_type="board"), 2)):
+        with pytest.raises(ValueError, match="the cell of each action is to be seen"):
+            DQN("MlpPolicy", env, symmetry=False, buffer_size=10)
 
 
 def test_a_seed_settles_everything() -> None:

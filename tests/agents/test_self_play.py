@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from tictac_env.arena import verdict
 from tictac_env.policies import ModelPolicy, check_policy
+from tictac_env.position import Position
 from tictac_env.wrappers import OpponentPool
 
 pytest.importorskip("sb3_contrib")
+import sb3_contrib
 import stable_baselines3 as sb3
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, SelfPlayCallback
 from tictac_agents.self_play import Snapshot
@@ -52,9 +55,26 @@ def test_snapshots_of_models_without_masks_play_legally(algorithm: Any) -> None:
     check_policy(Snapshot(model), TTT)
 
 
-def test_a_model_that_sees_codes_is_refused() -> None:
+@pytest.mark.parametrize("algorithm", [sb3.DQN, sb3_contrib.MaskablePPO])
+def test_a_snapshot_may_see_the_planes_last(algorithm: Any) -> None:
+    space = gym.spaces.Box(0, 1, (6, 7, 2), np.int8)
+    env = gym.wrappers.TransformObservation(gym.make(C4), lambda planes: np.moveaxis(planes, 0, -1), space)
+    settings = {"buffer_size": 10, "device": "cpu"} if algorithm is sb3.DQN else ON_POLICY
+    model = algorithm("MlpPolicy", env, **settings)
+    snapshot = Snapshot(model)
+    check_policy(snapshot, C4)
+    for moves in ("", "1", "44", "4435"):
+        position = Position.from_moves(C4, moves)
+        assert snapshot.act(position, 0) == ModelPolicy(model).act(position, 0)
+
+
+def test_models_that_see_something_else_are_refused() -> None:
     with pytest.raises(ValueError, match="obs_type"):
         Snapshot(model_of(sb3.PPO, obs_type="code"))
+    with pytest.raises(ValueError, match="obs_type"):
+        Snapshot(sb3.PPO("MlpPolicy", VecFrameStack(SB3VecEnv(TTT), 2, "first"), device="cpu"))
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 3\)"):
+        Snapshot(model_of(sb3.PPO)).act(Position.from_moves(C4, ""), 0)
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "latest", "prioritised"])
