@@ -27,7 +27,8 @@ except ImportError as error:
 
 
 class SymmetricReplayBuffer(ReplayBuffer):
-    """Stable-Baselines3's replay buffer, which shows each transition it samples under a symmetry drawn for it.
+    """Stable-Baselines3's replay buffer, which shows each transition it samples under a symmetry drawn for it. Rewards
+    may be normalised by a `VecNormalize`, observations may not.
 
     Args:
         game: whose symmetries; see `tictac_env.symmetry`.
@@ -57,7 +58,7 @@ class SymmetricReplayBuffer(ReplayBuffer):
             self._actions[drawn][rows, self.actions[batch_inds, boards]],
             image(self.next_observations),
             self.dones[batch_inds, boards, None] * (1 - self.timeouts[batch_inds, boards, None]),
-            self.rewards[batch_inds, boards, None],
+            self._normalize_reward(self.rewards[batch_inds, boards, None], env),
         )
         return ReplayBufferSamples(*map(self.to_torch, samples))
 
@@ -132,11 +133,14 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         self.averaging = number("averaging", averaging, 0, 1)
         ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
         self.remember({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
-        if symmetry and kwargs.get("n_steps", 1) != 1:
-            raise ValueError(f"n_steps={kwargs['n_steps']} needs symmetry=False")
+        for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
+            if symmetry and kwargs.get(name, usual) != usual:
+                raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"averaged": averaging > 0}
         super().__init__(policy, env, annealed(learning_rate), _init_setup_model=False, **kwargs)
         self.see_boards()
+        if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
+            raise ValueError("VecNormalize needs norm_obs=False: normalised observations do not show the mask")
         if _init_setup_model:
             self._setup_model()
 

@@ -15,7 +15,7 @@ from tictac_env.observation import Observer
 pytest.importorskip("stable_baselines3")
 import stable_baselines3 as sb3
 import torch
-from stable_baselines3.common.vec_env import VecFrameStack
+from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from tictac_agents import DQN, SB3VecEnv
 from tictac_agents.networks import ILLEGAL, AfterstatePolicy, MaskedDQNPolicy
@@ -198,6 +198,24 @@ def test_returns_over_several_steps_need_untouched_games() -> None:
     with pytest.raises(ValueError, match="symmetry=False"):
         DQN("MlpPolicy", boards(TTT), n_steps=3, **SMALL)
     DQN("MlpPolicy", boards(TTT), n_steps=3, symmetry=False, gamma=-1, **SMALL).learn(200)
+
+
+def test_a_smaller_buffer_needs_untouched_games() -> None:
+    smaller = {"optimize_memory_usage": True, "replay_buffer_kwargs": {"handle_timeout_termination": False}}
+    with pytest.raises(ValueError, match="symmetry=False"):
+        DQN("MlpPolicy", boards(TTT), **smaller, **SMALL)
+    DQN("MlpPolicy", boards(TTT), symmetry=False, **smaller, **SMALL).learn(200)
+
+
+def test_rewards_may_be_normalised_and_observations_not() -> None:
+    """Games are won or lost by 1; divided by the deviation of the returns, 0.5 here, that is 2."""
+    envs = VecNormalize(boards(TTT), norm_obs=False, training=False)
+    envs.ret_rms.var = np.array(0.25)
+    model = filled(DQN("MlpPolicy", envs, seed=0, **SMALL))
+    rewards = model.replay_buffer.sample(300, env=envs).rewards.numpy()
+    assert np.allclose(np.unique(np.abs(rewards).round(3)), [0, 2])
+    with pytest.raises(ValueError, match="norm_obs=False"):
+        DQN("MlpPolicy", VecNormalize(boards(TTT)), **SMALL)
 
 
 def test_it_learns_to_win() -> None:
