@@ -146,25 +146,52 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
 
     def _setup_model(self) -> None:
         if self.symmetry and self.env is not None and self.replay_buffer_class is None:
+            if self._described["game"] == "unknown":
+                raise ValueError("symmetry=True needs boards that say which game they are of")
             self.replay_buffer_class = SymmetricReplayBuffer
             self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}
         super()._setup_model()
 
     def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: npt.ArrayLike | None = None,
     ) -> tuple[npt.NDArray[np.int64], Any]:
-        """The actions for one observation or many, and None; with `deterministic=False` some are random legal ones."""
-        actions, state = self.policy.predict(observation, state, episode_start, deterministic)
+        """The actions for one observation or many, and `state`; with `deterministic=False` some are random legal ones.
+
+        Args:
+            observation: planes or a board, or B of them.
+            state: not used.
+            episode_start: not used.
+            deterministic: whether to play the best actions, by the averaged weights if there are such; otherwise
+                explore as in training.
+            action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; what the observation
+                shows to be illegal stays so.
+
+        Returns:
+            int64 () or (B,), and `state`.
+
+        Raises:
+            ValueError: the observation or the masks are of another shape, or the masks leave an observation no legal
+                action.
+        """
+        if action_masks is None and deterministic:
+            return self.policy.predict(observation, state, episode_start, deterministic)
+        legal = self._legal(observation, action_masks)
+        actions = self.policy.best(observation, legal, deterministic)
         if not deterministic:
             explores = self._random.random(actions.shape) < self.exploration_rate
-            actions = np.where(explores, self._random_actions(observation).reshape(actions.shape), actions)
+            actions = np.where(explores, self._random_actions(legal).reshape(actions.shape), actions)
         return actions, state
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         if self.num_timesteps < learning_starts:
-            actions = self._random_actions(self._last_obs)
+            actions = self._random_actions(self._legal(self._last_obs))
         else:
             actions, _ = self.predict(self._last_obs)
         return actions, actions
@@ -177,11 +204,27 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     def _random(self) -> np.random.Generator:
         return self.action_space.np_random  # which Stable-Baselines3 has seeded
 
-    def _random_actions(self, observation: Any) -> npt.NDArray[np.int64]:
+    def _legal(self, observation: Any, action_masks: npt.ArrayLike | None = None) -> npt.NDArray[np.bool_]:
+        """Which actions may be chosen, by the observations and the masks: bool (B, num_actions).
+
+        Raises:
+            ValueError: see `predict`.
+        """
+        cells, _ = self.policy.obs_to_tensor(observation)
+        legal: npt.NDArray[np.bool_] = ~self.q_net.occupied(cells).cpu().numpy()  # type: ignore[operator]
+        if action_masks is None:
+            return legal
+        masks = np.asarray(action_masks)
+        if masks.size != legal.size:
+            raise ValueError(f"action_masks must be of shape {legal.shape}, not {masks.shape}")
+        legal &= masks.reshape(legal.shape) != 0
+        if not legal.any(axis=1).all():
+            raise ValueError(f"action_masks allow no legal action in {np.flatnonzero(~legal.any(axis=1)).tolist()}")
+        return legal
+
+    def _random_actions(self, legal: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """A random legal action for each observation: int64 (B,)."""
-        cells = np.reshape(observation, (-1, *self.observation_space.shape))  # type: ignore[misc]
-        occupied = self.q_net.occupied(torch.as_tensor(cells)).numpy()  # type: ignore[operator]
-        actions: npt.NDArray[np.int64] = np.where(occupied, -1.0, self._random.random(occupied.shape)).argmax(axis=1)
+        actions: npt.NDArray[np.int64] = np.where(legal, self._random.random(legal.shape), -1.0).argmax(axis=1)
         return actions
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
@@ -139,6 +141,18 @@ class MaskedDQNPolicy(DQNPolicy):
     def _predict(self, obs: Any, deterministic: bool = True) -> torch.Tensor:
         net = self.q_net_average if deterministic else self.q_net
         return net._predict(obs, deterministic=deterministic)
+
+    def best(self, observation: Any, allowed: npt.NDArray[np.bool_], deterministic: bool) -> npt.NDArray[np.int64]:
+        """The best of the actions `allowed`, bool (B, num_actions), as `predict` gives it: int64 (B,), or () for one
+        observation.
+        """
+        self.set_training_mode(False)
+        cells, many = self.obs_to_tensor(observation)
+        net = self.q_net_average if deterministic else self.q_net
+        with torch.no_grad():
+            values = net(cells).cpu().numpy()
+        actions: npt.NDArray[np.int64] = np.where(allowed, values, -np.inf).argmax(axis=1)
+        return actions if many else actions.squeeze(axis=0)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return super()._get_constructor_parameters() | {"averaged": self.averaged, "output": self.output}

@@ -74,6 +74,28 @@ def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> 
     assert model.predict(observation)[0].shape == ()
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_predict_obeys_the_mask_too(deterministic: bool) -> None:
+    """And what the network sees to be taken stays so."""
+    model = DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=0, **SMALL)
+    model.exploration_rate = 0.5
+    observation = np.zeros((2, 3, 3), np.int8)
+    observation[0, 0, 0] = 1
+    for mask in (np.isin(range(9), [0, 2, 7]), [0, 0, 0, 0, 1, 0, 0, 0, 0], np.ones((1, 9), np.int8)):
+        action, state = model.predict(observation, action_masks=mask, deterministic=deterministic)
+        assert np.ravel(mask)[action] and action != 0 and action.shape == () and state is None
+    many = np.repeat(observation[None], 9, axis=0)
+    masks = np.eye(9, dtype=np.int8)
+    masks[0, 3] = 1
+    actions, _ = model.predict(many, action_masks=masks, deterministic=deterministic)
+    assert actions.tolist() == [3, 1, 2, 3, 4, 5, 6, 7, 8]
+    unmasked = model.predict(many, deterministic=True)[0]
+    assert np.array_equal(model.predict(many, action_masks=np.ones((9, 9)), deterministic=True)[0], unmasked)
+    for wrong in (np.eye(9)[0], np.zeros(9), np.ones(8), np.ones((2, 9)), 1):
+        with pytest.raises(ValueError, match="action_masks"):
+            model.predict(observation, action_masks=wrong, deterministic=deterministic)
+
+
 def test_without_options_it_learns_what_stable_baselines3_learns() -> None:
     """Theirs with our masked networks, from the same replayed steps: the same weights to the last bit."""
     mine = filled(DQN("MlpPolicy", boards(TTT), gamma=-1, double=False, symmetry=False, seed=0, **SMALL))
@@ -135,6 +157,16 @@ def test_observations_that_show_no_mask_are_refused() -> None:
     for env in (planes_last, VecFrameStack(boards(TTT), 2), VecFrameStack(boards(C4, obs_type="board"), 2)):
         with pytest.raises(ValueError, match="the cell of each action is to be seen"):
             DQN("MlpPolicy", env, symmetry=False, buffer_size=10)
+
+
+def test_symmetries_of_an_unknown_game_are_refused() -> None:
+    class Theirs(gym.Env[Any, int]):
+        observation_space = gym.spaces.Box(-1, 1, (3, 3), np.int8)
+        action_space = gym.spaces.Discrete(9)
+
+    with pytest.raises(ValueError, match="symmetry=True"):
+        DQN("MlpPolicy", Theirs(), buffer_size=10)
+    DQN("MlpPolicy", Theirs(), buffer_size=10, symmetry=False)
 
 
 def test_a_seed_settles_everything() -> None:
