@@ -38,6 +38,8 @@ def main(words: Sequence[str] | None = None) -> Any:
     parser, arguments = parse(words)
     try:
         settings = chosen(arguments)
+        if arguments.stop_when_proven and not is_small(settings):
+            raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
         if arguments.agent in NETWORKS:
             return train_network(settings, arguments)
         return train_table(settings, arguments)
@@ -56,7 +58,7 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
     made = getattr(tictac_agents, arguments.agent)
     model = made.from_settings(settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard)
     callbacks: list[Any] = [GamesCallback(arguments.eval_freq)]
-    if settings.rules.cells <= SMALL_CELLS:
+    if is_small(settings):
         best = None if arguments.save is None else arguments.save.parent
         callbacks.append(ExactEvalCallback(arguments.eval_freq, best, arguments.stop_when_proven, verbose=1))
     try:
@@ -71,17 +73,26 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 
 def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     """Trains a tabular learner, and judges it at the end where the game is small enough."""
+    small = is_small(settings)
     sizes: Any = {"id": settings.game}
     if isinstance(settings.game, Mapping):
         sizes = {"id": "KInARow-v0", **settings.game}
     env = gym.make(**sizes, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
-    small = settings.rules.cells <= SMALL_CELLS
-    proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven and small else None
+    proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven else None
     learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
     if small:
         print(verdict(learner, settings.rules))
     return learner
+
+
+def is_small(settings: Settings) -> bool:
+    """Whether there are exact verdicts on the game.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    return settings.rules.cells <= SMALL_CELLS
 
 
 def chosen(arguments: argparse.Namespace) -> Settings:

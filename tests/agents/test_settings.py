@@ -213,6 +213,9 @@ def test_presets_of_tables_are_settings(learner: Any) -> None:
         (["DQN", "--preset", "S9"], "DQN has no preset 'S9'"),
         (["DQN", "--tremble", "2"], "tremble must be a number"),
         (["DQN", "--game", "Chess-v0"], "Chess-v0"),
+        (["QLearning", "--game", "Chess-v0"], "Chess-v0"),
+        (["DQN", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most 12"),
+        (["ValueTD", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most"),
         (["PPO"], "invalid choice"),
     ],
 )
