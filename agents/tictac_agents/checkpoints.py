@@ -173,7 +173,7 @@ class Checkpoint:
             boards, rebuilt = (env, True) if env is not None else _boards_for(settings)
             made: Any = cls
             model: Any = made(policy, boards, device=device, **{**settings.keywords(), **others, **kwargs})
-            told = ("total_timesteps",) if env is not None else cls.SETTINGS.OF_THE_RUN
+            told = ("total_timesteps",) if env is not None else set(cls.SETTINGS.OF_THE_RUN) - {"policy"}
             model._described |= {name: value for name, value in settings.to_dict().items() if name in told}
             if not rebuilt:
                 model.env = None
