@@ -6,11 +6,12 @@ import copy
 import json
 import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pettingzoo
 import pytest
 from scipy.stats import chisquare
 
@@ -180,10 +181,31 @@ def test_a_game_under_way_goes_on_with_the_opponent_it_has() -> None:
     assert set(first_replies(env, 20)) == {0}
 
 
-def test_an_unknown_opponent_is_named_when_it_is_drawn() -> None:
-    env = gym.make(TTT, opponent=OpponentPool(["random", "randm"], [0, 1]), play_as="second")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda pool: gym.make(TTT, opponent=pool),
+        lambda pool: gym.make_vec(TTT, num_envs=3, opponent=pool),
+        lambda pool: OpponentPolicyEnv(aec(), pool),
+        lambda pool: play_match(pool, "random", TTT, games=2),
+    ],
+    ids=["single", "vector", "AEC", "match"],
+)
+@pytest.mark.parametrize("nest", [list, lambda players: [Mixture(players)], lambda players: [OpponentPool(players)]])
+@both
+def test_an_unknown_opponent_is_named_at_once(cls: type[Mixture], nest: Any, use: Callable[[Mixture], Any]) -> None:
     with pytest.raises(ValueError, match="no policy is called 'randm'; did you mean random"):
-        env.reset()
+        use(cls(nest(["random", "randm"])))
+
+
+def test_an_unknown_opponent_that_joins_is_named_when_it_is_drawn() -> None:
+    pool = OpponentPool(["random"])
+    for env in (gym.make(C4, opponent=pool, play_as="second"), OpponentPolicyEnv(aec(), pool, "second")):
+        pool.add("randm", 10**9)
+        with pytest.raises(ValueError, match="no policy is called 'randm'; did you mean random"):
+            env.reset()
+        del pool.players[1]
+        pool.weights = [1]
 
 
 def test_an_illegal_move_names_the_opponent_that_was_drawn() -> None:
@@ -209,6 +231,62 @@ def test_a_pool_in_a_pool() -> None:
     for env in (gym.make(C4, opponent=pool, play_as="second"), OpponentPolicyEnv(aec(), pool, "second")):
         replies = first_replies(env, 300, seed=1)
         assert chisquare([replies.count(column) for column in (0, 3, 5)]).pvalue > 0.001
+
+
+NESTS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda function: function,
+    "pool": lambda function: OpponentPool([function]),
+    "mixture": lambda function: Mixture([function]),
+    "pool in a pool": lambda function: OpponentPool([OpponentPool([function])]),
+    "mixture in a pool": lambda function: OpponentPool([Mixture([function])]),
+    "pool in a mixture": lambda function: Mixture([OpponentPool([function])]),
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_a_function_sees_the_environments_observations(nest: str) -> None:
+    seen: set[tuple[int, ...]] = set()
+
+    def spy(observation: Any, mask: Any) -> int:
+        seen.add(np.shape(observation))
+        return zero(observation, mask)
+
+    opponent = NESTS[nest](spy)
+    for obs_type, shape in (("planes", (2, 6, 7)), ("board", (6, 7)), ("planes", (2, 6, 7))):
+        kwargs = {"opponent": opponent, "obs_type": obs_type, "play_as": "second"}
+        for env in (gym.make(C4, **kwargs), gym.make_vec(C4, num_envs=2, **kwargs)):
+            env.reset()
+            assert seen == {shape}
+            env.step(3 if env.unwrapped.action_space.shape == () else [3, 3])  # type: ignore[arg-type]
+            assert seen == {shape}
+            seen.clear()
+    for other in (aec(), pettingzoo.make("aec", "classic/connect_four_v3")):
+        OpponentPolicyEnv(other, opponent, "second").reset()
+        assert seen == {(6, 7, 2)}
+        seen.clear()
+
+
+def test_changes_reach_a_mixture_whose_functions_see_boards() -> None:
+    inner, outer = OpponentPool([Always(0)]), Mixture([Always(5), Always(6)], [0, 1])
+    pool = OpponentPool([inner, outer], [1, 0])
+    for env in (gym.make(C4, opponent=given, obs_type="board", play_as="second") for given in (pool, Mixture([pool]))):
+        assert set(first_replies(env, 10)) == {0}
+        inner.add(Always(3), 10**9)
+        assert set(first_replies(env, 10)) == {3}
+        pool.weights = [0, 1]
+        assert set(first_replies(env, 10)) == {6}
+        outer.weights = [1, 0]
+        assert set(first_replies(env, 10)) == {5}
+        del inner.players[1]
+        inner.weights, pool.weights, outer.weights = [1], [1, 0], [0, 1]
+
+
+def test_a_mixture_taken_from_an_environment_sees_what_it_saw_there() -> None:
+    def reader(board: Any, mask: Any) -> int:
+        return int(np.flatnonzero(board.reshape(9) == 0)[0])
+
+    env = gym.make(TTT, opponent=Mixture([reader]), obs_type="board")
+    assert play_match(env.unwrapped.opponent, "random", TTT, games=4).total.games == 4
 
 
 def aec() -> Any:
@@ -276,6 +354,7 @@ def test_matches_and_tournaments(cls: type[Mixture]) -> None:
 
 def test_copies_of_an_environment_share_the_pool() -> None:
     pool = OpponentPool([Always(0)])
+    assert gym.make(C4, opponent=pool, obs_type="board").unwrapped.opponent is pool
     env = gym.make(C4, opponent=pool, play_as="second")
     assert env.unwrapped.opponent is pool
     env.reset(seed=0)

@@ -13,6 +13,7 @@ from tictac_env.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.checks import positive
 from tictac_env.games import Game, did_you_mean, get_game
 from tictac_env.policy import Policy, ReflexPolicy, answer, uniform
+from tictac_env.pool import Mixture
 from tictac_env.position import Position, PositionBatch
 from tictac_env.reflexes import pick, random_choices, rule_choices
 from tictac_env.rng import STATES, advance, mix
@@ -93,15 +94,17 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     Args:
         player: the player.
         game: for which game.
-        obs_type: which observation a function gets.
+        obs_type: which observation a function gets, also one of a mixture's.
 
     Raises:
-        ValueError: `player` is none of these, or a name that is not known.
+        ValueError: `player` (or one of a mixture's policies) is none of these, or a name that is not known.
     """
     if isinstance(player, type):
         raise ValueError(f"{player!r} does not play: it is a class; give an instance, such as {player.__name__}(...)")
     if isinstance(player, str):
         return make_policy(player, game)
+    if isinstance(player, Mixture):
+        return player.seeing(game, obs_type)
     if isinstance(player, Policy):
         return player
     if hasattr(player, "predict"):

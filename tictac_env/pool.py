@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ class Mixture(Policy):
     `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
 
     Args:
-        policies: whatever `as_policy` accepts, at least one.
+        policies: whatever `as_policy` accepts, at least one; whether they play a game is seen where that is known.
         weights: non-negative, one for each, not all zero; equal unless given.
 
     Raises:
@@ -30,12 +31,16 @@ class Mixture(Policy):
     """
 
     name = "mixture"
+    obs_type = "planes"
+    """Which observation its functions get; see `seeing`."""
 
     def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
         self.players = list(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
         self._members: dict[tuple[int, Game, str], Policy] = {}
+        self._weights: list[float] = []
+        self.cumulative: list[float] = []
         self.weights = [1.0] * len(self.players) if weights is None else weights
 
     @property
@@ -54,20 +59,41 @@ class Mixture(Policy):
             raise ValueError(
                 f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
             )
-        self._weights = numbers
-        self.cumulative = list(accumulate(numbers))
+        # In place: what `seeing` returns has the same lists.
+        self._weights[:] = numbers
+        self.cumulative[:] = accumulate(numbers)
 
     def draw(self, seed: int) -> int:
         """The number of a policy, by `seed` in [0, 2**63)."""
         return weighted(self.cumulative, seed)
 
-    def member(self, number: int, game: Game, obs_type: str = "planes") -> Policy:
-        """The policy of that number, for `game`."""
+    def seeing(self, game: Game, obs_type: str) -> Self:
+        """The same mixture with functions that get observations of that type, unless it already has a type.
+
+        Policies and weights are shared, also those to come.
+
+        Raises:
+            ValueError: one of the policies does not play `game`.
+        """
+        twin = self
+        if self.obs_type == "planes" and obs_type != "planes":
+            twin = copy.copy(self)
+            twin.obs_type = obs_type
+        for number in range(len(self.players)):
+            twin.member(number, game)
+        return twin
+
+    def member(self, number: int, game: Game, obs_type: str | None = None) -> Policy:
+        """The policy of that number, for `game`; a function gets observations of `obs_type`, or the mixture's.
+
+        Raises:
+            ValueError: it does not play that game.
+        """
         from tictac_env.policies import as_policy  # which knows mixtures
 
-        key = number, game, obs_type
+        key = number, game, obs_type or self.obs_type
         if key not in self._members:
-            self._members[key] = as_policy(self.players[number], game, obs_type)
+            self._members[key] = as_policy(self.players[number], *key[1:])
         return self._members[key]
 
     def act(self, position: Position, seed: int) -> int:

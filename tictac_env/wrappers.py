@@ -36,8 +36,9 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             (`{"observation", "action_mask"}`) or in the info.
         opponent: a function `(observation, action_mask) -> action` of the opponent's own observation; a model with
             `predict`, which gets `action_masks` if it takes them; "random"; for environments of this package
-            (`tictac_env.connect_four_v0`, `tictactoe_v0`) whatever `as_policy` accepts; or an `OpponentPool` of these,
-            one of which is drawn at each reset. Copies of the environment share it.
+            (`tictac_env.connect_four_v0`, `tictactoe_v0`) whatever `as_policy` accepts; or several of these, an
+            `OpponentPool` (one is drawn at each reset) or a `Mixture` (at each move). Copies of the environment share
+            it.
         play_as: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
             first). The first agent of `env.possible_agents` moves first.
 
@@ -62,6 +63,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self.metadata = env.metadata
         self.render_mode = env.render_mode
         self._play_as = one_of("play_as", play_as, PLAY_AS)
+        position = getattr(env.unwrapped, "position", None)
+        self._game = position.game if isinstance(position, Position) else None  # which policies need to know
         self._opponent = self._playing = self._as_player(opponent)
         space = env.observation_space(agents[0])
         self.observation_space = space["observation"] if isinstance(space, gym.spaces.Dict) else space
@@ -96,8 +99,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._resets += 1
         self._over = True  # until the opponent has moved, where it moves first
         playing = self._opponent
-        while isinstance(playing, OpponentPool):
-            playing = self._as_player(playing.players[playing.draw(self._draw())])
+        if isinstance(playing, OpponentPool):
+            playing = self._member(playing, self._draw())
         self._playing = playing
         self.env.reset(seed=seed, options=options)
         self._learner = self.env.possible_agents[seat]
@@ -165,6 +168,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         observation, mask = self._observe(agent)
         legal = np.flatnonzero(mask).tolist()  # before the opponent gets at the mask
         seed = self._draw()
+        while isinstance(opponent, Mixture):  # as it does by itself, but a function gets this environment's observation
+            opponent, seed = self._member(opponent, seed), mix(seed)
         if opponent == RANDOM:
             choice = legal[seed % len(legal)]
         elif isinstance(opponent, FunctionPolicy):
@@ -180,24 +185,31 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return action
 
     def _as_player(self, opponent: Any) -> Any:
-        """The opponent, checked: RANDOM, a FunctionPolicy (which gets observations) or, where the environment knows
-        positions, any other Policy; or a pool.
+        """The opponent, checked: a Policy (a FunctionPolicy gets observations), or where the environment does not know
+        positions RANDOM, a FunctionPolicy or a mixture of these.
         """
-        if isinstance(opponent, OpponentPool):
+        if self._game is not None:
+            return as_policy(opponent, self._game)
+        if isinstance(opponent, Mixture):
             for member in opponent.players:
                 self._as_player(member)
             return opponent
         if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM):
             return opponent
-        position = getattr(self.env.unwrapped, "position", None)
-        if isinstance(opponent, (str, Policy)) and isinstance(position, Position):
-            return as_policy(opponent, position.game)
         if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
             raise ValueError(
                 f"{opponent!r} cannot play {self.env}; what can is {RANDOM!r}, a model with `predict`, a function of "
-                "observation and mask, or an OpponentPool of these (other policies play this package's games only)"
+                "observation and mask, or several of these in a Mixture or OpponentPool (other policies play this "
+                "package's games only)"
             )
         return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
+
+    def _member(self, mixture: Mixture, seed: int) -> Any:
+        """The one of a mixture or pool that `seed` draws, checked."""
+        number = mixture.draw(seed)
+        if self._game is not None:
+            return mixture.member(number, self._game)
+        return self._as_player(mixture.players[number])
 
     def _play(self, action: int) -> None:
         self.env.step(action)

@@ -337,7 +337,17 @@ def test_ours_and_pettingzoos_are_the_same(opponent: Any) -> None:
 
 @every_seat
 @pytest.mark.parametrize("module", [connect_four_v0, tictactoe_v0])
-@pytest.mark.parametrize("opponent", ["random", "rule", OpponentPool(["random", "minimax:2"])], ids=str)
+@pytest.mark.parametrize(
+    "opponent",
+    [
+        "random",
+        "rule",
+        OpponentPool(["random", "minimax:2"]),
+        Mixture(["random", "minimax:2", lowest]),
+        OpponentPool([OpponentPool(["random", lowest]), Mixture([highest, "rule"])]),
+    ],
+    ids=str,
+)
 def test_gym_make_plays_the_same_games(opponent: Any, module: Any, play_as: str) -> None:
     """To the same seed, as both draw the same numbers in the same order."""
     name = "ConnectFour-v0" if module is connect_four_v0 else "TicTacToe-v0"
@@ -491,8 +501,17 @@ def test_policies_play_our_games_and_no_others(opponent: Any) -> None:
     for name in ("connect_four_v3", "tictactoe_v3"):
         with pytest.raises(ValueError, match=rf"cannot play {name}; what can is 'random'.*this package's games only"):
             OpponentPolicyEnv(make(name), opponent)
-        with pytest.raises(ValueError, match=f"cannot play {name}"):
-            OpponentPolicyEnv(make(name), OpponentPool(["random", opponent]))
+        for several in (OpponentPool(["random", opponent]), Mixture(["random", opponent])):
+            with pytest.raises(ValueError, match=f"cannot play {name}"):
+                OpponentPolicyEnv(make(name), several)
+
+
+def test_a_pool_keeps_its_members() -> None:
+    env = OpponentPolicyEnv(make("connect_four_v0"), OpponentPool(["minimax:2"]))
+    env.reset()
+    playing = env._playing
+    env.reset()
+    assert env._playing is playing
 
 
 def test_a_strong_policy_is_strong() -> None:

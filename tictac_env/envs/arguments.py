@@ -13,6 +13,7 @@ import numpy as np
 from tictac_env.checks import one_of
 from tictac_env.games import Game, describe_game
 from tictac_env.policies import Policy, as_policy
+from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
 
 PLAY_AS = ("first", "second", "random", "alternate")
@@ -42,7 +43,7 @@ class Arguments:
         """
         arguments = cls(
             game,
-            None if opponent is None else as_policy(opponent, game, obs_type),
+            None if opponent is None else check_opponent(opponent, game, obs_type),
             play_as,
             obs_type,
             one_of("illegal", illegal, ILLEGAL),
@@ -76,6 +77,18 @@ class Arguments:
             "rewards": list(self.rewards),
             "start": start,
         }
+
+
+def check_opponent(opponent: Any, game: Game, obs_type: str) -> Policy:
+    """The opponent as a policy whose functions get observations of that type.
+
+    A pool stays the object it is, since its owner goes on changing it; the boards get at its members by themselves.
+
+    Raises:
+        ValueError: it does not play `game`, or one of its members does not.
+    """
+    policy = as_policy(opponent, game, obs_type)
+    return opponent if isinstance(opponent, OpponentPool) else policy
 
 
 def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
