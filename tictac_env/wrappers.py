@@ -57,8 +57,9 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         agents = list(getattr(env, "possible_agents", []))
         if len(agents) != 2:
             raise ValueError(f"env must be an AEC environment of two agents, not {env!r} with {agents}")
-        if env.observation_space(agents[0]) != env.observation_space(agents[1]):
-            raise ValueError(f"the observation spaces of the agents {agents} of {env} differ")
+        for kind, space_of in (("observation", env.observation_space), ("action", env.action_space)):
+            if space_of(agents[0]) != space_of(agents[1]):
+                raise ValueError(f"the {kind} spaces of the agents {agents} of {env} differ")
         self.env = env
         self.metadata = env.metadata
         self.render_mode = env.render_mode

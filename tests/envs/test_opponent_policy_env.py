@@ -748,6 +748,10 @@ def test_what_is_no_such_environment_is_refused() -> None:
     unlike.observation_space = lambda agent: spaces.Discrete(11 if agent == "one" else 12)  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=r"observation spaces of the agents .* differ"):
         OpponentPolicyEnv(unlike)
+    unlike = Nim()
+    unlike.action_space = lambda agent: spaces.Discrete(3 if agent == "one" else 5)  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match=r"action spaces of the agents .* differ"):
+        OpponentPolicyEnv(unlike)
 
 
 def test_a_game_that_the_opponent_ends_at_once_is_refused() -> None:
