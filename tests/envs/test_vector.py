@@ -281,6 +281,15 @@ def test_a_state_of_a_larger_pool_is_refused() -> None:
         small.load_state_dict(large.state_dict())
 
 
+def test_a_state_is_taken_by_a_pool_that_has_grown_to_fit() -> None:
+    large, small = OpponentPool(["random", "rule"]), OpponentPool(["random"])
+    ahead, behind = make(TTT, 50, opponent=large), make(TTT, 50, opponent=small)
+    ahead.reset(seed=1)
+    small.add("rule")
+    behind.load_state_dict(ahead.state_dict())
+    assert recorded(behind) == recorded(ahead)
+
+
 # Copying, threads
 
 

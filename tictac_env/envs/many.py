@@ -106,6 +106,7 @@ class ManyBoards:
         game, self_rows = self._game, self.rows
         if rows.shape != self_rows.shape or rows.dtype != np.int64:
             raise ValueError(f"boards are int64 {self_rows.shape}, not {rows.dtype} {rows.shape}")
+        self._opponents.update()  # one that has joined the pool may play here
         limits = {
             LEARNER: (0, 1),
             STATE: (NOT_SEEDED, STATES),
