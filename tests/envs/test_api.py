@@ -23,6 +23,7 @@ from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, Time
 
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import ModelPolicy
+from tictac_env.pool import OpponentPool
 from tictac_env.position import IllegalMove
 
 IDS = [*GAMES, "KInARow-v0"]
@@ -234,13 +235,62 @@ def test_duplicates_in_mid_game_go_on_with_the_same_game(
     assert go_on(env) + transcript(env) == heard
 
 
-def test_a_state_of_another_kind_is_refused() -> None:
-    env = gym.make(TTT)
-    state = env.unwrapped.state_dict()
-    with pytest.raises(ValueError, match="a state has the keys"):
-        env.unwrapped.load_state_dict({**state, "more": 1})
-    with pytest.raises(ValueError, match="a state has the keys"):
-        env.unwrapped.load_state_dict({})
+DAMAGES: dict[str, tuple[Any, str]] = {
+    "nothing": (lambda state: None, "a dict with the keys"),
+    "a list": (lambda state: list(state), "a dict with the keys"),
+    "no key": (lambda state: {}, "a dict with the keys"),
+    "another key": (lambda state: state | {"more": 1, 2: 3}, "a dict with the keys"),
+    "another game": ({"game": C4}, "a state of ConnectFour-v0, not of TicTacToe-v0"),
+    "all stones": ({"own": 511, "opp": 511}, "cannot have the stones 511 and 511"),
+    "negative stones": ({"own": -1}, "own"),
+    "too large a number": ({"own": 2**63}, "own"),
+    "stones beside the board": ({"opp": 1 << 40}, "off the board"),
+    "a float": ({"own": 0.0}, "own"),
+    "a bool": ({"opp": True}, "opp"),
+    "no mover": ({"mover": 9}, r"mover of a state must be a whole number in \[0, 1\], not 9"),
+    "the other mover": ({"mover": 1, "learner": 1}, "the other side is to move"),
+    "no seat": ({"learner": 7}, "learner"),
+    "the other seat": ({"learner": 1}, "the learner is not to move"),
+    "not over": ({"over": 0}, "over"),
+    "never begun": ({"state": -1}, "never began"),
+    "no state of randomness": ({"state": 2**62}, "state"),
+    "no count": ({"resets": None}, "resets"),
+    "no such opponent": ({"drawn": 2}, r"drawn of a state must be a whole number in \[-1, 1\], not 2"),
+    "no moves": ({"moves": None}, "moves"),
+    "text": ({"moves": "42"}, "moves"),
+    "a move beside the board": ({"moves": [9]}, "moves"),
+    "other moves": ({"moves": [2, 4]}, "do not lead"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
+    env = gym.make(TTT, opponent=OpponentPool(["random", lowest]))
+    env.reset(seed=3)
+    env.step(4)
+    before = env.unwrapped.state_dict()
+    change, message = DAMAGES[damage]
+    with pytest.raises(ValueError, match=message):
+        env.unwrapped.load_state_dict(change(before) if callable(change) else before | change)
+    assert env.unwrapped.state_dict() == before
+    env.step(int(np.argmax(env.unwrapped.action_masks())))
+
+
+def test_every_state_of_a_game_is_taken_back(game: Game) -> None:
+    for kwargs in ({"opponent": None}, {"play_as": "alternate"}, {"opponent": OpponentPool(["random", "rule"])}):
+        if game.cells == 1 and kwargs.get("play_as"):
+            continue
+        env, twin = make_env(game, **kwargs), make_env(game, **kwargs)
+        states = [env.unwrapped.state_dict()]
+        for seed in range(3):
+            env.reset(seed=seed)
+            states.append(env.unwrapped.state_dict())
+            while env.unwrapped.action_masks().any():
+                env.step(int(np.argmax(env.unwrapped.action_masks())))
+                states.append(env.unwrapped.state_dict())
+        for state in states:
+            twin.unwrapped.load_state_dict(json.loads(json.dumps(state)))
+            assert twin.unwrapped.state_dict() == state
 
 
 class Locked:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from tictac_env.checks import flag
 from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.options import check_options
@@ -20,9 +21,11 @@ from tictac_env.policies import Policy, answer
 from tictac_env.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
-from tictac_env.rng import advance, mix, new_state
+from tictac_env.rng import STATES, advance, mix, new_state
 
 STATE = ("own", "opp", "mover", "learner", "over", "state", "resets", "drawn")
+NOT_SEEDED = -1
+MAX_INT = 2**63 - 1
 MAX_STARTS = 1000
 """How often a reset draws anew when the opponent ends the game before the learner's first move."""
 
@@ -73,7 +76,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self.observation_space = self._observer.space
         self.action_space = spaces.Discrete(game.num_actions)  # type: ignore[assignment]  # a Space[np.int64]
 
-        self._state = -1  # of the board's randomness; not yet seeded
+        self._state = NOT_SEEDED  # of the board's randomness
         self._resets = 0  # since the last seeded one
         self._own, self._opp = game.start()  # of the side to move
         self._drawn = -1  # which opponent of a pool plays this game
@@ -111,19 +114,15 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Goes on where the environment that `state_dict` was called on stood.
 
         Raises:
-            ValueError: `state` is not such a dict, or of another game.
+            ValueError: `state` is not such a dict, of another game, of a larger pool, or of no game that there can be.
+                Nothing has changed then.
         """
-        keys = {*STATE, "moves", "game"}
-        if set(state) != keys:
-            raise ValueError(f"a state has the keys {sorted(keys)}, not {sorted(state)}")
-        if state["game"] != describe_game(self._game):
-            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
-        if not all(isinstance(number, int) for number in (*(state[name] for name in STATE), *state["moves"])):
-            raise ValueError(f"a state holds whole numbers, not {state}")
+        self._check_state(state)
+        playing = self._player(state["drawn"])
         for name in STATE:
             setattr(self, "_" + name, state[name])
         self._moves = list(state["moves"])
-        self._playing = self._player(self._drawn)
+        self._playing = playing
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
@@ -263,10 +262,52 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         return observation, self._rewards[2], True, False, info
 
     def _player(self, drawn: int) -> Policy:
-        """The policy that answers: the opponent, or the one of the pool that was drawn."""
-        if isinstance(self._opponent, OpponentPool) and drawn >= 0:
-            return self._opponent.member(drawn, self._game, self._obs_type)
+        """The policy that answers: the opponent, or the one of the pool that was drawn (its first, if none was)."""
+        if isinstance(self._opponent, OpponentPool):
+            return self._opponent.member(max(drawn, 0), self._game, self._obs_type)
         return self._opponent  # type: ignore[return-value]  # nothing is asked of None
+
+    def _check_state(self, state: Any) -> None:
+        """Raises ValueError unless `state` can be that of a game here."""
+        game, keys = self._game, {*STATE, "moves", "game"}
+        if not isinstance(state, Mapping) or set(state) != keys:
+            raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {state!r:.200}")
+        if state["game"] != describe_game(game):
+            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(game)}")
+        pool = self._opponent if isinstance(self._opponent, OpponentPool) else None
+        limits = {
+            "own": (0, MAX_INT),
+            "opp": (0, MAX_INT),
+            "mover": (0, 1),
+            "learner": (0, 1),
+            "state": (NOT_SEEDED, STATES),
+            "resets": (0, MAX_INT),
+            "drawn": (-1, len(pool.players) - 1 if pool else MAX_INT),  # without a pool it says nothing
+        }
+        for name, (low, high) in limits.items():
+            if type(state[name]) is not int or not low <= state[name] <= high:
+                raise ValueError(f"{name} of a state must be a whole number in [{low}, {high}], not {state[name]!r}")
+        over, moves = flag("over of a state", state["over"]), state["moves"]
+        if not isinstance(moves, list) or not all(type(move) is int and 0 <= move < game.num_actions for move in moves):
+            raise ValueError(
+                f"moves of a state must be a list of numbers in [0, {game.num_actions}), not {moves!r:.200}"
+            )
+        own, opp, mover = state["own"], state["opp"], state["mover"]
+        fault = game.fault(own, opp)
+        if not fault and mover != game.seat(own, opp):
+            fault = "the other side is to move"
+        if not fault and not over:
+            if state["state"] == NOT_SEEDED or game.result(own, opp) != UNFINISHED:
+                fault = "the game is over, or never began"
+            elif mover != state["learner"]:
+                fault = "the learner is not to move"
+        if fault:
+            raise ValueError(f"a state cannot have the stones {own} and {opp}: {fault}")
+        before = own, opp
+        for move in reversed(moves):
+            after, before = before, game.undo(*before, move)
+            if after == before:
+                raise ValueError(f"the moves {moves} of a state do not lead to its stones {own} and {opp}")
 
     def _check_options(self, options: Mapping[str, Any] | None) -> tuple[Position | None, str]:
         options = check_options(options, ("position", "play_as"))
