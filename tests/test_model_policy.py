@@ -19,7 +19,7 @@ from tictac_env import connect_four_v0
 from tictac_env.arena import play_match, round_robin, verdict
 from tictac_env.observation import Observer
 from tictac_env.policies import ModelPolicy, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import IllegalMove, Position, PositionBatch
 from tictac_env.wrappers import OpponentPolicyEnv, OpponentPool
 
 pytest.importorskip("sb3_contrib")
@@ -122,9 +122,14 @@ def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
         (spaces.Box(0, 1, (2, 3, 3), np.int8), "planes"),
         (spaces.Box(0, 1, (18,), np.int8), "planes"),
         (spaces.Box(0, 1, (18,), np.float32), "planes"),
+        (spaces.Box(0, 1, (2, 3, 3), np.float32), "planes"),
+        (spaces.Box(0, 255, (2, 3, 3), np.uint8), "planes"),
         (spaces.Box(0, 1, (3, 3, 2), np.int8), "planes, last"),
+        (spaces.Box(0, 1, (3, 3, 2), np.float32), "planes, last"),
         (spaces.Box(-1, 1, (3, 3), np.int8), "board"),
         (spaces.Box(-1, 1, (9,), np.int8), "board"),
+        (spaces.Box(-1, 1, (3, 3), np.float32), "board"),
+        (spaces.Box(-np.inf, np.inf, (9,), np.float64), "board"),
         (spaces.Discrete(3**9), "code"),
         (None, "planes"),
     ],
@@ -146,12 +151,18 @@ def test_the_observation_space_says_what_a_model_sees(space: Any, obs_type: str)
     expected = what_it_sees(position, "last" if obs_type == "planes, last" else obs_type)
     assert np.array_equal(shown[0], np.reshape(expected, np.shape(shown[0])))
     if space is not None:
-        assert np.shape(shown[0]) == space.shape
+        assert np.shape(shown[0]) == space.shape and np.asarray(shown[0]).dtype == space.dtype
 
 
 @pytest.mark.parametrize(
     "space",
-    [spaces.Box(0, 1, (2, 6, 7), np.int8), spaces.Box(0, 1, (17,), np.int8), spaces.Discrete(5), spaces.Dict()],
+    [
+        spaces.Box(0, 1, (2, 6, 7), np.int8),
+        spaces.Box(0, 1, (17,), np.int8),
+        spaces.Box(0, 255, (3, 3), np.uint8),  # boards hold -1, too
+        spaces.Discrete(5),
+        spaces.Dict(),
+    ],
     ids=str,
 )
 def test_other_spaces_are_refused(space: Any) -> None:
@@ -176,6 +187,33 @@ def test_a_model_trained_on_pettingzoos_game_plays_ours() -> None:
     for action in (0, 1, 0, 1):
         assert env.reset()[1]["opponent_action"] == ours.reset()[1]["opponent_action"]
         assert env.step(action)[4]["opponent_action"] == ours.step(action)[4]["opponent_action"]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(0, 1, (2, 3, 3), np.float32),
+        spaces.Box(0, 1, (18,), np.float32),
+        spaces.Box(0, 1, (3, 3, 2), np.float32),
+        spaces.Box(-1, 1, (3, 3), np.float32),
+    ],
+    ids=str,
+)
+def test_many_observations_are_what_the_space_wants_too(space: spaces.Box) -> None:
+    class Model:
+        observation_space = space
+
+        def is_vectorized_observation(self) -> None: ...  # Stable-Baselines3's models have it
+
+        def predict(self, observation: Any, deterministic: bool) -> tuple[Any, None]:
+            every = observation if observation.ndim > len(space.shape) else observation[None]
+            assert every.dtype == space.dtype and all(one in space for one in every)
+            actions = (every.reshape(len(every), -1) @ np.arange(space.low.size)).astype(int) % 9
+            return actions if every is observation else actions[0], None
+
+    policy, positions = ModelPolicy(Model()), [Position.from_moves(TTT, moves) for moves in ("", "5", "51", "3524")]
+    one_by_one = [policy.act(position, 0) for position in positions]
+    assert policy.act_many(PositionBatch.of(positions), np.zeros(4, np.int64)).tolist() == one_by_one
 
 
 # Specs and copies

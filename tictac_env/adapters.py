@@ -50,8 +50,9 @@ class ModelPolicy(FunctionPolicy):
     Args:
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
             `action_masks`, it gets the mask.
-        obs_type: which observation it gets where it does not say so itself by an `observation_space`, which the
-            observations of a game then have to fit: as they are, flattened, or with the planes last as in PettingZoo.
+        obs_type: which observation it gets where it does not say so itself by an `observation_space`, whose shape the
+            observations of a game then have to have, as they are, flattened, or with the planes last as in PettingZoo;
+            they come in its dtype, and have to lie within its bounds.
 
     Raises:
         ValueError: at the first move, if no type of observation of the game fits the model's observation space.
@@ -78,7 +79,7 @@ class ModelPolicy(FunctionPolicy):
         stones = list(zip(batch.own.tolist(), batch.opp.tolist(), strict=True))
         planes = observer.planes_of(batch.own, batch.opp)
         if space.shape in (planes.shape[1:], (planes[0].size,)):
-            observations = planes.reshape(-1, *space.shape)
+            observations = planes.reshape(-1, *space.shape).astype(space.dtype, copy=False)
         else:
             observations = np.stack([self._fit(observer.observe(*both, game.seat(*both))) for both in stones])
         masks = {}
@@ -93,20 +94,23 @@ class ModelPolicy(FunctionPolicy):
         return int(action)
 
     def _fit(self, observation: Any) -> Any:
-        """The observation in the shape of the model's observation space."""
+        """The observation in the shape and dtype of the model's observation space."""
         space = getattr(self.model, "observation_space", None)
-        if isinstance(space, spaces.Box) and np.shape(observation) != space.shape:
+        if not isinstance(space, spaces.Box):
+            return observation
+        if np.shape(observation) != space.shape:
             if planes_last(np.shape(observation)) == space.shape:
                 observation = np.moveaxis(observation, 0, -1)
             elif space.shape == (np.size(observation),):
                 observation = np.reshape(observation, space.shape)
             else:
                 raise ValueError(f"{self} expects observations of shape {space.shape}, not {np.shape(observation)}")
-        return observation
+        return np.asarray(observation, space.dtype)
 
 
 def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
-    """The type of the game's observations that belong to `space`, flattened or with the planes last or neither.
+    """The type of the game's observations that belong to `space`, flattened or with the planes last or neither, in
+    whatever dtype.
 
     Raises:
         ValueError: there is none.
@@ -121,7 +125,9 @@ def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
         if (
             isinstance(own, spaces.Box)
             and isinstance(space, spaces.Box)
-            and space.shape in ((math.prod(own.shape),), planes_last(own.shape))
+            and space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
+            and (space.low <= own.low.min()).all()
+            and (space.high >= own.high.max()).all()
         ):
             return obs_type
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
