@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 
+from tictac_env import tictactoe_v0
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import ModelPolicy
 from tictac_env.pool import OpponentPool
 from tictac_env.position import IllegalMove
+from tictac_env.wrappers import OpponentPolicyEnv
 
 IDS = [*GAMES, "KInARow-v0"]
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -307,8 +310,9 @@ def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
     return int(np.argmax(mask))
 
 
-@pytest.mark.parametrize("opponent", [Locked(), ModelPolicy(Locked()), lambda observation, mask: np.argmax(mask)])
-def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(opponent: Any) -> None:
+@pytest.mark.parametrize("opponent", [Locked(), ModelPolicy(Locked()), OpponentPool(["random", Locked()])], ids=str)
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
+def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(dumps: Callable[[Any], Any], opponent: Any) -> None:
     env = RecordEpisodeStatistics(gym.make(TTT, opponent=opponent))
     env.reset(seed=0)
     env.step(4)
@@ -316,7 +320,48 @@ def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(opponent: An
     assert twin.unwrapped.opponent is env.unwrapped.opponent
     assert go_on(twin)[0][:4] == go_on(env)[0][:4]
     with pytest.raises(TypeError, match=r"cannot be pickled, because its opponent .* cannot"):
+        dumps(env)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda opponent: gym.make(TTT, opponent=opponent),
+        lambda opponent: gym.make_vec(TTT, num_envs=2, opponent=opponent),
+        lambda opponent: OpponentPolicyEnv(tictactoe_v0.env(), opponent),
+    ],
+    ids=["single", "vector", "AEC"],
+)
+def test_cloudpickle_takes_functions_of_any_kind(make: Callable[[Any], Any]) -> None:
+    env = make(lambda observation, mask: np.argmax(mask))
+    env.reset(seed=0)
+    actions = [8, 8] if "num_envs" in dir(env) else 8
+    twin = cloudpickle.loads(cloudpickle.dumps(env))
+    assert repr(twin.step(actions)[4]["opponent_action"]) == repr(env.step(actions)[4]["opponent_action"])
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(env)
+
+
+class Heavy:
+    """A model that tells how often its weights were pickled."""
+
+    class Weights(np.ndarray[Any, Any]):
+        pickled = 0
+
+        def __reduce__(self) -> Any:
+            Heavy.Weights.pickled += 1
+            return super().__reduce__()
+
+    def __init__(self) -> None:
+        self.weights = np.zeros(10).view(Heavy.Weights)
+
+    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
+        return int(np.argmax(action_masks)), None
+
+
+def test_a_models_weights_are_pickled_once() -> None:
+    pickle.dumps(gym.make(TTT, opponent=ModelPolicy(Heavy())).unwrapped)
+    assert Heavy.Weights.pickled == 1
 
 
 def test_a_function_of_a_module_is_pickled() -> None:

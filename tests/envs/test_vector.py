@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -225,7 +226,8 @@ def test_copies_keep_the_spec(twin_of: Callable[[BoardVectorEnv], BoardVectorEnv
 
 
 def test_an_opponent_that_cannot_be_pickled_is_named() -> None:
-    envs = make(TTT, opponent=lambda observation, mask: int(np.argmax(mask)))
+    lock = threading.Lock()
+    envs = make(TTT, opponent=lambda observation, mask: int(lock.locked()))
     with pytest.raises(TypeError, match="its opponent <lambda> cannot"):
         pickle.dumps(envs)
 

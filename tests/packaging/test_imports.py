@@ -31,7 +31,8 @@ ONLY_IN: dict[str, set[str]] = {
     "llvmlite": {"tictac_env.compiled"},
     "pygame": {"tictac_env.render.window"},
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
-    "pickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
+    "pickle": set(),
+    "cloudpickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
 }
 """Packages that only these modules may import."""
 

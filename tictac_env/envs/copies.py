@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import copy
-import pickle
+import io
 from typing import Any, Self
+
+import cloudpickle
+
+
+class Trial(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle ships no types
+    """Finds out whether something can be pickled. Arrays and tensors, a model's bulk, are left out: they always can."""
+
+    def persistent_id(self, thing: Any) -> str | None:
+        return "array" if hasattr(type(thing), "__array__") else None
 
 
 class SharesOpponent:
@@ -26,13 +35,13 @@ class SharesOpponent:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled.
+        """What is pickled. Which pickler is at work it cannot know, so it is content with what cloudpickle can do.
 
         Raises:
-            TypeError: the opponent cannot be pickled; the message names it.
+            TypeError: not even cloudpickle can pickle the opponent; the message names it.
         """
         try:
-            pickle.dumps(self._opponent)
+            Trial(io.BytesIO()).dump(self._opponent)
         except Exception as error:
             raise TypeError(
                 f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
