@@ -281,6 +281,9 @@ def test_games_are_known_by_name() -> None:
         get_game("ConectFour-v0")
     with pytest.raises(ValueError, match="known are TicTacToe-v0, ConnectFour-v0"):
         get_game("chess")
+    for other in (None, 3, Position.start("TicTacToe-v0")):
+        with pytest.raises(ValueError, match="is neither a rule book nor a game's name; known are TicTacToe-v0"):
+            get_game(other)  # type: ignore[arg-type]
 
 
 def test_the_repr_makes_the_game_again(game: Game) -> None:

@@ -32,10 +32,10 @@ def get_game(game: str | Game) -> Game:
     """The rule book called `game`, which may be the rule book itself.
 
     Raises:
-        ValueError: there is no game of that name.
+        ValueError: there is no game of that name, or it is neither.
     """
     if not isinstance(game, str):
-        if not hasattr(game, "play"):
+        if not (hasattr(game, "play") and hasattr(game, "num_actions")):  # a Position has the first
             raise ValueError(f"{game!r} is neither a rule book nor a game's name; {did_you_mean('', GAMES)}")
         return game
     try:
