@@ -9,13 +9,15 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import ALL_GAMES, title
 
+from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
-from tictac_env.policies import POLICIES, Policy, RulePolicy, check_policy, make_policy, uniform
+from tictac_env.policies import POLICIES, Policy, ReflexPolicy, RulePolicy, check_policy, make_policy, uniform
 from tictac_env.position import IllegalMove, Position, PositionBatch
 
 BY_NAME = [name for name in POLICIES if name != "human"]
@@ -92,6 +94,19 @@ def test_names_functions_and_models_are_checked_too() -> None:
 def test_what_is_no_action_is_named(answer: Callable[[Position, int], Any]) -> None:
     with pytest.raises(ValueError, match=r"Mine chose action .*Position"):
         check_policy(Mine(act=answer))
+
+
+@pytest.mark.parametrize("choices", [0, 1 << 62], ids=["empty", "no action's"])
+def test_a_set_without_an_action_is_an_illegal_move(choices: int) -> None:
+    policy = ReflexPolicy(lambda game, own, opp: choices)
+    for use in (check_policy, verdict):
+        with pytest.raises(IllegalMove, match=r"ReflexPolicy chose action .*, illegal here .*Position"):
+            use(policy)
+    envs = (gym.make("TicTacToe-v0", opponent=policy), gym.make_vec("TicTacToe-v0", num_envs=2, opponent=policy))
+    for env, action in zip(envs, (4, [4, 4]), strict=True):
+        env.reset()
+        with pytest.raises(IllegalMove, match=r"ReflexPolicy.* chose action .*, illegal here .*Position"):
+            env.step(action)  # type: ignore[arg-type]
 
 
 def test_an_illegal_move_is_named_with_its_position() -> None:
@@ -211,6 +226,13 @@ def test_a_policy_of_a_known_kind_with_a_method_of_its_own_is_checked_by_it() ->
 def test_an_impossible_number_of_positions_is_named(positions: Any) -> None:
     with pytest.raises(ValueError, match="positions"):
         check_policy("random", positions=positions)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2.5, True, None])
+def test_an_impossible_seed_is_named(seed: Any) -> None:
+    with pytest.raises(ValueError, match=r"seed must be a whole number in \[0, 9223372036854775807\], not "):
+        check_policy("random", seed=seed)
+    check_policy("random", seed=2**63 - 1)
 
 
 def test_an_unknown_game_is_named() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.adapters import FunctionPolicy, ModelPolicy
-from tictac_env.checks import positive
+from tictac_env.checks import positive, whole
 from tictac_env.games import Game, did_you_mean, get_game
 from tictac_env.policy import Policy, ReflexPolicy, answer, uniform
 from tictac_env.pool import Mixture
@@ -33,6 +33,7 @@ __all__ = [
     "uniform",
 ]
 
+MAX_SEED = 2**63 - 1
 POLICIES: dict[str, str] = {
     "random": "tictac_env.policies:RandomPolicy",
     "rule": "tictac_env.policies:RulePolicy",
@@ -126,18 +127,20 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
         policy: whatever `as_policy` accepts.
         game: a game's name or rule book.
         positions: in how many positions to try it.
-        seed: which positions.
+        seed: which positions, in [0, 2**63).
 
     Raises:
-        ValueError: `act` returns no integer in range, answers differently to the same position and seed, `act_many`
-            disagrees with `act`, or `probabilities` are none or contradict `act`. The message names the position.
+        ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
+            position and seed, `act_many` disagrees with `act`, or `probabilities` are none or contradict `act`. The
+            message names the position.
         IllegalMove: it plays an illegal move.
     """
     rules = get_game(game)
     player = as_policy(policy, rules)
     positive("positions", positions)
+    seed = whole("seed", seed, MAX_SEED)
     tried = _random_positions(rules, positions, seed)
-    seeds = np.array([mix(seed + i) for i in range(positions)], np.int64)
+    seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
     chosen = []
     draws = False
     for position, number in zip(tried, seeds.tolist(), strict=True):

@@ -77,13 +77,25 @@ class ReflexPolicy(Policy):
             self.reflex = choices
 
     def act(self, position: Position, seed: int) -> int:
-        return pick(position.game, self.choices(position.game, position.own, position.opp), seed)
+        actions = self._actions(position)
+        return actions[seed % len(actions)]
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
         """float64 (num_actions,): the same for each action of the set."""
-        chosen = self.choices(position.game, position.own, position.opp)
-        actions = range(position.game.num_actions)
-        return uniform(position.game, [action for action in actions if chosen & position.game.choice(action)])
+        return uniform(position.game, self._actions(position))
+
+    def _actions(self, position: Position) -> list[int]:
+        """The actions of the set, in ascending order.
+
+        Raises:
+            IllegalMove: there are none.
+        """
+        game = position.game
+        chosen = self.choices(game, position.own, position.opp)
+        actions = [action for action in range(game.num_actions) if chosen & game.choice(action)]
+        if not actions:
+            raise illegal_move(position, None, str(self))
+        return actions
 
 
 def uniform(game: Game, actions: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -123,9 +135,10 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     Raises:
         IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
     """
-    if policy.reflex is not None:
-        action = pick(game, policy.reflex(game, own, opp), seed)
-    else:
+    action = -1
+    if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
+        action = pick(game, choices, seed)
+    if action < 0:  # there is no reflex; or it names no action, which `act` is to tell
         action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
     next_own, next_opp = game.play(own, opp, action)
     if next_own == own and next_opp == opp:
