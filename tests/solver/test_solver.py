@@ -182,14 +182,14 @@ def test_any_window_gives_the_same_score() -> None:
     for low, high in ((-21, 21), (-1, 1), (0, 21), (-3, 5), (2, 4), (-21, -20), (-16, -12), (9, 14), (19, 21)):
         guesses = rng.integers(-22, 22, len(positions)).tolist()
         rows = [(p.own, p.opp, -21, 21, low, high, guess) for p, guess in zip(positions, guesses, strict=True)]
-        batch = np.array(rows, np.int64).T.copy()
+        batch = np.array(rows, np.int64)
         engine.clear()
         engine.run(batch, Budget(), None)
         assert settled(batch).all()
-        assert (batch[AT_LEAST] <= exact).all()
-        assert (batch[AT_MOST] >= exact).all()
+        assert (batch[:, AT_LEAST] <= exact).all()
+        assert (batch[:, AT_MOST] >= exact).all()
         clipped = [min(high, max(low, score)) for score in exact]
-        assert np.clip(batch[AT_LEAST : AT_MOST + 1], low, high).tolist() == [clipped, clipped]
+        assert np.clip(batch[:, [AT_LEAST, AT_MOST]].T, low, high).tolist() == [clipped, clipped]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -67,7 +67,7 @@ class Worker:
         self.stack = np.zeros(connect_k.RECORD + (game.cells + 2) * frame, np.int64)
         self.state = np.zeros(connect_k.STATE, np.int64)
         ints = self.stack
-        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, ints, ints, ints.reshape(1, -1))
+        self.solve_batch = machine_code(solve_batch, game, ints, ints, 0, 0, ints, ints, ints.reshape(-1, 1))
         self.nodes = 0
 
     def begin(self, batch: Batch) -> None:
@@ -161,7 +161,7 @@ class Engine:
             if len(part) == 0:
                 searched = [parts[other][other.index : other.index + 1] for other in self.workers]
                 part = next((one for one in searched if len(one) and not done[one[0]]), part)
-            worker.begin(np.ascontiguousarray(batch[:, part]))
+            worker.begin(batch[part])
             return part
 
         with ThreadPoolExecutor(len(self.workers)) as pool:
@@ -181,9 +181,9 @@ class Engine:
                 idle = [running.pop(job) for job in finished]
                 for worker in idle:
                     part = parts[worker]
-                    batch[AT_LEAST, part] = np.maximum(batch[AT_LEAST, part], worker.batch[AT_LEAST])
-                    batch[AT_MOST, part] = np.minimum(batch[AT_MOST, part], worker.batch[AT_MOST])
-                    done[part] = settled(batch[:, part])
+                    batch[part, AT_LEAST] = np.maximum(batch[part, AT_LEAST], worker.batch[:, AT_LEAST])
+                    batch[part, AT_MOST] = np.minimum(batch[part, AT_MOST], worker.batch[:, AT_MOST])
+                    done[part] = settled(batch[part])
                 idle = [worker for worker in idle if worker.nodes < most_nodes and not budget.is_late]
                 if update:
                     update(float(done.sum()), "")

@@ -18,7 +18,7 @@ from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, GUESS, ROWS
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, FIELDS, GUESS
 
 MAX_KEY_BITS = 63
 MAX_MEGABYTES = 1 << 20
@@ -292,19 +292,19 @@ class Solver:
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
         rows = [(self._check(p).own, p.opp, -far, far, least, most, NO_VALUE) for p in positions]
-        batch = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, ROWS).T)
+        batch = np.array(rows, np.int64).reshape(-1, FIELDS)
         if self.book:
             for index, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
-                    batch[AT_LEAST, index], batch[AT_MOST, index] = bounds = self.book.bounds(position)
-                    batch[GUESS, index] = bounds[0]
+                    batch[index, [AT_LEAST, AT_MOST]] = bounds = self.book.bounds(position)
+                    batch[index, GUESS] = bounds[0]
         with self._lock:
             try:
                 self.engine.run(batch, budget, update)
             finally:
                 self.nodes = nodes = self.engine.nodes
                 self.seconds = seconds = time.perf_counter() - began
-        known = zip(batch[AT_LEAST].tolist(), batch[AT_MOST].tolist(), strict=True)
+        known = batch[:, AT_LEAST : AT_MOST + 1].tolist()
         return [Bounds(min(max(low, least), most), max(min(high, most), least), nodes, seconds) for low, high in known]
 
     def _window(self, weak: bool) -> tuple[int, int]:

@@ -38,7 +38,7 @@ class GenericEngine:
         """Narrows the bounds of the positions of a batch until they are settled or the budget ends."""
         self.nodes = 0
         self._budget = budget
-        for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.T.tolist()):
+        for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.tolist()):
             if update:
                 update(index, "")
             low, high = max(low, least), min(high, most)
@@ -51,10 +51,10 @@ class GenericEngine:
                 except OutOfBudget:
                     return
                 if value > alpha:
-                    batch[AT_LEAST, index] = value
+                    batch[index, AT_LEAST] = value
                     low = min(high, value)
                 else:
-                    batch[AT_MOST, index] = value
+                    batch[index, AT_MOST] = value
                     high = max(low, value)
 
     def _search(self, own: int, opp: int, alpha: int) -> int:

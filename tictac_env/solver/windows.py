@@ -34,13 +34,13 @@ from tictac_env.solver.knowledge import play_forced
 
 Ints = npt.NDArray[np.int64]
 Batch = Ints
-"""Positions to be solved, int64 (7, B); the rows are named below.
+"""Positions to be solved, int64 (B, 7); the columns are named below.
 
 The score is known to be in [AT_LEAST, AT_MOST], which the search narrows, and wanted within [LEAST, MOST]: -1 and 1 ask
 for its sign only. Whether it is above the guess is asked first, if that is open (NO_VALUE never is).
 """
-ROWS = 7
-STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(ROWS)
+FIELDS = 7
+STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(FIELDS)
 
 FORCED_PLIES = (13, 21)
 """Quick wins and losses are looked for first, within so many plies: such a search is small."""
@@ -48,7 +48,8 @@ FORCED_PLIES = (13, 21)
 
 def settled(batch: Batch) -> npt.NDArray[np.bool_]:
     """Which positions are known as exactly as is wanted; bool (B,)."""
-    done: npt.NDArray[np.bool_] = np.maximum(batch[AT_LEAST], batch[LEAST]) >= np.minimum(batch[AT_MOST], batch[MOST])
+    lower = np.maximum(batch[:, AT_LEAST], batch[:, LEAST])
+    done: npt.NDArray[np.bool_] = lower >= np.minimum(batch[:, AT_MOST], batch[:, MOST])
     return done
 
 
@@ -126,16 +127,16 @@ def solve_batch(
 
     Called again with the same arguments it goes on.
     """
-    while state[INDEX] < batch.shape[1]:
+    while state[INDEX] < len(batch):
         index = state[INDEX]
         if state[STARTED] == 0:
-            state[LOWER] = batch[AT_LEAST, index]
-            state[UPPER] = batch[AT_MOST, index]
-            set_up(game, batch[STONES, index], batch[THEIRS, index], bits, stack, state)
+            state[LOWER] = batch[index, AT_LEAST]
+            state[UPPER] = batch[index, AT_MOST]
+            set_up(game, batch[index, STONES], batch[index, THEIRS], bits, stack, state)
         left = game.cells - (stack[OWN] | stack[OPP]).bit_count()
-        alpha = batch[GUESS, index]
-        least = batch[LEAST, index]
-        most = batch[MOST, index]
+        alpha = batch[index, GUESS]
+        least = batch[index, LEAST]
+        most = batch[index, MOST]
         if state[ROOT_SIGN] == -1:
             alpha = -alpha - 1
             least, most = -most, -least
@@ -164,7 +165,7 @@ def solve_batch(
 
 @kernel
 def report(state: Ints, batch: Batch) -> None:
-    """Writes what is known of the score of the position that is being searched into its column of the batch."""
+    """Writes what is known of the score of the position that is being searched into its row of the batch."""
     sign = state[ROOT_SIGN]
-    batch[AT_LEAST, state[INDEX]] = state[LOWER] if sign == 1 else -state[UPPER]
-    batch[AT_MOST, state[INDEX]] = state[UPPER] if sign == 1 else -state[LOWER]
+    batch[state[INDEX], AT_LEAST] = state[LOWER] if sign == 1 else -state[UPPER]
+    batch[state[INDEX], AT_MOST] = state[UPPER] if sign == 1 else -state[LOWER]
