@@ -310,8 +310,12 @@ def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
     return int(np.argmax(mask))
 
 
-@pytest.mark.parametrize("opponent", [Locked(), ModelPolicy(Locked()), OpponentPool(["random", Locked()])], ids=str)
-@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
+@pytest.mark.parametrize(
+    "opponent",
+    [Locked(), ModelPolicy(Locked()), OpponentPool(["random", Locked()])],
+    ids=["function", "model", "pool"],
+)
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps], ids=["pickle", "cloudpickle"])
 def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(dumps: Callable[[Any], Any], opponent: Any) -> None:
     env = RecordEpisodeStatistics(gym.make(TTT, opponent=opponent))
     env.reset(seed=0)
