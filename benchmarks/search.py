@@ -265,8 +265,9 @@ def ratio_with_interval(share: Any, peer: Any) -> str:
     if peer.sum() == 0:
         return "both 0" if share.sum() == 0 else "theirs 0"
     draws = np.random.default_rng(0).integers(0, len(share), (2_000, len(share)))
-    ratios = share[draws].sum(axis=1) / np.maximum(peer[draws].sum(axis=1), 1e-9)
-    low, high = np.quantile(ratios, (0.025, 0.975))
+    mine, theirs = share[draws].sum(axis=1), peer[draws].sum(axis=1)
+    known = (mine > 0) | (theirs > 0)  # a draw in which nobody errs says nothing of the ratio
+    low, high = np.quantile(mine[known] / np.maximum(theirs[known], 1e-9), (0.025, 0.975))
     return f"{share.sum() / peer.sum():.2f} ({low:.2f}-{f'{high:.2f}' if high < 100 else 'inf'})"  # draws without any
 
 

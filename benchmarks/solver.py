@@ -83,7 +83,7 @@ def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Pos
         if position is None:
             continue
         name = difficulty(position.ply, solver.score(position))
-        if len(sets[name]) < counts[name] and (name != "hard" or position.ply >= 6):
+        if name in sets and len(sets[name]) < counts[name] and (name != "hard" or position.ply >= 6):
             sets[name].append(position)
     return sets
 

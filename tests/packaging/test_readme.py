@@ -1,4 +1,4 @@
-"""The README's examples run as they stand."""
+"""The examples of the README and of the docs run as they stand."""
 
 import csv
 import re
@@ -8,17 +8,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = {
+    f"{page.name}, example {number}": block
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1)
+}
 
 
 def test_there_are_examples():
     assert len(BLOCKS) >= 5
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_an_example_runs(number, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", BLOCKS)
+def test_an_example_runs(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    exec(compile(BLOCKS[number], f"README.md, example {number + 1}", "exec"), {"__name__": "__main__"})
+    exec(compile(BLOCKS[name], name, "exec"), {"__name__": "__main__"})
 
 
 def test_the_figures_are_those_of_the_results():
