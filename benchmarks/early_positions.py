@@ -112,9 +112,11 @@ def main() -> None:
     settings = {name: getattr(options, name) for name in ("count", "seed", "table")}
     settings["book plies"] = book.plies if (book := Solver(GAME).book) else None
     path = options.output / "early-positions.json"
-    known = json.loads(path.read_text()) if path.is_file() else {"settings": None}
     rows = {}
-    if known["settings"] == settings:
+    if path.is_file():
+        known = json.loads(path.read_text())
+        if known["settings"] != settings:
+            parser.error(f"{path} is of {known['settings']}, not {settings}; delete it, or name a folder with --output")
         rows = {(row["ply"], row["threads"]): row for row in known["tables"]["plies"]}
     with ProcessPoolExecutor(options.workers) as pool:
         for ply in track(options.plies, "plies"):

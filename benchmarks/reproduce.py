@@ -41,15 +41,14 @@ CEILINGS = (
 
 def main() -> None:
     options = parse_arguments()
-    cases = [case for case in SYSTEMS if not options.system or case.system in options.system]
-    runs = run_all(cases, options)
-    rows = [summary(case, runs.get(label(case), [])) for case in cases]
+    runs = run_all([case for case in SYSTEMS if not options.system or case.system in options.system], options)
+    rows = [summary(case, runs.get(label(case), [])) for case in SYSTEMS]
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
     every = [{"case": name, **run} for name, found in runs.items() for run in found]
     columns = dict.fromkeys(column for row in every for column in row)
     every = [{column: row.get(column, "") for column in columns} for row in every]
-    settings = {"seeds": max(map(len, runs.values())), "systems": options.system}
+    settings = {"seeds": max(map(len, runs.values()))}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
     plot(runs, options.output / "reproduce.png")
     save_text((DOCS if options.output == RESULTS else options.output) / "reproduction.md", page(rows))
@@ -61,7 +60,7 @@ def label(case: Case) -> str:
 
 
 def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, list[Run]]:
-    """The runs of every case: those of the file, of all the seeds it has, and those run now."""
+    """The runs of `cases`, of those seeds that are not in the file, and all that are in it, also of other cases."""
     path = options.output / "reproduce-runs.json"
     kept: dict[str, dict[str, Run]] = {}
     if path.exists():
@@ -91,7 +90,9 @@ def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, lis
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
-    return {name: [kept[name][seed] for seed in sorted(kept[name], key=int)] for name in wanted}
+    return {
+        name: [kept[name][seed] for seed in sorted(kept[name], key=int)] for name in map(label, SYSTEMS) if name in kept
+    }
 
 
 def is_drawn(case: Case) -> bool:
