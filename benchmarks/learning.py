@@ -27,6 +27,7 @@ from report import RESULTS, machine, positive, save, show
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
+from tictac_agents.pictures import new_figure, save_figure
 from tictac_agents.tuned import tuned
 from tictac_env.storage import save_text
 
@@ -155,14 +156,10 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def plot(runs: Sequence[dict[str, Any]]) -> None:
     """Exploitability against CPU seconds, a line for each seed, of the agents that do not choose illegal actions."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     judged = {row["agent"] for row in runs if any(point[1] is not None for point in row["curve"])}
     names = [name for name in ROWS if name in judged]
-    figure, axes = plt.subplots(1, len(names), figsize=(4 * len(names), 3), sharey=True, squeeze=False)
+    figure = new_figure(4 * len(names), 3)
+    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)
     for axis, name in zip(axes[0], names, strict=True):
         for row in runs:
             curve = [point for point in row["curve"] if point[1] is not None]
@@ -170,8 +167,7 @@ def plot(runs: Sequence[dict[str, Any]]) -> None:
                 axis.plot(*zip(*curve, strict=True), drawstyle="steps-post")
         axis.set(title=name, xlabel="CPU seconds")
     axes[0][0].set_ylabel("exploitability")
-    figure.tight_layout()
-    figure.savefig(RESULTS / "learning.png", dpi=100)
+    save_figure(figure, RESULTS / "learning.png")
 
 
 def main() -> None:

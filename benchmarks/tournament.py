@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import matplotlib as mpl
 import numpy as np
 from report import RESULTS, Row, positive, save, show
 
 import tictac_env  # noqa: F401  # registers the environments
 from tictac_agents import QLearning
+from tictac_agents.pictures import new_figure, save_figure
 from tictac_env.arena import Tournament, Verdict, round_robin, verdict
 from tictac_env.policies import make_policy
-from tictac_env.storage import writing
 
 TIC_TAC_TOE = ("random", "rule", "minimax:2", "minimax", "minimax-first")
 DEFAULT_EPISODES = 14_000
@@ -96,10 +95,8 @@ def cross_table(tournament: Tournament) -> list[Row]:
 
 def plot(tournaments: dict[str, Tournament], path: Path) -> None:
     """Each tournament as a heat map of scores."""
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(tournaments), figsize=(6.5 * len(tournaments), 5.6), layout="constrained")
+    figure = new_figure(6.5 * len(tournaments), 5.6)
+    axes = figure.subplots(1, len(tournaments))
     for axis, (game, tournament) in zip(axes, tournaments.items(), strict=True):
         names = tournament.standings()
         scores = [[tournament.matches[a, b].total.score if a != b else np.nan for b in names] for a in names]
@@ -110,9 +107,7 @@ def plot(tournaments: dict[str, Tournament], path: Path) -> None:
         for row, column in np.argwhere(~np.isnan(scores)):
             axis.text(column, row, f"{scores[row][column]:.2f}", ha="center", va="center", fontsize=9)
     figure.colorbar(image, ax=axes, shrink=0.8, label="1 won, 0.5 drawn, 0 lost")
-    with writing(path) as file:
-        figure.savefig(file, format="png", dpi=120)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def parse_arguments() -> argparse.Namespace:
