@@ -142,7 +142,8 @@ def main() -> None:
     name, space = f"tune-{options.algorithm}", SPACES[options.algorithm]
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(options.output / f"{name}.log"))),
-        study_name=name,
+        # Scores of other budgets say something else: a search with those is one of its own, in the same file.
+        study_name=f"{name}, {options.seeds} times {options.seconds} s, judged every {options.eval_freq}",
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
