@@ -54,8 +54,7 @@ def main() -> None:
         tables["mistakes"] = mistakes
     else:
         print(f"no sets of positions in {options.data}: mistakes are left out")
-    settings = {"sets": options.sets, "budgets": options.budgets, "seeds": options.seeds, "repeats": options.repeats}
-    save("search", settings, tables, options.output)
+    save("search", {"repeats": options.repeats}, tables, options.output)  # each row of mistakes says its own
     print(f"written to {options.output}")
 
 
