@@ -106,7 +106,7 @@ def run(case: Case, seed: int) -> Run:
     if kind == "GameTree":
         return run_tree(name, int(rest[0]), seed)
     if is_tabular(kind):
-        getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=2, progress_bar=False)  # compiled
+        getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=1_000, progress_bar=False)  # compiled
     began = time.process_time()
     policy: Policy
     if kind == "policy":
