@@ -50,6 +50,17 @@ ODD_GAMES = [
 ALL_GAMES = [*GAMES.values(), *ODD_GAMES]
 
 
+SELDOM = [KInARow.make(2, 2, 2, False), KInARow.make(5, 4, 3, True)]
+"""Odd games that others stand for; each takes its share of compiling, so they are tested in `make test-all` only."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given and any(isinstance(value, KInARow) and value in SELDOM for value in given.params.values()):
+            item.add_marker(pytest.mark.slow)
+
+
 def title(game: Game) -> str:
     """How a test's name calls a game."""
     if isinstance(game, KInARow):

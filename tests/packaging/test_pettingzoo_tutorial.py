@@ -67,6 +67,7 @@ def learned(tutorial: ModuleType, env: gym.Env[Any, Any], steps: int) -> Any:
     return tutorial.MaskablePPO("MlpPolicy", env, seed=0, device="cpu").learn(steps)
 
 
+@pytest.mark.slow
 def test_ours_learns(tutorial: ModuleType) -> None:
     """In about ten seconds its wins are beyond those of the network it began with; the 95 % intervals are apart."""
     before = both_seats(tutorial, tutorial.MaskablePPO("MlpPolicy", tutorial.ours(), seed=0, device="cpu"), 200)
