@@ -16,9 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from report import positive, save, show
-from solver import DATA, GAME, TABLE_MB, opening_sets, public_set
-
+from benchmarks.report import positive, save, show
+from benchmarks.solver import DATA, GAME, TABLE_MB, opening_sets, public_set
 from tictac_env.position import Position
 
 VARIANTS = {

@@ -20,8 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from report import RESULTS, Row, positive, save, show
 
+from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.solver import Solver

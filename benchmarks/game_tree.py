@@ -12,10 +12,9 @@ import copy
 import time
 from pathlib import Path
 
-from report import RESULTS, Row, positive, save, show
-
+from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_agents import GameTree
-from tictac_agents.pictures import new_figure, save_figure
+from tictac_agents.plotting import new_figure, save_figure
 from tictac_env.arena import play_match
 from tictac_env.policies import Policy
 

@@ -23,12 +23,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import gymnasium as gym
 import stable_baselines3 as sb3
 import torch
-from report import RESULTS, machine, positive, save, show
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from benchmarks.report import RESULTS, machine, positive, save, show
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
-from tictac_agents.pictures import new_figure, save_figure
-from tictac_agents.tuned import tuned
+from tictac_agents.deep.tuned import tuned
+from tictac_agents.plotting import new_figure, save_figure
 from tictac_env.storage import save_text
 
 GAME = "TicTacToe-v0"

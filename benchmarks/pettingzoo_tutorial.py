@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pettingzoo
 import torch
-from report import RESULTS, Row, positive, save, show
 from sb3_contrib import MaskablePPO
 
+from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_env.arena import Tally
 from tictac_env.wrappers import OpponentPolicyEnv
 

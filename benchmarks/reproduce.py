@@ -17,13 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from published import SYSTEMS, Case
-from report import RESULTS, Row, markdown, positive, save, show
-
 import tictac_agents
+from benchmarks.published import SYSTEMS, Case
+from benchmarks.report import RESULTS, Row, markdown, positive, save, show
 from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
-from tictac_agents.learner import Learner
-from tictac_agents.pictures import new_figure, save_figure
+from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import SeatVerdict, play_match, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position

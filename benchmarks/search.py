@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import RESULTS, Row, positive, save, show
-from searchers import FASTEST, GAMES, PEERS, PLAYERS, Searcher
 
+from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, Searcher
 from tictac_agents import MCTS
 from tictac_env.arena import move_accuracy, read_positions
 from tictac_env.position import Position

@@ -22,8 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 import torch
-from report import positive, save, show
 
+from benchmarks.report import positive, save, show
 from tictac_agents import DQN, MaskablePPO, ModelPolicy, SB3VecEnv, SelfPlayCallback
 from tictac_env.policies import Policy
 from tictac_env.position import PositionBatch

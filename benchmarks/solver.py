@@ -22,8 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from report import save, show
-
+from benchmarks.report import save, show
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import minimal_env
-from peers import Run, aec_cases, open_spiel_cases
-from report import RESULTS, Row, positive, save, show
-from vector_peers import BUILDS, PGX, C, thread_cases, vector_cases
 
 import tictac_env  # noqa: F401  # registers the environments
+from benchmarks import minimal_env
+from benchmarks.peers import Run, aec_cases, open_spiel_cases
+from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.vector_peers import BUILDS, PGX, C, thread_cases, vector_cases
 from tictac_agents import ValueTD
 
 GAMES = {

@@ -12,11 +12,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from report import RESULTS, Row, positive, save, show
 
 import tictac_env  # noqa: F401  # registers the environments
+from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_agents import QLearning
-from tictac_agents.pictures import new_figure, save_figure
+from tictac_agents.plotting import new_figure, save_figure
 from tictac_env.arena import Tournament, Verdict, round_robin, verdict
 from tictac_env.policies import make_policy
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from c_reference import CReference, NoCompiler
-from peers import Run
+
+from benchmarks.c_reference import CReference, NoCompiler
+from benchmarks.peers import Run
 
 Batch = Callable[[], int]
 """Draws an action for every board and steps them all; returns how many plies were made."""

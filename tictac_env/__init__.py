@@ -19,7 +19,7 @@ for _id, _class, _function in (
     gym.register(
         id=_id,
         entry_point=f"tictac_env.envs.pages:{_class}",
-        vector_entry_point=f"tictac_env.envs.vector:{_function}",
+        vector_entry_point=f"tictac_env.envs.vector.vector_env:{_function}",
         order_enforce=False,
         disable_env_checker=True,
     )

@@ -1,7 +1,7 @@
 """Hands the rule books and the kernels to Numba; the only file that knows how.
 
 A kernel is a function in Numba's subset of Python, marked with `kernel`. It may read the fields of the game it gets as
-an argument and call its methods, `game.play(...)`, and the functions of `tictac_env.rng` and `tictac_env.reflexes`:
+an argument and call its methods, `game.play(...)`, and plain functions of the two packages (of `tictac_env.rng`, say):
 what runs is the very source that runs interpreted. Values are int64, and compiled code may assume that none overflows.
 
 A game's sizes are part of its type, so every game gets machine code of its own, in which they are constants. That makes
@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numba
@@ -40,7 +39,6 @@ from numba.extending import (
     unbox,
 )
 
-from tictac_env import reflexes, rng
 from tictac_env.games import GAMES, Game
 
 __all__ = [
@@ -58,7 +56,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Record = TypeVar("Record", bound=type)
 
 PACKAGE = Path(__file__).parent
+PACKAGES = ("tictac_env.", "tictac_agents.")
 _RECORD_METHODS: set[str] = set()
+_COMPILED: set[Callable[..., Any]] = set()
 prange = numba.prange
 
 
@@ -129,10 +129,17 @@ def _compile_record_method(name: str, signature: inspect.Signature) -> None:
     overload_method(types.BaseNamedTuple, name, jit_options={"forceinline": True, "_nrt": False}, strict=False)(resolve)
 
 
-def _compile_functions(module: ModuleType) -> None:
-    for _, function in inspect.getmembers(module, inspect.isfunction):
-        if function.__module__ == module.__name__:
-            register_jitable(function)
+def _compile_callees(function: Callable[..., Any]) -> None:
+    """Lets compiled code call the plain functions of the two packages that `function` calls, and what these call.
+
+    So a module such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled.
+    """
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if inspect.isfunction(called) and called.__module__.startswith(PACKAGES) and called not in _COMPILED:
+            _COMPILED.add(called)
+            register_jitable(called)
+            _compile_callees(called)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -253,6 +260,7 @@ def parallel_kernel(function: Function) -> Function:
 
 
 def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
+    _compile_callees(function)
     configured = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE_FOLDER  # is read when the dispatcher is made; other users of Numba keep theirs
     try:
@@ -294,5 +302,3 @@ CACHE_FOLDER = _cache_folder()
 event.register("numba:compile", _Announcer())
 for _class in {type(game) for game in GAMES.values()}:
     _compile_game(_class)
-for _module in (rng, reflexes):
-    _compile_functions(_module)

@@ -14,7 +14,7 @@ from tictac_env.checks import one_of
 from tictac_env.envs.arguments import PLAY_AS
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
-from tictac_env.pool import Mixture, OpponentPool
+from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action
 from tictac_env.rng import advance, mix, new_state
 

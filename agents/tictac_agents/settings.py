@@ -15,7 +15,7 @@ from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
 if TYPE_CHECKING:
-    from tictac_agents.sb3 import SB3VecEnv
+    from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 
 STARTS = ("empty", "reachable")
 ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type")
@@ -137,7 +137,7 @@ class DeepSettings(Settings):
 
     def boards(self, **changes: Any) -> SB3VecEnv:
         """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
-        from tictac_agents.sb3 import SB3VecEnv
+        from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 
         return SB3VecEnv(self.rules, **{"num_envs": self.num_envs, **self.env_keywords(), **changes})
 

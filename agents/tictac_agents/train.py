@@ -19,10 +19,10 @@ import gymnasium as gym
 
 import tictac_agents
 from tictac_agents.command_line import add_arguments, settings_from
-from tictac_agents.learner import Learner
+from tictac_agents.deep.tuned import PRESETS, TUNED
 from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings
-from tictac_agents.tabular_settings import preset_of, settings_of
-from tictac_agents.tuned import PRESETS, TUNED
+from tictac_agents.tabular.learner import Learner
+from tictac_agents.tabular.settings import preset_of, settings_of
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, did_you_mean
 from tictac_env.solver.minimax import SMALL_CELLS
@@ -51,7 +51,7 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
     """Trains a deep agent, judging it now and then where the game is small enough."""
     import torch  # only now, so that --help is quick
 
-    from tictac_agents.callbacks import ExactEvalCallback, GamesCallback
+    from tictac_agents.deep.callbacks import ExactEvalCallback, GamesCallback
 
     torch.set_num_threads(1)  # the fastest for networks this small
     settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tictac_agents import QLearning, UntilProven, ValueTD
-from tictac_agents.learner import Learner
+from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import verdict
 
 CEILING_FIRST, CEILING_SECOND = 0.99479, 0.91640

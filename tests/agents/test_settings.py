@@ -12,9 +12,9 @@ import gymnasium as gym
 import pytest
 
 from tictac_agents.command_line import explanations
+from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
 from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings, reachable_positions
-from tictac_agents.tabular_settings import preset_of, settings_of
-from tictac_agents.tuned import PRESETS, TUNED, preset, tuned
+from tictac_agents.tabular.settings import preset_of, settings_of
 
 pytest.importorskip("sb3_contrib")
 import sb3_contrib

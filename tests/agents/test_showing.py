@@ -12,8 +12,8 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents import MonteCarlo, PolicyIteration, QLearning, Sarsa, ValueIteration, ValueTD
-from tictac_agents.learner import Learner
-from tictac_agents.showing import game_text, move_values, values_picture, values_text
+from tictac_agents.tabular.learner import Learner
+from tictac_agents.value_display import game_text, move_values, values_picture, values_text
 from tictac_env.games import Game
 from tictac_env.position import IllegalMove, Position
 

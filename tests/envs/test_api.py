@@ -25,7 +25,7 @@ from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, Time
 from tictac_env import tictactoe_v0
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import ModelPolicy
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 

@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tictac_env.envs.boards import DRAWN, LEARNER, OPP, OWN, PHASE, STATE, WAITING
-from tictac_env.envs.vector import BoardVectorEnv
+from tictac_env.envs.vector.boards import DRAWN, LEARNER, OPP, OWN, PHASE, STATE, WAITING
+from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
 from tictac_env.rng import mix
 

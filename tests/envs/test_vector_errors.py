@@ -17,10 +17,10 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.envs import vector
-from tictac_env.envs.vector import BoardVectorEnv
+from tictac_env.envs.vector import vector_env as vector
+from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.policies import Policy
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import IllegalMove, Position, PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

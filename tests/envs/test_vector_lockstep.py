@@ -12,13 +12,13 @@ import pytest
 from conftest import playout, title
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.envs.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYING, ROWS
-from tictac_env.envs.outputs import Output
-from tictac_env.envs.views import show
+from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYING, ROWS
+from tictac_env.envs.vector.outputs import Output
+from tictac_env.envs.vector.views import show
 from tictac_env.games import GAMES, Game, KInARow, game_name
 from tictac_env.observation import OBS_TYPES, Observer
 from tictac_env.policies import Policy
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
 from tictac_env.rng import mix
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tictac_env.arena import Tally, exploitability, play_match
-from tictac_env.levels import LEVELS
+from tictac_env.policies.levels import LEVELS
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks" / "calibrate_levels.py"
+SCRIPT = ROOT / "tools" / "calibrate_levels.py"
 RESULTS = ROOT / "benchmarks" / "results"
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

@@ -20,7 +20,7 @@ BENCHMARKS = ROOT / "benchmarks"
 
 
 def test_a_search_for_settings_goes_on_where_it_was(tmp_path: Path) -> None:
-    script = str(BENCHMARKS / "tune.py")
+    script = str(ROOT / "tools" / "tune.py")
     words = ["MaskablePPO", "--seconds", "1", "--seeds", "1", "--eval-freq", "4096", "--trials", "1", "--output"]
     for trials in (1, 2):
         done = subprocess.run(
@@ -38,8 +38,7 @@ def test_a_search_for_settings_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opponent", ["random", "pool", "naive"])
-def test_the_cost_of_self_play_is_measured(opponent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+def test_the_cost_of_self_play_is_measured(opponent: str) -> None:
     import self_play
 
     assert opponent in self_play.OPPONENTS
@@ -56,8 +55,7 @@ def test_the_cost_of_self_play_is_as_promised() -> None:
         assert f"| {' | '.join(row.values())} |" in readme
 
 
-def test_the_table_of_the_deep_agents_is_that_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+def test_the_table_of_the_deep_agents_is_that_of_the_runs() -> None:
     import learning
 
     runs = json.loads((BENCHMARKS / "results" / "learning-runs.json").read_text())["runs"]

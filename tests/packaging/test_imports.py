@@ -16,8 +16,8 @@ import tictac_env
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress"},
-    {"position", "notation", "symmetry", "observation", "reflexes", "checks", "compiled"},
-    {"policies", "policy", "pool", "levels", "adapters", "human", "solver", "render"},
+    {"position", "notation", "symmetry", "observation", "checks", "compiled"},
+    {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
     {"cli", "__main__", "web"},
 ]

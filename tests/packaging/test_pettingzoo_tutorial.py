@@ -18,12 +18,11 @@ pytest.importorskip("sb3_contrib")
 
 
 @pytest.fixture
-def tutorial(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def tutorial() -> ModuleType:
     """The benchmark, imported as a script finds its neighbours."""
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("pettingzoo_tutorial")
+    return importlib.import_module("benchmarks.pettingzoo_tutorial")
 
 
 def last_rewards(env: gym.Env[Any, Any], games: int = 40) -> set[float]:

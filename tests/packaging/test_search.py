@@ -23,10 +23,9 @@ LABELLED = "475774457522754657214321516462111,5,,-4,5,,,5,\n47577445752275465721
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+def script() -> Any:
     """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("search")
+    return importlib.import_module("benchmarks.search")
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_the_second_process_does_not_compile(script: Any) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_the_page_shows_the_record(table: str, script: Any) -> None:
     """To renew the page, put the tables in its place that this test expects."""
-    assert importlib.import_module("report").markdown(TABLES[table]) in PAGE
+    assert importlib.import_module("benchmarks.report").markdown(TABLES[table]) in PAGE
 
 
 def test_the_speed_is_as_promised() -> None:

@@ -72,10 +72,9 @@ def test_the_sizes_are_counted() -> None:
     assert int(count) == sum(bool(row["seconds"]) for row in record("solver-sizes"))
 
 
-def test_sets_of_openings_are_of_the_wanted_difficulties(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sets_of_openings_are_of_the_wanted_difficulties() -> None:
     pytest.importorskip("bitbully")
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    benchmark = importlib.import_module("solver")
+    benchmark = importlib.import_module("benchmarks.solver")
     sets = benchmark.opening_sets({"easy": 2, "medium": 1})
     assert {name: len(positions) for name, positions in sets.items()} == {"easy": 2, "medium": 1}
     for name, positions in sets.items():

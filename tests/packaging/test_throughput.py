@@ -31,18 +31,17 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+def script() -> Any:
     """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("throughput")
+    return importlib.import_module("benchmarks.throughput")
 
 
 @pytest.fixture
 def reference(script: Any) -> Any:
     """The module of the C reference, with no compiler found before."""
-    module = importlib.import_module("c_reference")
+    module = importlib.import_module("benchmarks.c_reference")
     module.compiled.cache_clear()
-    importlib.import_module("vector_peers").left_out.cache_clear()
+    importlib.import_module("benchmarks.vector_peers").left_out.cache_clear()
     return module
 
 

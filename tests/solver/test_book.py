@@ -15,7 +15,6 @@ from tictac_env.position import Position
 from tictac_env.solver import Solver
 from tictac_env.solver.book import Book, book_key
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 GAME = KInARow.make(4, 4, 3)
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
 
@@ -23,11 +22,8 @@ CONNECT_FOUR = GAMES["ConnectFour-v0"]
 @pytest.fixture(scope="module")
 def book() -> Book:
     """The book of a small game, backed up from its fourth ply."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        from build_book import back_up, layers, quiet
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    from tools.build_book import back_up, layers, quiet
+
     layer = quiet(GAME, layers(GAME, 4)[-1])
     scores = Solver(GAME, 4).score_many([Position(GAME, *pair) for pair in layer.values()])
     return back_up(GAME, 4, dict(zip(layer, scores, strict=True)))
@@ -94,11 +90,8 @@ def test_saved_and_read(book: Book, tmp_path: Path) -> None:
 
 
 def test_the_first_layers_have_the_known_numbers_of_positions() -> None:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        from build_book import layers, quiet
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    from tools.build_book import layers, quiet
+
     found = layers(CONNECT_FOUR, 6)
     for layer, reachable in zip(found, (1, 7, 49, 238, 1120, 4263, 16422), strict=True):  # OEIS A212693
         lone = sum(own == CONNECT_FOUR.mirror(own) and opp == CONNECT_FOUR.mirror(opp) for own, opp in layer.values())
@@ -109,12 +102,10 @@ def test_the_first_layers_have_the_known_numbers_of_positions() -> None:
 
 def build(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the builder; a few plies of a game with the same name stand in for eight of Connect Four."""
-    script = f"""
-import sys
-sys.path.insert(0, {str(BENCHMARKS)!r})
-import build_book
+    script = """
+from tools import build_book
 from tictac_env.games import KInARow
-build_book.GAMES = {{"ConnectFour-v0": KInARow.make(4, 4, 3)}}
+build_book.GAMES = {"ConnectFour-v0": KInARow.make(4, 4, 3)}
 build_book.main()
 """
     command = [sys.executable, "-c", script, "--table", "4", "--folder", str(folder), "--out", str(folder), *arguments]

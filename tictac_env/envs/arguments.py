@@ -13,7 +13,7 @@ import numpy as np
 from tictac_env.checks import one_of
 from tictac_env.games import Game, describe_game
 from tictac_env.policies import Policy, as_policy
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
 
 PLAY_AS = ("first", "second", "random", "alternate")

@@ -18,7 +18,7 @@ from tictac_env.envs.options import check_options
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, answer
-from tictac_env.pool import OpponentPool
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import STATES, advance, mix, new_state

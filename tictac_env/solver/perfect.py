@@ -8,8 +8,8 @@ import numpy.typing as npt
 from tictac_env.checks import number
 from tictac_env.games import Game
 from tictac_env.policies import Policy, uniform
+from tictac_env.policies.reflexes import winning_choice
 from tictac_env.position import Position
-from tictac_env.reflexes import winning_choice
 from tictac_env.rng import mix
 from tictac_env.solver.exact import NotProven, Solver, shared_solver
 

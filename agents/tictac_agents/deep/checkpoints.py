@@ -1,0 +1,266 @@
+"""Checkpoints of the deep agents: settings in JSON, and weights."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_agents.deep.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
+from tictac_agents.deep.tuned import preset
+from tictac_agents.settings import STARTS, DeepSettings
+from tictac_env.checks import one_of, whole
+from tictac_env.envs.arguments import Arguments
+from tictac_env.games import Game, describe_game
+from tictac_env.policies import Policy, make_policy
+from tictac_env.storage import writing
+
+try:
+    from stable_baselines3.common.type_aliases import Schedule
+    from stable_baselines3.common.utils import LinearSchedule
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
+
+
+class Checkpoint:
+    """What makes a model's checkpoint safe to load: its settings, in JSON. To be put before the algorithm among a
+    class's bases.
+    """
+
+    SETTINGS: ClassVar[type[DeepSettings]]
+    env: Any
+    num_timesteps: int
+    _described: dict[str, Any]
+    """The settings as JSON has them; in the file too, as are the following."""
+    _others: dict[str, Any]
+    """Keywords that are no settings."""
+    _unsaved: list[str]
+    """The names of those that JSON cannot hold."""
+
+    @property
+    def settings(self) -> DeepSettings:
+        """What it was made with; of boards that are not ours, what is known of them, and of what JSON cannot hold, what
+        is usual.
+        """
+        return self.SETTINGS.from_dict(self._described)
+
+    @classmethod
+    def from_settings(
+        cls, settings: DeepSettings, seed: int | None = None, device: str = "auto", **kwargs: Any
+    ) -> Self:
+        """A model with these settings, on the boards they describe, ready for `learn(settings.total_timesteps)`.
+
+        Args:
+            settings: of this class's kind.
+            seed: makes the run reproducible.
+            device: as in Stable-Baselines3.
+            kwargs: other keywords of the algorithm, `tensorboard_log` and the like.
+
+        Raises:
+            ValueError: they are another algorithm's, or one of them is out of its range.
+        """
+        if type(settings) is not cls.SETTINGS:
+            raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {settings!r}")
+        made: Any = cls
+        model: Self = made(
+            settings.policy, settings.boards(), seed=seed, device=device, **settings.keywords(), **kwargs
+        )
+        model._described = settings.to_dict()
+        return model
+
+    @classmethod
+    def preset(cls, name: str, seed: int | None = None, device: str = "auto", **changes: Any) -> Self:
+        """A model with published settings, or proven ones of ours; `changes` replace some of them.
+
+        Raises:
+            ValueError: there is no such preset, or a changed setting is out of its range.
+        """
+        return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
+
+    def remember(self, given: Mapping[str, Any]) -> None:
+        """Keeps, for the checkpoint, the keywords that the model is made with; the boards are added by `see_boards`.
+
+        Raises:
+            ValueError: a setting is of a wrong type or out of its range.
+        """
+        names = {one.name for one in fields(self.SETTINGS)}
+        settings: dict[str, Any] = {}
+        self._others, self._unsaved = {}, []
+        for name, value in {**given, "policy_kwargs": given.get("policy_kwargs") or {}}.items():
+            if name in NOT_SETTINGS:
+                continue
+            try:
+                kept = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as plain ones
+            except TypeError:
+                self._unsaved.append(name)
+            else:
+                (settings if name in names else self._others)[name] = kept
+        self._described = self.SETTINGS(**settings).to_dict()
+
+    def see_boards(self) -> None:
+        """Adds what is known of the boards to what is remembered."""
+        self._described |= _boards_of(self.env)
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """Stable-Baselines3's; the settings then describe these boards."""
+        super().set_env(env, force_reset)  # type: ignore[misc]
+        self.see_boards()
+
+    def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
+        """Writes Stable-Baselines3's own zip file, whole or not at all.
+
+        Keywords that JSON cannot hold (functions, classes) are named in the file only, and are to be given to `load`.
+
+        Args:
+            path: the file, ".zip" being added if it has no suffix; or a file open for writing.
+            exclude: as in Stable-Baselines3.
+            include: as in Stable-Baselines3.
+        """
+        content = io.BytesIO()
+        super().save(content, exclude, include)  # type: ignore[misc]
+        if isinstance(path, (str, os.PathLike)):
+            with writing(with_suffix(path)) as file:
+                file.write(content.getvalue())
+        else:
+            path.write(content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None, device: str = "auto", **kwargs: Any) -> Self:
+        """The model that was saved, to be evaluated, or trained further with a fresh replay buffer.
+
+        Weights, the optimiser's state, the settings, the number of steps and DQN's exploration are restored;
+        `learn(..., reset_num_timesteps=False)` goes on counting.
+
+        Args:
+            path: the file, which need not be trusted: no code in it is run.
+            env: to go on learning; without it the boards that the settings describe. Where they name an opponent or
+                starts that cannot be made from the name (a pool, a model, a function, positions of one's own) there
+                are no boards, and the model plays but does not learn until it gets some.
+            device: as in Stable-Baselines3.
+            kwargs: settings and other keywords that replace those of the file, `seed` and the like; of the boards
+                only without `env`.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, was not saved by this class, or does not fit `env`; a setting is out of its
+                range; or a keyword is missing that JSON could not hold.
+        """
+        data, tensors = read_checkpoint(path)
+        described = data.get("_described")
+        if not isinstance(described, dict) or PICKLED in described:
+            raise ValueError(
+                f"{os.fspath(path)} was not saved by tictac_agents' {cls.__name__}, and unpickling what it holds could "
+                "run any code; load_model reads the weights of Stable-Baselines3's models without that"
+            )
+        try:
+            if missing := sorted(set(data.get("_unsaved", ())) - set(kwargs)):
+                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; to be given as when the model was made")
+            settings = cls.SETTINGS.from_dict(described)
+            policy = kwargs.pop("policy", settings.policy)
+            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.OF_THE_RUN)}
+            if env is not None and (clash := sorted(set(of_run) - {"total_timesteps"})):
+                raise ValueError(f"{', '.join(clash)} cannot be set, being of the boards that env already is")
+            settings = settings.changed(**of_run)
+            others = {name: value for name, value in data.get("_others", {}).items() if name not in NOT_SETTINGS}
+            boards, rebuilt = (env, True) if env is not None else _boards_for(settings)
+            made: Any = cls
+            model: Any = made(policy, boards, device=device, **{**settings.keywords(), **others, **kwargs})
+            told = ("total_timesteps",) if env is not None else set(cls.SETTINGS.OF_THE_RUN) - {"policy"}
+            model._described |= {name: value for name, value in settings.to_dict().items() if name in told}
+            if not rebuilt:
+                model.env = None
+            model.set_parameters(tensors, device=device)
+            model.restore(data)
+        except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)} cannot be loaded as {cls.__name__}: {error}") from error
+        return cast(Self, model)
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Takes over how far the training was, from a checkpoint's JSON.
+
+        Raises:
+            KeyError, ValueError: that is not in it.
+        """
+        self.num_timesteps = whole("num_timesteps", data["num_timesteps"])
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        if self.env is None:
+            opponent, start = self._described["opponent"], self._described["start"]
+            raise ValueError(
+                f"the boards cannot be made from opponent={opponent!r} and start={start!r}: to learn, load the model "
+                "with env, or with the names of others"
+            )
+        return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
+
+
+def annealed(learning_rate: float | Sequence[float] | Schedule) -> float | Schedule:
+    """A pair of step sizes as a schedule from the first to the second; all else as it is."""
+    if isinstance(learning_rate, Sequence):
+        first, last = learning_rate
+        return LinearSchedule(first, last, end_fraction=1.0)
+    return learning_rate
+
+
+def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The policy's keywords, classes in the place of their names.
+
+    Raises:
+        ValueError: a name is not known.
+    """
+    keywords = dict(policy_kwargs or {})
+    for name, known in CLASSES.items():
+        if isinstance(keywords.get(name), str):
+            keywords[name] = known[one_of(name, keywords[name], tuple(known))]
+    return keywords
+
+
+def _boards_for(settings: DeepSettings) -> tuple[Any, bool]:
+    """The boards that settings describe, and True; where these name what cannot be made, boards of the same shape.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    rules = settings.rules
+    try:
+        if settings.opponent is not None:
+            make_policy(settings.opponent, rules)
+        one_of("start", settings.start, STARTS)
+    except ValueError:
+        return settings.changed(opponent="random", start=STARTS[0]).boards(), False
+    return settings.boards(), True
+
+
+def _boards_of(env: Any) -> dict[str, Any]:
+    """What is to be said of the boards that a model is made for; nothing of boards that are not ours."""
+    try:
+        arguments: Arguments = env.get_attr("arguments")[0]
+    except AttributeError:
+        return {"game": "unknown"}
+    return {
+        "game": describe_game(arguments.game),
+        "num_envs": env.num_envs,
+        "opponent": None if arguments.opponent is None else _name_of(arguments.opponent, arguments.game),
+        "play_as": arguments.play_as,
+        "obs_type": arguments.obs_type,
+        "illegal": arguments.illegal,
+        "rewards": arguments.rewards,
+        "start": "empty" if arguments.start is None else f"{len(arguments.start)} positions",
+    }
+
+
+def _name_of(opponent: Policy, game: Game) -> str:
+    """What an opponent is called; made distinct where a policy of another kind is made from this name."""
+    name = str(opponent)
+    try:
+        same = type(make_policy(name, game)) is type(opponent)
+    except ValueError:
+        return name
+    return name if same else f"{name} ({type(opponent).__name__})"

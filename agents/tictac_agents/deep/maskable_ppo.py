@@ -1,0 +1,57 @@
+"""sb3-contrib's MaskablePPO, with settings that JSON can hold and checkpoints that are safe to load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_agents.deep.checkpoints import Checkpoint, annealed, with_classes
+from tictac_agents.settings import MaskablePPOSettings
+
+try:
+    import sb3_contrib
+    from stable_baselines3.common.type_aliases import Schedule
+except ImportError as error:
+    raise DependencyNotInstalled('sb3-contrib is missing: pip install "tictac-env[rl]"') from error
+
+
+class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  # its load is narrower
+    """sb3-contrib's PPO (Schulman et al., "Proximal policy optimization algorithms", 2017) with action masks (Huang and
+    Ontañón, "A closer look at invalid action masking in policy gradient algorithms", 2022).
+
+    With `opponent=None` both sides' plies are steps; `gamma=-1` then lets rewards and values count negatively for the
+    side before, in the generalised advantage too.
+
+    Args:
+        policy: "MlpPolicy".
+        env: an environment of ours or its id; or an `SB3VecEnv`.
+        learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
+        kwargs: all others of `sb3_contrib.MaskablePPO`; the usual ones are explained in `MaskablePPOSettings`.
+
+    Raises:
+        ValueError: an argument is out of its range, or a class is not known by the name it has in `policy_kwargs`.
+
+    Example:
+        >>> from tictac_agents import MaskablePPO, SB3VecEnv
+        >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
+        >>> model = MaskablePPO("MlpPolicy", envs, gamma=-1, n_steps=16, batch_size=64, seed=0, device="cpu")
+        >>> model.learn(128).num_timesteps
+        128
+    """
+
+    SETTINGS = MaskablePPOSettings
+
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *,
+        learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
+        **kwargs: Any,
+    ) -> None:
+        self.remember({"policy": policy, "learning_rate": learning_rate, **kwargs})
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
+        super().__init__(policy, env, annealed(learning_rate), **kwargs)
+        self.see_boards()

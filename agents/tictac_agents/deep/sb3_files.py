@@ -1,0 +1,171 @@
+"""Stable-Baselines3's files, read without running what is in them.
+
+Stable-Baselines3 saves a model as a zip archive of JSON, in which whatever is not JSON is a pickle, and of tensors. Its
+own `load` unpickles, and so runs whatever code the file's author wants. Here nothing is read but JSON and, by torch's
+`weights_only=True`, tensors: a model is built afresh and given the weights.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_env.games import Game, get_game
+from tictac_env.observation import OBS_TYPES, Observer
+from tictac_env.policies.adapters import planes_last
+
+try:
+    import sb3_contrib
+    import stable_baselines3 as sb3
+    import torch
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+PICKLED = ":serialized:"
+"""The key under which Stable-Baselines3 hides a pickle in its JSON."""
+
+CLASSES: dict[str, dict[str, Any]] = {
+    "activation_fn": {name: getattr(torch.nn, name) for name in ("ReLU", "Tanh", "ELU", "LeakyReLU", "SiLU")},
+    "optimizer_class": {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "SGD", "RMSprop")},
+}
+"""The classes that settings may name, by the keyword of the policy."""
+ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
+"""The activation functions known by how Stable-Baselines3 writes them."""
+
+Tensors = dict[str, Any]
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    game: str | Game,
+    policy_kwargs: Mapping[str, Any] | None = None,
+    device: str = "auto",
+) -> Any:
+    """A model that Stable-Baselines3 or sb3-contrib saved, trained anywhere on a game's planes, board or codes, for
+    evaluation and play; nothing in the file is run. Planes and boards may be flattened, or the planes last.
+
+    DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". The models of `tictac_agents`
+    have a `load` of their own.
+
+    Args:
+        path: the file.
+        game: what it was trained to play.
+        policy_kwargs: the model's own, to be given where the file hides in a pickle what shapes the network.
+        device: as in Stable-Baselines3.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged; it was made for another observation space or algorithm; or `policy_kwargs` are
+            needed and are not given.
+    """
+    algorithms: dict[str, Any] = {
+        "stable_baselines3.dqn.policies": sb3.DQN,
+        "stable_baselines3.common.policies": sb3.PPO,
+        "sb3_contrib.common.maskable.policies": sb3_contrib.MaskablePPO,
+    }
+    rules = get_game(game)
+    data, tensors = read_checkpoint(path)
+    try:
+        label = data["policy_class"]["__module__"]
+        if label not in algorithms:
+            raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
+        if policy_kwargs is None:
+            policy_kwargs = _readable(data["policy_kwargs"])
+        keywords = {"policy_kwargs": dict(policy_kwargs), "device": device, "_init_setup_model": False}
+        model = algorithms[label]("MlpPolicy", None, **keywords, **({"buffer_size": 1} if "dqn" in label else {}))
+        model.observation_space = fitting_space(data, rules)
+        model.action_space = spaces.Discrete(rules.num_actions)
+        model.n_envs = 1
+        model._setup_model()
+        model.policy.load_state_dict(tensors["policy"])
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} cannot be loaded safely: {error}") from error
+    return model
+
+
+def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The policy's keywords without the optimiser's, read from the JSON that stands beside a pickle of them.
+
+    Raises:
+        ValueError: one of them stands in the pickle only.
+    """
+    if PICKLED not in policy_kwargs:
+        return policy_kwargs
+    readable = {}
+    for name, value in policy_kwargs.items():
+        if name.startswith((":", "optimizer_")):
+            continue
+        if isinstance(value, str):
+            if value not in ACTIVATIONS:
+                raise ValueError(f"{name} is pickled, which may be any code; give policy_kwargs yourself")
+            value = ACTIVATIONS[value]
+        readable[name] = value
+    return readable
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+    """The JSON of a Stable-Baselines3 zip, its pickles untouched, and its tensors.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no such archive, is damaged, or holds more than tensors in the place of tensors.
+    """
+    target = with_suffix(path)
+    try:
+        with zipfile.ZipFile(target) as archive:
+            if damaged := archive.testzip():
+                raise ValueError(f"{damaged} is damaged")
+            data = json.loads(archive.read("data"))
+            tensors = {
+                Path(name).stem: torch.load(io.BytesIO(archive.read(name)), map_location="cpu", weights_only=True)
+                for name in archive.namelist()
+                if name.endswith(".pth") and name != "pytorch_variables.pth"
+            }
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or torch
+        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is no object")
+    return data, tensors
+
+
+def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:
+    """The space of the game's observations that a checkpoint was made for: as they are, flattened, or with the planes
+    last as in PettingZoo.
+
+    Raises:
+        ValueError: the game has no such observations.
+    """
+    described = data["observation_space"]
+    shape, number = tuple(described.get("_shape") or ()), described.get("n")
+    for obs_type in OBS_TYPES:
+        try:
+            space = Observer(game, obs_type).space
+        except ValueError:  # no codes of large boards
+            continue
+        if isinstance(space, spaces.Discrete):
+            if str(space.n) == str(number):
+                return space
+            continue
+        own = space.shape or ()
+        if shape == own:
+            return space
+        if shape in ((math.prod(own),), planes_last(own)):
+            return spaces.Box(-1, 1, shape, np.int8)
+    raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on")
+
+
+def with_suffix(path: str | os.PathLike[str]) -> Path:
+    """The path, with ".zip" if it has no suffix, as Stable-Baselines3 does."""
+    return Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.zip")

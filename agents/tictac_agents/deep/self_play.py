@@ -1,0 +1,191 @@
+"""Training against a pool of fixed opponents and of the learner's earlier selves."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_agents.deep.sb3_vec_env import boards_under
+from tictac_env.checks import number, one_of, whole
+from tictac_env.policies.adapters import observer_of, planes_last
+from tictac_env.policies.policy import Policy
+from tictac_env.policies.pool import OpponentPool
+from tictac_env.position import Position, PositionBatch
+
+try:
+    import torch
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.dqn.policies import DQNPolicy
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+Floats = npt.NDArray[np.float64]
+
+SAMPLING = ("uniform", "latest", "prioritised")
+
+
+class SelfPlayCallback(BaseCallback):
+    """Lets copies of the learner join the pool it plays against.
+
+    Every `snapshot_freq` steps a copy of the policy, its weights frozen, joins the pool. Until the next one, `share` of
+    the games are against it and `active - 1` of the earlier copies, all alike; the others are against the opponents
+    that were in the pool at the beginning, by their weights. Copies play greedily. All boards that face the same copy
+    are answered by one forward pass, which is why only some are active at a time.
+
+    `GamesCallback` logs how often the learner wins against each of the opponents, and against all copies together.
+
+    Args:
+        pool: the opponent of the boards the model learns on, which must be an `SB3VecEnv`.
+        snapshot_freq: how many environment steps of all boards together lie between two copies, at least.
+        sampling: which of the earlier copies are active. "uniform": any; "latest": the last ones; "prioritised": by how
+            often they beat the learner, `(losses + 1) / (games + 2)` (prioritised fictitious self-play: Vinyals et al.,
+            "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019).
+        active: how many copies play at a time, at most.
+        share: of the games against copies, in [0, 1]; 1 if the pool should hold nothing else.
+        seed: for the drawing of copies.
+        verbose: as in Stable-Baselines3.
+
+    Attributes:
+        games: int64 (M,), how many games ended against each opponent of the pool.
+        wins: float64 (M,), how many of them the learner won, a draw counting half.
+
+    Raises:
+        ValueError: an argument is out of its range; or at the start of the run, the boards are no `SB3VecEnv` whose
+            opponent is `pool`.
+
+    Example:
+        >>> from tictac_agents import MaskablePPO, SB3VecEnv, SelfPlayCallback
+        >>> from tictac_env.wrappers import OpponentPool
+        >>> pool = OpponentPool(["random"])
+        >>> envs = SB3VecEnv("ConnectFour-v0", num_envs=16, opponent=pool, play_as="random")
+        >>> model = MaskablePPO("MlpPolicy", envs, n_steps=16, batch_size=64, seed=0, device="cpu")
+        >>> _ = model.learn(1_024, SelfPlayCallback(pool, snapshot_freq=256))
+        >>> print(pool)
+        pool(random, snapshot 256, snapshot 512, snapshot 768, snapshot 1024)
+    """
+
+    def __init__(
+        self,
+        pool: OpponentPool,
+        snapshot_freq: int = 20_000,
+        sampling: str = "uniform",
+        active: int = 4,
+        share: float = 0.8,
+        seed: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        self.pool = pool
+        self.snapshot_freq = whole("snapshot_freq", snapshot_freq)
+        self.sampling = one_of("sampling", sampling, SAMPLING)
+        self.active = whole("active", active)
+        if not snapshot_freq or not active:
+            raise ValueError(f"snapshot_freq={snapshot_freq} and active={active} must be at least 1")
+        self.share = number("share", share, 0, 1)
+        self._random = np.random.default_rng(seed)
+        self._fixed = list(pool.weights)
+        self.games = np.zeros(len(self._fixed), np.int64)
+        self.wins: Floats = np.zeros(len(self._fixed))
+
+    def _on_training_start(self) -> None:
+        boards = boards_under(self.training_env)
+        if boards is None or boards.opponent is not self.pool:
+            raise ValueError("the boards must be an SB3VecEnv whose opponent is the pool of the callback")
+        self._boards = boards
+        self._playing = boards.opponent_numbers
+        self._joined_at = self.num_timesteps
+
+    def _on_step(self) -> bool:
+        ended = np.flatnonzero(self.locals["dones"])
+        if len(ended):
+            outcomes = np.array([self.locals["infos"][board]["outcome"] for board in ended])
+            np.add.at(self.games, self._playing[ended], 1)
+            np.add.at(self.wins, self._playing[ended], (outcomes + 1) / 2)
+            self._playing = self._boards.opponent_numbers
+        if self.num_timesteps - self._joined_at >= self.snapshot_freq:
+            self._joined_at = self.num_timesteps
+            self._join()
+        return True
+
+    def _join(self) -> None:
+        """A copy of the learner joins, and who plays until the next one does is drawn."""
+        self.pool.add(Snapshot(self.model, f"snapshot {self.num_timesteps}"), 0.0)
+        self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
+        first, last = len(self._fixed), len(self.games) - 1
+        chosen = [*self._earlier(np.arange(first, last)), last]
+        weights = np.zeros(len(self.games))
+        weights[:first] = (1 - self.share) * np.array(self._fixed) / sum(self._fixed)
+        weights[chosen] = self.share / len(chosen)
+        self.pool.weights = weights.tolist()
+
+    def _earlier(self, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Which of the earlier copies play."""
+        count = min(self.active - 1, len(copies))
+        if self.sampling == "latest":
+            return copies[len(copies) - count :]
+        chances = np.ones(len(copies))
+        if self.sampling == "prioritised":
+            chances = (self.games[copies] - self.wins[copies] + 1) / (self.games[copies] + 2)
+        return self._random.choice(copies, count, replace=False, p=chances / chances.sum()) if count else copies[:0]
+
+
+class Snapshot(Policy):
+    """A Stable-Baselines3 model's policy as it is now, which stays so while the model learns, and plays greedily.
+
+    It plays what `predict(..., deterministic=True)` gives with illegal actions left out, but is asked for many
+    positions at a time, and only for what the choice needs: a fifth of the time.
+
+    Args:
+        model: a DQN, PPO, A2C or MaskablePPO that sees planes, also with the planes last as in PettingZoo, or boards.
+        name: what tables call it.
+
+    Raises:
+        ValueError: the model sees something else; or at the first move, it was made for boards of another size.
+    """
+
+    def __init__(self, model: Any, name: str = "snapshot") -> None:
+        shape = model.observation_space.shape
+        if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and 2 not in (shape[0], shape[2])):
+            raise ValueError(f'a model that plays against itself needs obs_type="planes" or "board", not {shape}')
+        optimizer, model.policy.optimizer = model.policy.optimizer, None
+        try:
+            self._policy: Any = copy.deepcopy(model.policy)
+        finally:
+            model.policy.optimizer = optimizer
+        self._policy.set_training_mode(False)
+        self._shape = shape
+        self.name = name
+
+    def act(self, position: Position, seed: int) -> int:
+        return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        game = batch.game
+        observations = observer_of(game, "planes").planes_of(batch.own, batch.opp)
+        planes = observations.shape[1:]
+        if self._shape == planes[1:]:
+            observations = observations[:, 0] - observations[:, 1]
+        elif self._shape == planes_last(planes):
+            observations = np.moveaxis(observations, 1, -1)
+        elif self._shape != planes:
+            raise ValueError(f"{self} sees observations of shape {self._shape}, which are none of {game!r}")
+        with torch.inference_mode():
+            scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
+        choices = np.array([game.choice(action) for action in range(game.num_actions)])
+        legal: Any = game.legal(batch.own, batch.opp)  # type: ignore[arg-type]  # its arithmetic is that of arrays
+        actions: npt.NDArray[np.int64] = np.where(legal[:, None] & choices, scores, -np.inf).argmax(axis=1)
+        return actions
+
+    def _scores(self, observations: torch.Tensor) -> torch.Tensor:
+        """Q-values or logits: float32 (B, num_actions)."""
+        policy = self._policy
+        if isinstance(policy, DQNPolicy):
+            scores: torch.Tensor = getattr(policy, "q_net_average", policy.q_net)(observations)
+        else:
+            features = policy.extract_features(observations, policy.pi_features_extractor)
+            scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
+        return scores

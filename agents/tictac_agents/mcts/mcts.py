@@ -1,0 +1,304 @@
+"""Monte Carlo tree search as a policy: compiled, seeded, and able to say why it moves as it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.mcts.evaluators import Evaluator
+from tictac_agents.mcts.explanation import Explanation, MoveReport
+from tictac_agents.mcts.root import Root, chosen_action, merged
+from tictac_agents.mcts.search_tree import bytes_per_node
+from tictac_agents.mcts.uct import RANDOM, RULE, STORED, Rules
+from tictac_env.checks import flag, number, one_of, positive
+from tictac_env.games import Game
+from tictac_env.policies import Policy
+from tictac_env.position import Position, PositionBatch
+from tictac_env.rng import mix
+
+ROLLOUTS = {"rule": RULE, "random": RANDOM, "stored": STORED}
+MAX_SIMULATIONS = 1 << 24
+"""Sums in float32 are exact up to here."""
+CHUNK = 1 << 15
+"""So many games are played between two looks at the clock and for Ctrl-C."""
+BATCH = 256
+"""So many positions are searched side by side."""
+
+
+class MCTS(Policy):
+    """Plays by Monte Carlo tree search (UCT; PUCT where an evaluator gives priors).
+
+    ## Description
+
+    Each simulated game follows the tree by the highest mean + exploration * sqrt(ln N / n) (N visits of the position, n
+    of the action; unvisited actions first, in random order), is played out beyond it, and its result is added to every
+    action on the way. Wins count 1, draws 0, losses -1, for whoever plays the action. The tree has no transpositions.
+
+    By default it is a pure function of position and seed, whatever was asked before and is asked beside it. Two
+    settings give that up, and say so: `milliseconds` and `reuse`.
+
+    ## Proven results
+
+    With `solver` the ends of games are passed up as certain: an action that wins by force is played, one that loses by
+    force never, and the search stops when the position is proven. The statistics stay as they are, and a proven action
+    goes on being counted at its exact value. Solvers that stop counting refuted actions make more mistakes in Connect
+    Four's openings with it than without (docs/search.md has the figures, and those of this one).
+
+    ## Arguments
+
+    Args:
+        simulations: games a move, at most 16,777,216; 1,000 unless `milliseconds` is given.
+        milliseconds: time a move by the clock, instead. The policy is then no pure function: the machine's speed, and
+            what else it does, decides how many games are played.
+        exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
+        rollout: how games go on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
+            random), "random", or "stored": by the formula to the very end, every position met getting a node.
+            Without effect where an evaluator judges.
+        evaluator: judges positions instead of games played out (see `tictac_agents.mcts.evaluators`).
+        solver: whether proven results are passed up.
+        choose: the action that was visited most ("visits"), or of the highest mean ("value").
+        draw: what a draw counts, for both sides, in [-1, 1].
+        threads: how many trees are grown at once, with randomness of their own, each with its share of the simulations
+            (or for all the time); their visits are added up. Another number gives other results.
+        leaves: how many positions a tree waits for before it asks the evaluator; until it knows, each counts as a loss
+            (a virtual loss). Many are quicker and a little worse.
+        memory_mb: the most memory the trees may take, in MiB. A full tree grows no more, but its statistics do.
+        reuse: whether the next search goes on with what this one found, if its position is at most two plies on. The
+            policy then has a memory and is no pure function: one for each game and seat, please, and no sharing between
+            threads. `forget` empties it.
+
+    Raises:
+        ValueError: an argument is out of range; the message says which are allowed.
+
+    ## Presets
+
+    "S2": 4,000 simulations by UCB1 to the end of every game, every position met stored, the action of the highest (wins
+    + draws) / visits; c = sqrt 2 on values from 0 to 1, which is 2 sqrt 2 on ours. "S4": one new position a game, then
+    random moves; a draw counts 0.5; its c was a setting, here 2 by default; the 1,000 simulations are ours.
+
+    ## References
+
+    Kocsis and Szepesvari, "Bandit based Monte-Carlo planning", 2006. Winands, Bjornsson and Saito, "Monte-Carlo tree
+    search solver", 2008. Chaslot, Winands and van den Herik, "Parallel Monte-Carlo tree search", 2008 (root
+    parallelization). Silver et al., "Mastering the game of Go without human knowledge", 2017 (PUCT).
+
+    Example:
+        >>> agent = MCTS(simulations=1_000)
+        >>> agent.act(Position.from_moves("ConnectFour-v0", "435363"), seed=0)  # X has three in a row
+        6
+    """
+
+    PRESETS: ClassVar[dict[str, Mapping[str, Any]]] = {
+        "S2": {
+            "simulations": 4_000,
+            "exploration": 2 * 2**0.5,
+            "rollout": "stored",
+            "solver": False,
+            "choose": "value",
+            "draw": 1.0,
+        },
+        "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
+    }
+
+    def __init__(
+        self,
+        simulations: int | None = None,
+        *,
+        milliseconds: float | None = None,
+        exploration: float = 1.0,
+        rollout: str = "rule",
+        evaluator: Evaluator | None = None,
+        solver: bool = True,
+        choose: str = "visits",
+        draw: float = 0.0,
+        threads: int = 1,
+        leaves: int = 1,
+        memory_mb: float = 256.0,
+        reuse: bool = False,
+    ) -> None:
+        if simulations is not None and milliseconds is not None:
+            raise ValueError(f"give simulations ({simulations}) or milliseconds ({milliseconds}), not both")
+        if milliseconds is not None:
+            number("milliseconds", milliseconds, 0.001, 1e9)
+        elif simulations is None:
+            simulations = 1_000
+        self.simulations = None if simulations is None else positive("simulations", simulations, MAX_SIMULATIONS)
+        self.milliseconds = milliseconds
+        self.exploration = number("exploration", exploration, 0, 1e6)
+        self.rollout = one_of("rollout", rollout, tuple(ROLLOUTS))
+        self.evaluator = evaluator
+        self.solver = flag("solver", solver)
+        self.choose = one_of("choose", choose, ("visits", "value"))
+        self.draw = number("draw", draw, -1, 1)
+        self.threads = positive("threads", threads, 256)
+        self.leaves = positive("leaves", leaves, 4096)
+        self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
+        self.reuse = flag("reuse", reuse)
+        self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
+        beyond = ROLLOUTS[rollout] if evaluator is None else RANDOM
+        self._rules = Rules(float(exploration), float(draw), solver, beyond)
+        self._kept: list[Root] = []
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> MCTS:
+        """`mcts:<simulations>`; 1,000 without a number."""
+        if not argument:
+            return cls()
+        if not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= MAX_SIMULATIONS):
+            raise ValueError(
+                f"the simulations of 'mcts' must be a whole number from 1 to {MAX_SIMULATIONS}, not {argument!r}"
+            )
+        return cls(int(argument))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The settings of a published system, with `changes`.
+
+        Raises:
+            ValueError: there is no such preset, or a changed setting is out of its range.
+        """
+        agent = cls(**(dict(cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]) | changes))
+        agent.name = f"MCTS {name}"
+        return agent
+
+    def act(self, position: Position, seed: int) -> int:
+        roots, _ = self._search([position], [seed])
+        return chosen_action(merged(roots[0], self.solver), self.choose)
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
+        together = BATCH if self.evaluator is not None and self.milliseconds is None and not self.reuse else 1
+        actions: list[int] = []
+        for begin in range(0, len(batch), together):
+            rows = range(begin, min(begin + together, len(batch)))
+            roots, _ = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
+            actions += [chosen_action(merged(trees, self.solver), self.choose) for trees in roots]
+        return np.array(actions, np.int64)
+
+    def search(self, position: Position, seed: int = 0) -> Explanation:
+        """Searches as `act` does, and tells what was found.
+
+        Args:
+            position: an unfinished position.
+            seed: in [0, 2**63).
+
+        Raises:
+            ValueError: the game is over.
+        """
+        began = time.perf_counter()
+        roots, played = self._search([position], [seed])
+        found = merged(roots[0], self.solver)
+        action = chosen_action(found, self.choose)
+        return Explanation(
+            position,
+            action,
+            played,
+            sum(len(root) for root in roots[0]),
+            time.perf_counter() - began,
+            float(found.values.sum() / max(found.visits.sum(), 1)),
+            found.outcome,
+            tuple(self._reports(found)),
+            roots[0][0].variation(action, self.solver),
+        )
+
+    def forget(self) -> None:
+        """Forgets what `reuse` has kept."""
+        self._kept = []
+
+    def _reports(self, found: Any) -> Iterator[MoveReport]:
+        for action in found.legal:
+            visits = int(found.visits[action])
+            yield MoveReport(
+                action,
+                visits,
+                float(found.values[action] / visits) if visits else float("nan"),
+                found.proven.get(action),
+                None if found.priors is None else float(found.priors[action]),
+            )
+
+    def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> tuple[list[list[Root]], int]:
+        """The trees of each position, and how many games were played altogether."""
+        for position in positions:
+            if position.is_over:
+                raise ValueError(f"the game is over, there is nothing to search: {position!r}")
+        grown = [self._plant(position, seed) for position, seed in zip(positions, seeds, strict=True)]
+        every = [root for trees in grown for root in trees]
+        before = sum(root.games for root in every)
+        began = time.perf_counter()
+        if self.evaluator is not None:
+            self._ask(every, self.evaluator, began)
+        elif len(every) == 1:
+            self._play(every[0], self._share(0, every[0].games), began)
+        else:
+            with ThreadPoolExecutor(len(every)) as pool:
+                jobs = [
+                    pool.submit(self._play, root, self._share(i, root.games), began) for i, root in enumerate(every)
+                ]
+                for job in jobs:
+                    job.result()
+        if self.reuse:
+            self._kept = grown[-1]
+        return grown, sum(root.games for root in every) - before
+
+    def _plant(self, position: Position, seed: int) -> list[Root]:
+        """A tree for each thread: fresh, or what is left of those that were kept."""
+        game = position.game
+        priors = self.evaluator is not None and self.evaluator.priors
+        capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, priors)
+        if self.simulations is not None:
+            each = game.cells if self.rollout == "stored" else 1
+            kept = max((len(root) for root in self._kept), default=0)
+            capacity = min(capacity, self._share(0) * each + 1 + kept)
+        roots = []
+        for i in range(self.threads):
+            state_seed = mix(mix(seed) ^ i)
+            root = self._kept[i].follow(position, capacity, state_seed) if self._kept else None
+            if root is None or not 0 < self._share(i, root.games) <= MAX_SIMULATIONS - root.games:
+                root = Root.plant(position, max(capacity, 1), state_seed, priors)
+            roots.append(root)
+        return roots
+
+    def _share(self, thread: int, played: int = 0) -> int:
+        """How many games a thread may play, with a tree that has seen some."""
+        if self.simulations is None:
+            return MAX_SIMULATIONS - played
+        return self.simulations // self.threads + (thread < self.simulations % self.threads)
+
+    def _play(self, root: Root, simulations: int, began: float) -> None:
+        """Grows a tree by games that are played out."""
+        left, chunk = simulations, CHUNK if self.milliseconds is None else 32
+        while left and not (self.solver and root.outcome is not None):
+            played = root.simulate(min(chunk, left), self._rules)
+            left -= played
+            if self.milliseconds is not None:
+                now = time.perf_counter() - began
+                rest = self.milliseconds / 1000 - now
+                if rest <= 0:
+                    return
+                rate = (simulations - left) / now
+                chunk = max(1, min(CHUNK, int(rate * min(rest, self.milliseconds / 5000))))
+
+    def _ask(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
+        """Grows trees by what the evaluator says, all of them in step."""
+        left = {i: self._share(i % self.threads, root.games) for i, root in enumerate(roots)}
+        Root.ask_priors(roots, evaluator)
+        while left:
+            waiting = []
+            for i in list(left):
+                root = roots[i]
+                if self.solver and root.outcome is not None:
+                    del left[i]
+                    continue
+                played = root.collect(min(self.leaves, left[i]), self._rules)
+                left[i] -= played
+                if not left[i]:
+                    del left[i]
+                waiting.append(root)
+            Root.deliver(waiting, evaluator, self._rules)
+            if self.milliseconds is not None and time.perf_counter() - began > self.milliseconds / 1000:
+                return

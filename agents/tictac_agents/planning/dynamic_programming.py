@@ -1,0 +1,329 @@
+"""Dynamic programming: policy evaluation, policy iteration and value iteration over any tabular model.
+
+Sutton and Barto, "Reinforcement Learning" (2nd edition), chapter 4.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import sys
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.planning.sweeps import (
+    SWEEP_LIMIT,
+    TIE,
+    action_weights,
+    ending_policy,
+    greedy_policy,
+    must_converge,
+    no_convergence,
+    policy_evaluation,
+    settled,
+    sweep,
+)
+from tictac_agents.planning.tabular_model import Bools, Floats, Ints, TabularModel, gridworld_4x4
+from tictac_env import progress
+from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.games import describe_game, game_of
+from tictac_env.observation import read_observation
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+from tictac_env.storage import load_arrays, save_arrays
+
+__all__ = ["PolicyIteration", "TabularModel", "ValueIteration", "greedy_policy", "gridworld_4x4", "policy_evaluation"]
+
+Callback = Callable[["DynamicProgramming"], bool | None]
+
+
+class DynamicProgramming(Policy):
+    """What policy and value iteration share: the run over the model, the play and the file.
+
+    On boards it is a policy like any other; in positions that the model does not hold, as its opponent never lets them
+    arise, it plays the lowest legal action. Elsewhere only `predict` plays.
+
+    Attributes:
+        model: the `TabularModel`, S states and A actions.
+        values: float64 (S,), what each state is worth; 0 once the episode is over.
+        q: float64 (S, A), what each action is worth; nan where a state has no such action.
+        policy: int64 (S,), the best action, the lowest of those within 1e-12 of it (but see `greedy_policy`); -1 where
+            a state has none.
+        sweeps: how often all states have been updated.
+        improvements: how often a better policy has been taken up (value iteration: never, it keeps none).
+    """
+
+    def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
+        self.gamma = number("gamma", gamma, 0, 1)
+        self.tolerance = number("tolerance", tolerance, 0, 1e9)
+        self.in_place = flag("in_place", in_place)
+        self.model = TabularModel.of(env)
+        self.name = type(self).__name__
+        self.values: Floats = np.zeros(self.model.num_states)
+        self.sweeps = 0
+        self.improvements = 0
+        self._weights: Floats | None = None  # of the policy a sweep evaluates; None for the best actions
+        self._conclude()
+
+    @abstractmethod
+    def _step(self) -> tuple[float, bool]:
+        """One sweep: the largest change of a value, and whether nothing is left to do."""
+
+    def _sweep(self) -> float:
+        """Updates all states; the largest change."""
+        self.values, change = sweep(self.model, self.values, self._weights, self.gamma, self.in_place)
+        self.sweeps += 1
+        return change
+
+    def learn(self, callback: Callback | None = None, progress_bar: bool = True) -> Self:
+        """Sweeps until the values have converged. Ctrl-C stops after the sweep under way; `learn` then goes on.
+
+        Args:
+            callback: called after each sweep with the agent; returning False ends the run.
+            progress_bar: whether to show progress (only on a terminal).
+
+        Raises:
+            ValueError: gamma is 1, and values that need not converge still change after `SWEEP_LIMIT` sweeps; those
+                reached are kept.
+        """
+        decades = max(1.0, -math.log10(self.tolerance or 1e-16))
+        done, sweeps = False, 0
+        with progress.interruptible() as asked, progress.progress_bar(decades, str(self), progress_bar) as show:
+            while not done:
+                change, done = self._step()
+                sweeps += 1
+                show(
+                    min(decades, max(0.0, -math.log10(change or 1e-16))), f"sweep {self.sweeps:,}, change {change:.1e}"
+                )
+                if done or callback is not None:
+                    self._conclude()
+                if callback is not None and callback(self) is False:
+                    break
+                if asked() and not done:
+                    self._conclude()
+                    print(f"stopped after {self.sweeps:,} sweeps; nothing is lost", file=sys.stderr)
+                    break
+                if not done and sweeps >= SWEEP_LIMIT and not must_converge(self.model, self._weights, self.gamma):
+                    self._conclude()
+                    raise no_convergence(sweeps, change)
+        return self
+
+    def _conclude(self) -> None:
+        """Makes `q` and `policy` those of the values."""
+        self.q = self.model.action_values(self.values, self.gamma)
+        self.policy = greedy_policy(self.model, self.values, self.gamma)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        action_masks: npt.ArrayLike | None = None,
+    ) -> tuple[int, None]:
+        """The best action for an observation, and None, as Stable-Baselines3 returns a pair.
+
+        Args:
+            observation: the number of a state; on boards, an observation of any type of the game's.
+            state: not used.
+            episode_start: not used.
+            deterministic: not used: nothing is drawn.
+            action_masks: (A,), 1 where an action may be chosen; by default every action the state has.
+
+        Raises:
+            ValueError: there is no such state or position, or no action in it that the masks allow.
+        """
+        size = self.model.num_actions
+        mask = np.ones(size, np.bool_) if action_masks is None else np.asarray(action_masks).reshape(-1) != 0
+        if len(mask) != size:
+            raise ValueError(f"action_masks must have {size} elements, not {len(mask)}")
+        if self.model.game is not None:
+            return self._best(Position(self.model.game, *read_observation(self.model.game, observation)), mask), None
+        try:
+            row = operator.index(observation)
+        except TypeError:
+            row = -1
+        if isinstance(observation, bool) or not 0 <= row < self.model.num_states:
+            raise ValueError(f"an observation must be a state in [0, {self.model.num_states}), not {observation!r}")
+        return self._best_of(row, self.model.available[row] & mask, f"state {row}"), None
+
+    def act(self, position: Position, seed: int) -> int:
+        """The best action; the seed does not matter.
+
+        Raises:
+            ValueError: the position is of another game, or finished.
+        """
+        if position.game != self.model.game:
+            raise ValueError(f"{self} knows {self.model}, and nothing of {position!r}")
+        return self._best(position, np.ones(self.model.num_actions, np.bool_))
+
+    def _best(self, position: Position, mask: Bools) -> int:
+        legal = np.isin(np.arange(self.model.num_actions), position.legal_actions) & mask
+        return self._best_of(self.model.find(position.own, position.opp), legal, repr(position))
+
+    def _best_of(self, row: int | None, allowed: Bools, where: str) -> int:
+        if not allowed.any():
+            raise ValueError(f"no action is possible and allowed in {where}")
+        if row is None:
+            return int(allowed.argmax())
+        if allowed[self.policy[row]]:
+            return int(self.policy[row])
+        q = np.where(allowed, self.q[row], -np.inf)
+        return int((q >= q.max() - TIE).argmax())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything, the model and the state of a run included, to an .npz file (see `tictac_env.storage`)."""
+        meta = {
+            "game": None if self.model.game is None else describe_game(self.model.game),
+            "settings": {"gamma": self.gamma, "tolerance": self.tolerance, "in_place": self.in_place},
+            "sweeps": self.sweeps,
+            "improvements": self.improvements,
+        }
+        save_arrays(path, self._kind(), meta, self.model.arrays() | self._arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None) -> Self:
+        """The agent that was saved; it can go on.
+
+        Args:
+            path: the file.
+            env: what it was made from, to make sure that it still is the same; without it the file's model is used.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged or holds something else; or `env` differs: in its game, its opponent or rewards.
+        """
+        meta, arrays = load_arrays(path, cls._kind())
+        try:
+            game = None if meta["game"] is None else game_of(meta["game"])
+            agent = cls(TabularModel.from_arrays(arrays, game), **meta["settings"])
+            agent.sweeps = whole("sweeps", meta["sweeps"])
+            agent.improvements = whole("improvements", meta["improvements"])
+            agent._set_arrays(arrays)
+            agent._conclude()
+            if env is not None:
+                env = gym.make(env) if isinstance(env, str) else env
+                same_game = getattr(getattr(env, "unwrapped", env), "game", None) == game
+                if not same_game or not agent.model.equals(TabularModel.of(env)):
+                    raise ValueError(
+                        f"it holds {agent.model}, and the environment differs in its game, seats, opponent or rewards"
+                    )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"{str(path)!r} is no usable file of {cls.__name__}: {error}") from error
+        return agent
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"values": self.values}
+
+    def _set_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        values = arrays["values"]
+        if values.dtype != np.float64 or values.shape != self.values.shape or not np.isfinite(values).all():
+            raise ValueError(f"its values are not {len(self.values)} finite numbers")
+        self.values = values
+
+    @classmethod
+    def _kind(cls) -> str:
+        return f"tictac_agents.{cls.__name__}"
+
+
+class ValueIteration(DynamicProgramming):
+    """Makes each state worth its best action, again and again, until nothing changes (pages 82-83).
+
+    Args:
+        env: whatever `TabularModel.of` accepts: an environment, its id, or a table `P`.
+        gamma: the discount, in [0, 1].
+        tolerance: the last sweep changes no value by more.
+        in_place: whether a sweep uses new values at once; see `policy_evaluation`.
+
+    Raises:
+        ValueError: an argument is out of its range, or there is no model of `env`.
+
+    Example:
+        >>> import gymnasium as gym, tictac_env
+        >>> from tictac_agents.planning.dynamic_programming import ValueIteration
+        >>> agent = ValueIteration(gym.make("TicTacToe-v0", opponent="minimax-first")).learn()
+        >>> float(agent.values[0]), int(agent.policy[0])
+        (0.0, 0)
+    """
+
+    @classmethod
+    def preset(cls, name: str, env: Any = None, **settings: Any) -> Self:
+        """An agent with published settings, not yet trained.
+
+        "S1" is the dynamic programming of Fan Min's MFReinforcement, as far as it is described: plain sweeps over the
+        state graph of tic-tac-toe, where a win is worth 1, a draw and every state at first 0.5, a loss 0. Against whom
+        is not said; here it is a uniformly random opponent, and each state takes the value of the best move. So it
+        learns what wins most often against random play, not what cannot be beaten.
+
+        Args:
+            name: "S1".
+            env: another environment, which then has to give such rewards itself: rewards=(1, 0.5, 0).
+            **settings: other settings than the published ones.
+
+        Raises:
+            ValueError: there is no such preset.
+        """
+        one_of("preset", name, ("S1",))
+        if env is None:
+            env = gym.make("TicTacToe-v0", opponent="random", play_as="random", rewards=(1, 0.5, 0))
+        agent = cls(env, **settings)
+        agent.values[~agent.model.final] = 0.5
+        agent._conclude()
+        return agent
+
+    def _step(self) -> tuple[float, bool]:
+        change = self._sweep()
+        return change, settled(change, self.tolerance, self.values)
+
+
+class PolicyIteration(DynamicProgramming):
+    """Evaluates a policy, improves it, and so on until no action is better (page 80).
+
+    It begins with a policy that leads to an end from wherever one does, and evaluates each further one from the values
+    of the one before. Without a discount it finds the best of the policies that end.
+
+    Args:
+        env: whatever `TabularModel.of` accepts: an environment, its id, or a table `P`.
+        gamma: the discount, in [0, 1].
+        tolerance: an evaluation's last sweep changes no value by more, and at the end no action is better by more.
+        in_place: whether a sweep uses new values at once; see `policy_evaluation`.
+
+    Raises:
+        ValueError: an argument is out of its range, or there is no model of `env`.
+    """
+
+    def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
+        super().__init__(env, gamma, tolerance, in_place)
+        self._follow(ending_policy(self.model))
+
+    def _follow(self, policy: Ints) -> None:
+        """Takes up the policy to be evaluated."""
+        self._followed, self._weights = policy, action_weights(self.model, policy)
+
+    def _step(self) -> tuple[float, bool]:
+        change = self._sweep()
+        if not settled(change, self.tolerance, self.values):
+            return change, False
+        best, gain = sweep(self.model, self.values, None, self.gamma, in_place=False)
+        better = greedy_policy(self.model, self.values, self.gamma, keep=self._followed)
+        if settled(gain, self.tolerance, best) or (better == self._followed).all():
+            return change, True
+        self._follow(better)
+        self.improvements += 1
+        return change, False
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return super()._arrays() | {"followed": self._followed}
+
+    def _set_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        super()._set_arrays(arrays)
+        followed = arrays["followed"]
+        if followed.dtype != np.int64 or followed.shape != self.values.shape:
+            raise ValueError("its policy is not one action a state")
+        self._follow(followed)

@@ -1,0 +1,260 @@
+"""A finite Markov decision process as arrays, made from Gymnasium's toy-text tables or from a board and an opponent."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.planning.board_model import Bits, Transition, enumerate_board
+from tictac_env.envs.single import BoardEnv
+from tictac_env.games import Game
+from tictac_env.position import Position
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SUM_ERROR = 1e-9
+"""How far from 1 the probabilities of a state and action may add up."""
+COLUMNS = {"pair": np.int64, "prob": np.float64, "following": np.int64, "reward": np.float64, "terminated": np.bool_}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TabularModel:
+    """S states, A actions and T transitions, those of one state and action beside each other.
+
+    Not every action need be there in every state; in a state without any, nothing happens any more. A transition that
+    is `terminated` ends the episode: what the state it leads to is worth does not count. Make one with `of`.
+
+    Attributes:
+        num_states: S.
+        num_actions: A.
+        pair: int64 (T,), state * A + action of each transition, ascending.
+        prob: float64 (T,), in [0, 1]; those of one state and action add up to 1.
+        following: int64 (T,), the state it leads to.
+        reward: float64 (T,), finite.
+        terminated: bool (T,).
+        game: the rule book if the states are positions, else None.
+        positions: int64 (S, 2), the stones (own, opp) of each state; None without a game.
+
+    Raises:
+        ValueError: the columns are not such; the message names the state and the action.
+    """
+
+    num_states: int
+    num_actions: int
+    pair: Ints
+    prob: Floats
+    following: Ints
+    reward: Floats
+    terminated: Bools
+    game: Game | None = None
+    positions: Ints | None = None
+
+    @classmethod
+    def of(cls, source: Any) -> TabularModel:
+        """The model of an environment, or of a table `P[s][a] = [(prob, s', reward, terminated), ...]`.
+
+        On a board of this package the states are positions, as `enumerate_board` describes. The opponent plays by its
+        `probabilities` if it has any, else as the fixed map that `position_seed` makes of it; the rewards are the
+        environment's; illegal actions are not among the actions.
+
+        Args:
+            source: the table, as dicts or sequences, with every state from 0 on; an environment that has one as `P`
+                (FrozenLake, Taxi, CliffWalking), or a board of this package with an opponent, or the id of either
+                (wrappers do not count); or a model.
+
+        Raises:
+            ValueError: it is none of these, a probability or state is wrong, or the board's opponent is none that
+                `enumerate_board` can follow.
+            IllegalMove: the opponent's choice is illegal.
+        """
+        if isinstance(source, TabularModel):
+            return source
+        if isinstance(source, str):
+            source = gym.make(source)
+        if not isinstance(source, gym.Env):
+            return cls._of_table(source)
+        env: Any = source.unwrapped
+        if isinstance(env, BoardEnv):
+            table, positions = enumerate_board(env)
+            return cls._of_table(table, env.game, positions)
+        if not hasattr(env, "P"):
+            raise ValueError(f"{source} is no board of this package, and has no table P of its transitions")
+        return cls._of_table(env.P)
+
+    @classmethod
+    def _of_table(cls, table: Any, game: Game | None = None, positions: Ints | None = None) -> Self:
+        pairs: list[tuple[int, int]] = []
+        transitions: list[Transition] = []
+        states = _numbered(table, "a table P")
+        if not states or [state for state, _ in states] != list(range(len(states))):
+            raise ValueError(f"a table P lists every state from 0 on, not {[state for state, _ in states][:20]}")
+        for state, actions in states:
+            for action, outcomes in _numbered(actions, f"P[{state}]"):
+                where = f"P[{state}][{action}]"
+                if action < 0 or isinstance(outcomes, str) or not isinstance(outcomes, Sequence) or not outcomes:
+                    raise ValueError(
+                        f"{where} must list tuples (probability, next state, reward, terminated), not {outcomes!r}"
+                    )
+                transitions += [_transition(outcome, where) for outcome in outcomes]
+                pairs += [(state, action)] * len(outcomes)
+        num_actions = game.num_actions if game else 1 + max((action for _, action in pairs), default=0)
+        columns: Any = {"pair": np.array([state * num_actions + action for state, action in pairs], np.int64)}
+        for number, name in enumerate(list(COLUMNS)[1:]):
+            columns[name] = np.array([transition[number] for transition in transitions], COLUMNS[name])
+        return cls(len(states), num_actions, **columns, game=game, positions=positions)
+
+    def __post_init__(self) -> None:
+        size = self.num_states * self.num_actions
+        columns = [getattr(self, name) for name in COLUMNS]
+        if min(self.num_states, self.num_actions) < 1 or any(column.shape != self.pair.shape for column in columns):
+            raise ValueError(f"a model needs states, actions and columns of one length, not {self}")
+        if len(self.pair) and (self.pair[0] < 0 or self.pair[-1] >= size or (np.diff(self.pair) < 0).any()):
+            raise ValueError(f"the pairs of state and action must ascend within [0, {size}): {self.pair}")
+        self._refuse(~((self.prob >= 0) & (self.prob <= 1)), self.prob, "a probability is not in [0, 1]")
+        sums = np.bincount(self.pair, self.prob, size)[self.pair]
+        self._refuse(abs(sums - 1) > SUM_ERROR, sums, "the probabilities do not add up to 1")
+        outside = (self.following < 0) | (self.following >= self.num_states)
+        self._refuse(outside, self.following, f"a next state is not in [0, {self.num_states})")
+        self._refuse(~np.isfinite(self.reward), self.reward, "a reward is not finite")
+
+    def _refuse(self, wrong: Bools, column: npt.NDArray[Any], complaint: str) -> None:
+        if wrong.any():
+            at = int(wrong.argmax())
+            state, action = divmod(int(self.pair[at]), self.num_actions)
+            raise ValueError(f"{complaint}: {column[at]}, in state {state} for action {action}")
+
+    def __repr__(self) -> str:
+        game = f" of {self.game}" if self.game else ""
+        return f"<{self.num_states} states, {self.num_actions} actions, {len(self.pair)} transitions{game}>"
+
+    @cached_property
+    def available(self) -> Bools:
+        """Which actions each state has: bool (S, A)."""
+        flat = np.zeros(self.num_states * self.num_actions, np.bool_)
+        flat[self.pair] = True
+        return flat.reshape(self.num_states, self.num_actions)
+
+    @cached_property
+    def final(self) -> Bools:
+        """The states that no action leaves, or is rewarded in: bool (S,)."""
+        happens = (self.prob > 0) & ((self.following != self.pair // self.num_actions) | (self.reward != 0))
+        final = np.ones(self.num_states, np.bool_)
+        final[self.pair[happens] // self.num_actions] = False
+        return final
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """What each transition contributes: its reward, and the weight of the value of the state it leads to."""
+        return self.prob * self.reward, self.prob * ~self.terminated
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where the transitions of each state begin; one more element is T."""
+        begins: list[int] = np.searchsorted(self.pair, np.arange(self.num_states + 1) * self.num_actions).tolist()
+        return begins
+
+    @cached_property
+    def _numbers(self) -> dict[Bits, int]:
+        positions = [] if self.positions is None else self.positions.tolist()
+        return {(own, opp): number for number, (own, opp) in enumerate(positions)}
+
+    def find(self, own: int, opp: int) -> int | None:
+        """The state that is this position, None if there is none."""
+        return self._numbers.get((own, opp))
+
+    def action_values(self, values: Floats, gamma: float = 1.0, state: int | None = None) -> Floats:
+        """What each action is worth where the states are worth `values`, float64 (S,).
+
+        Returns:
+            float64 (S, A), nan where a state has no such action; float64 (A,) if one `state` is asked for.
+        """
+        begin, end = (0, len(self.pair)) if state is None else self._begins[state : state + 2]
+        income, weight = self._shares
+        returns = income[begin:end] + gamma * weight[begin:end] * values[self.following[begin:end]]
+        if state is None:
+            q = np.bincount(self.pair, returns, self.available.size).reshape(self.available.shape)
+            return np.where(self.available, q, np.nan)
+        q = np.bincount(self.pair[begin:end] - state * self.num_actions, returns, self.num_actions)
+        return np.where(self.available[state], q, np.nan)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All but the rule book, for a file."""
+        arrays = {name: getattr(self, name) for name in COLUMNS} | {"shape": np.array(self.available.shape, np.int64)}
+        return arrays if self.positions is None else arrays | {"positions": self.positions}
+
+    def equals(self, other: TabularModel) -> bool:
+        """Whether the states, actions, transitions and rewards are the same."""
+        mine, theirs = self.arrays(), other.arrays()
+        same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        return same and self.game == other.game
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], game: Game | None) -> Self:
+        """The model whose `arrays` these are.
+
+        Raises:
+            KeyError: one is missing.
+            ValueError: they are those of no model, or of none of this game.
+        """
+        for name, dtype in (COLUMNS | {"shape": np.int64}).items():
+            if arrays[name].dtype != dtype or arrays[name].ndim != 1:
+                raise ValueError(f"its {name!r} is {arrays[name].dtype} {arrays[name].shape}")
+        num_states, num_actions = arrays["shape"].tolist()
+        positions = None if game is None else arrays["positions"]
+        columns: Any = {name: arrays[name] for name in COLUMNS}
+        model = cls(num_states, num_actions, **columns, game=game, positions=positions)
+        if game is None or positions is None:
+            return model
+        if positions.shape != (num_states, 2) or positions.dtype != np.int64 or len(model._numbers) != num_states:
+            raise ValueError(f"its positions are not {num_states} different ones")
+        for (own, opp), available in zip(positions.tolist(), model.available, strict=True):
+            if own < 0 or opp < 0 or game.fault(own, opp):
+                raise ValueError(f"({own}, {opp}) is no position of its game")
+            legal = Position(game, own, opp).legal_actions
+            if tuple(np.flatnonzero(available).tolist()) != legal or num_actions != game.num_actions:
+                raise ValueError(f"its actions in {Position(game, own, opp)!r} are not the legal ones, {legal}")
+        return model
+
+
+def gridworld_4x4() -> dict[int, dict[int, list[Transition]]]:
+    """The gridworld of Sutton and Barto's Example 4.1 (page 76) as a toy-text table.
+
+    Sixteen cells in reading order; 0 and 15 end the episode, every move costs 1, and one off the grid changes nothing.
+    Actions are 0 up, 1 right, 2 down, 3 left.
+    """
+    table: dict[int, dict[int, list[Transition]]] = {}
+    for state in range(16):
+        table[state] = {}
+        for action, (down, right) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):
+            row, col = min(max(state // 4 + down, 0), 3), min(max(state % 4 + right, 0), 3)
+            cell = 4 * row + col
+            table[state][action] = [(1.0, state, 0.0, True) if state in (0, 15) else (1.0, cell, -1.0, cell in (0, 15))]
+    return table
+
+
+def _numbered(table: Any, what: str) -> list[tuple[int, Any]]:
+    """The entries of a dict or a sequence with their numbers, ascending."""
+    if isinstance(table, Sequence) and not isinstance(table, str):
+        return list(enumerate(table))
+    if not isinstance(table, Mapping) or any(isinstance(key, bool) or not hasattr(key, "__index__") for key in table):
+        raise ValueError(f"{what} must be a sequence, or a dict whose keys are whole numbers, not {table!r:.100}")
+    return sorted(((operator.index(key), entry) for key, entry in table.items()), key=operator.itemgetter(0))
+
+
+def _transition(outcome: Any, where: str) -> Transition:
+    try:
+        prob, following, reward, terminated = outcome
+        if isinstance(terminated, (bool, np.bool_)) and not isinstance(following, bool):
+            return float(prob), operator.index(following), float(reward), bool(terminated)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{where} holds {outcome!r}, not (probability, next state, reward, True or False)")

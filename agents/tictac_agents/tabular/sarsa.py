@@ -1,0 +1,88 @@
+"""Tabular Sarsa and expected Sarsa."""
+
+from __future__ import annotations
+
+from tictac_agents.tabular.action_values import ActionTable, ActionValues
+from tictac_agents.tabular.drivers import Environment
+from tictac_agents.tabular.table_policy import Schedule
+from tictac_env.checks import flag
+from tictac_env.compiled import kernel_methods
+
+
+@kernel_methods
+class SarsaTable(ActionTable):
+    """An `ActionTable` that learns by the rule of Sarsa."""
+
+    def learn(self, i: int, step: int, last: bool) -> None:
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        target = self.rewards[i, step]
+        if not last:
+            target += self.sign * self.gamma * self.following_value(i, step)
+        self.approach(target, row, slot)
+
+    def following_value(self, i: int, step: int) -> float:
+        """The value of the action chosen after a step."""
+        return float(self.q[0, self.steps[i, step + 1, 0], self.steps[i, step + 1, 1]])
+
+
+class ExpectedSarsaTable(SarsaTable):
+    """Learns from the mean over the next action instead."""
+
+    def following_value(self, i: int, step: int) -> float:
+        """The mean value of the action after a step: epsilon shared by all, the rest by the best."""
+        values = self.q[0, self.steps[i, step + 1, 0]]
+        best, total, count = -1e300, 0.0, 0
+        for slot in self.slots:  # of each action in the position where the next one was just chosen
+            if slot >= 0:
+                best = max(best, values[slot])
+                total += values[slot]
+                count += 1
+        return (1 - self.epsilon) * best + self.epsilon * total / count
+
+
+class Sarsa(ActionValues):
+    """Learns the value of each action, the learner going on as it does, exploration included.
+
+    After a step from position s by action a, with reward r, the next position s' and the action a' chosen there,
+
+        Q(s, a) += learning_rate * (r + gamma * Q(s', a') - Q(s, a))
+
+    (Rummery and Niranjan, "On-line Q-learning using connectionist systems", 1994; Sutton and Barto, section 6.4).
+    `expected` takes the mean over a' by its probabilities instead (van Seijen et al., 2009; section 6.6). So it learns
+    to keep clear of positions in which its own exploration is dangerous, and its values become those of the best play
+    only as epsilon falls to 0.
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+            N(s, a) ** -decay, where N counts how often the action was learned.
+        decay: see there, in [0.5, 1].
+        gamma: the discount, in [0, 1].
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
+        expected: whether to take the mean over the next action.
+        symmetry: whether positions that are images of each other share their values.
+        initial_value: what every action is worth at first.
+        seed: makes the run reproducible; None for fresh entropy.
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+    """
+
+    def __init__(
+        self,
+        env: Environment | str,
+        learning_rate: Schedule | None = 0.4,
+        decay: float = 0.75,
+        gamma: float = 1.0,
+        epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
+        expected: bool = False,
+        symmetry: bool = True,
+        initial_value: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, decay, seed)
+        self.expected = flag("expected", expected)
+        self.forget()
+
+    def _table_class(self) -> type[ActionTable]:
+        return ExpectedSarsaTable if self.expected else SarsaTable

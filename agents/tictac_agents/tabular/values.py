@@ -1,0 +1,209 @@
+"""The table of state values, and how TD(lambda) changes it as games go on. Compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.tabular.exploring import draw, explores
+from tictac_agents.tabular.states import Ints, Rows
+from tictac_env.compiled import kernel_methods
+from tictac_env.games import DRAWN, LOST, Game
+from tictac_env.policies.reflexes import pick
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Entry(NamedTuple):
+    """One position in a table, as the owner of the table sees it."""
+
+    key: tuple[int, int]
+    """The owner's stones, the other side's."""
+    final: bool
+    value: float
+    visits: int
+
+
+class Backup(NamedTuple):
+    """A change of one value."""
+
+    seat: int
+    """Whose table."""
+    own: int
+    """The stones of that seat in the position."""
+    opp: int
+    """The other side's."""
+    before: float
+    after: float
+
+
+@kernel_methods
+class ValueTable(NamedTuple):
+    """The values of positions, each as the player in one seat sees it, and the games under way on N boards.
+
+    On each board a seat that learns has a route: the positions it has passed in the game.
+    """
+
+    random: Ints
+    epsilon: float
+    rate: float
+    """The step size; 0 for 1 / N(s)."""
+    rows: Rows
+    values: Floats
+    """float64 (capacity,)."""
+    visits: Ints
+    """int64 (capacity,), N(s)."""
+    finals: Bools
+    """bool (capacity,), whether the game is over there."""
+    routes: Ints
+    """int64 (N, 2, cells + 2), for each board and seat the rows passed."""
+    skips: Bools
+    """bool (N, 2, cells + 2), which steps from one position of a route to the next are not to be learned."""
+    lengths: Ints
+    """int64 (N, 2), of the routes."""
+    over: Bools
+    """bool (N,), whether the position after the last move is final."""
+    gamma: float
+    trace: float
+    win: float
+    drawn: float
+    loss: float
+    step: float
+    initial_value: float
+    alone: bool
+    """Whether both sides step, and learn."""
+    every_ply: bool
+    online: bool
+    shared: bool
+    dead_draws: bool
+    learn_exploring: bool
+
+    def go(self, i: int, seat: int, row: int, skip: bool) -> None:
+        """Adds a position to a route, and learns what led to it if that is to be done at once."""
+        route, skips, length = self.routes[i, seat], self.skips[i, seat], self.lengths[i, seat]
+        if length > 0:
+            skips[length - 1] = skip
+            if self.online and not skip:
+                error = self.update(seat, route[length - 1], row)
+                weight = self.gamma * self.trace
+                step = length - 2
+                while weight > 0 and step >= 0 and not skips[step]:
+                    self.correct(seat, route[step], weight * error)
+                    weight *= self.gamma * self.trace
+                    step -= 1
+        route[length] = row
+        self.lengths[i, seat] = length + 1
+
+    def sweep(self, i: int) -> None:
+        """At the end of a game: the last positions first, if that is the way to learn."""
+        if not self.online:
+            for seat in range(2):
+                for step in range(self.lengths[i, seat] - 2, -1, -1):
+                    if not self.skips[i, seat, step]:
+                        self.update(seat, self.routes[i, seat, step], self.routes[i, seat, step + 1])
+
+    def update(self, seat: int, row: int, following: int) -> float:
+        """Moves the value of a position towards that of the following one; returns the error."""
+        self.visits[row] += 1
+        error = self.step + self.gamma * self.values[following] - self.values[row]
+        self.correct(seat, row, error)
+        return float(error)
+
+    def correct(self, seat: int, row: int, error: float) -> None:
+        """Takes a step by an error."""
+        rate = self.rate if self.rate > 0 else 1 / self.visits[row]
+        self.values[row] += rate * error
+
+    def begin(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
+        """A game begins on board i, as `seat` sees it."""
+        self.lengths[i, 0] = self.lengths[i, 1] = 0
+        self.over[i] = False
+        if self.every_ply:
+            self.go(i, seat, self.row_of(game, seat, own, opp), False)
+            if self.alone:
+                self.go(i, 1 - seat, self.row_of(game, 1 - seat, opp, own), False)
+
+    def choose(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """The next move on board i: random with probability epsilon, else one of the best, drawn among equals."""
+        self.row_of(game, seat, own, opp)
+        choices = game.legal(own, opp)
+        explored = explores(self.random, self.epsilon)
+        if not explored:
+            choices = self.best_moves(game, seat, own, opp)
+        action = pick(game, choices, draw(self.random))
+        self.move(game, i, seat, own, opp, action, explored)
+        return action
+
+    def move(self, game: Game, i: int, seat: int, own: int, opp: int, action: int, explored: bool) -> None:
+        """Adds the position after a move to the routes of those who learn from it."""
+        other, mine = game.play(own, opp, action)
+        reached = self.row_of(game, seat, mine, other)
+        final = self.finals[reached]
+        self.go(i, seat, reached, explored and not self.learn_exploring)
+        if self.alone and (self.every_ply or final):
+            self.go(i, 1 - seat, self.row_of(game, 1 - seat, other, mine), False)
+        self.over[i] = final
+
+    def observe(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """What the move on board i led to. Returns whether the game there is over (or dead, which then is the same)."""
+        if not self.over[i] and not self.alone:
+            reached = self.row_of(game, seat, own, opp)
+            if self.every_ply or self.finals[reached]:
+                self.go(i, seat, reached, False)
+            self.over[i] = self.finals[reached]
+        if self.over[i] or terminated or truncated:
+            self.sweep(i)
+            return True
+        return False
+
+    def best_moves(self, game: Game, seat: int, own: int, opp: int) -> int:
+        """The moves to positions of highest value, as a set of `choice` bits."""
+        legal, best, choices = game.legal(own, opp), -np.inf, 0
+        for action in range(game.num_actions):
+            choice = game.choice(action)
+            if legal & choice:
+                other, mine = game.play(own, opp, action)
+                value = self.values[self.row_of(game, seat, mine, other)]
+                if value > best:
+                    best, choices = value, 0
+                if value == best:
+                    choices |= choice
+        return choices
+
+    def row_of(self, game: Game, seat: int, own: int, opp: int) -> int:
+        """The row of a position in the table of `seat`, which gets one if it has none."""
+        known = self.rows.used[0]
+        row = self.rows.number(own, opp, 0 if self.shared else seat)
+        if row == known:
+            self.finals[row], self.values[row] = self.status(game, own, opp)
+            self.visits[row] = 0
+        return row
+
+    def worth(self, game: Game, seat: int, own: int, opp: int) -> float:
+        """What a position is worth to the player in `seat`; nothing is met."""
+        row = self.rows.find(own, opp, 0 if self.shared else seat)
+        return float(self.values[row]) if row >= 0 else self.status(game, own, opp)[1]
+
+    def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
+        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; nothing is met."""
+        legal = game.legal(own, opp)
+        for action in range(game.num_actions):
+            values[action] = np.nan
+            if legal & game.choice(action):
+                other, mine = game.play(own, opp, action)
+                values[action] = self.worth(game, game.seat(own, opp), mine, other)
+
+    def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
+        """Whether a position is final, and what it is worth when it is met for the first time."""
+        if game.result(own, opp) == LOST:
+            return True, self.loss
+        if game.result(opp, own) == LOST:
+            return True, self.win
+        if game.result(own, opp) == DRAWN or (self.dead_draws and game.is_dead(own, opp)):
+            return True, self.drawn
+        return False, self.initial_value

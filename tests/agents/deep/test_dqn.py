@@ -1,0 +1,271 @@
+"""The masked DQN: what it may choose, what it learns from, and that it learns, by the exact measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tictac_env.arena import verdict
+from tictac_env.games import GAMES
+from tictac_env.observation import Observer
+
+pytest.importorskip("stable_baselines3")
+import stable_baselines3 as sb3
+import torch
+from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
+
+from tictac_agents import DQN, SB3VecEnv
+from tictac_agents.deep.networks import ILLEGAL, AfterstatePolicy, MaskedDQNPolicy
+from tictac_agents.deep.tuned import tuned
+from tictac_agents.settings import reachable_positions
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+SMALL = {"buffer_size": 4_000, "batch_size": 32, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def boards(name: str, num_envs: int = 8, **kwargs: Any) -> SB3VecEnv:
+    return SB3VecEnv(name, num_envs, opponent=None, illegal="raise", **kwargs)
+
+
+def filled(model: sb3.DQN, rounds: int = 40) -> sb3.DQN:
+    """The model with a replay buffer full of random play."""
+    model.learning_starts = rounds * model.n_envs + 1
+    return model.learn(rounds * model.n_envs)
+
+
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_the_network_sees_the_mask(name: str, obs_type: str) -> None:
+    envs = boards(name, obs_type=obs_type)
+    model = DQN("MlpPolicy", envs, seed=0, **SMALL)
+    envs.seed(0)
+    observations = envs.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        masks = envs.envs.action_masks()
+        values = model.q_net(torch.as_tensor(observations)).detach().numpy()
+        assert np.array_equal(values == np.float32(ILLEGAL), masks == 0)
+        observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_no_illegal_action_is_ever_chosen(name: str, epsilon: float) -> None:
+    """Not in warm-up, exploration or greedy play: the boards would raise."""
+    settings = {"exploration_initial_eps": epsilon, "exploration_final_eps": epsilon, "learning_starts": 200}
+    DQN("MlpPolicy", boards(name), seed=0, **settings, **SMALL).learn(1_000)
+
+
+def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> None:
+    model = DQN("MlpPolicy", boards(TTT), seed=0, **SMALL)
+    model.exploration_rate = 1.0
+    observation = np.zeros((2, 3, 3), np.int8)
+    observation[0, 0, :2] = observation[1, 2, 1:] = 1
+    drawn, _ = model.predict(np.repeat(observation[None], 5_000, axis=0))
+    counts = np.bincount(drawn, minlength=9)
+    assert set(np.flatnonzero(counts)) == {2, 3, 4, 5, 6}
+    assert counts[counts > 0].min() > 900
+    assert model.predict(observation)[0].shape == ()
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_predict_obeys_the_mask_too(deterministic: bool) -> None:
+    """And what the network sees to be taken stays so."""
+    model = DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=0, **SMALL)
+    model.exploration_rate = 0.5
+    observation = np.zeros((2, 3, 3), np.int8)
+    observation[0, 0, 0] = 1
+    for mask in (np.isin(range(9), [0, 2, 7]), [0, 0, 0, 0, 1, 0, 0, 0, 0], np.ones((1, 9), np.int8)):
+        action, state = model.predict(observation, action_masks=mask, deterministic=deterministic)
+        assert np.ravel(mask)[action] and action != 0 and action.shape == () and state is None
+    many = np.repeat(observation[None], 9, axis=0)
+    masks = np.eye(9, dtype=np.int8)
+    masks[0, 3] = 1
+    actions, _ = model.predict(many, action_masks=masks, deterministic=deterministic)
+    assert actions.tolist() == [3, 1, 2, 3, 4, 5, 6, 7, 8]
+    unmasked = model.predict(many, deterministic=True)[0]
+    assert np.array_equal(model.predict(many, action_masks=np.ones((9, 9)), deterministic=True)[0], unmasked)
+    for wrong in (np.eye(9)[0], np.zeros(9), np.ones(8), np.ones((2, 9)), 1):
+        with pytest.raises(ValueError, match="action_masks"):
+            model.predict(observation, action_masks=wrong, deterministic=deterministic)
+
+
+def test_without_options_it_learns_what_stable_baselines3_learns() -> None:
+    """Theirs with our masked networks, from the same replayed steps: the same weights to the last bit."""
+    mine = filled(DQN("MlpPolicy", boards(TTT), gamma=-1, double=False, symmetry=False, seed=0, **SMALL))
+    theirs = sb3.DQN(MaskedDQNPolicy, boards(TTT), learning_rate=1e-3, gamma=-1, seed=0, **SMALL)
+    theirs._setup_learn(1)
+    theirs.replay_buffer = mine.replay_buffer
+    theirs.policy.load_state_dict(mine.policy.state_dict())
+    for model in (mine, theirs):
+        np.random.seed(1)  # noqa: NPY002  which Stable-Baselines3 draws from
+        model.train(gradient_steps=5, batch_size=32)
+    assert all(torch.equal(*pair) for pair in zip(mine.q_net.parameters(), theirs.q_net.parameters(), strict=True))
+
+
+def test_what_is_replayed_are_steps_of_the_game(name: str) -> None:
+    """Under whatever symmetry: the action fills one empty cell, which then is the other side's."""
+    game = GAMES[name]
+    model = filled(DQN("MlpPolicy", boards(name), seed=0, **SMALL))
+    observer = Observer(game)
+    from tictac_env.observation import read_observation
+
+    batch = model.replay_buffer.sample(300)
+    originals = {one.tobytes() for one in model.replay_buffer.observations.reshape(-1, 2, game.rows, game.cols)}
+    changed = 0
+    for before, action, after in zip(
+        *(part.numpy() for part in (batch.observations, batch.actions, batch.next_observations)), strict=True
+    ):
+        own, opp = read_observation(game, before)
+        following = game.play(own, opp, int(action[0]))
+        assert np.array_equal(observer.observe(*following, 0), after)
+        changed += before.astype(np.int8).tobytes() not in originals
+    assert changed
+
+
+def test_averaged_weights_play_and_the_others_learn() -> None:
+    model = DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=0, **SMALL)
+    began = [one.clone() for one in model.q_net.parameters()]
+    filled(model).train(1, 32)
+    average, raw = model.policy.q_net_average, model.q_net
+    for mean, first, now in zip(average.parameters(), began, raw.parameters(), strict=True):
+        assert torch.allclose(mean, 0.9 * first + 0.1 * now, atol=1e-6)
+    with torch.no_grad():
+        list(average.parameters())[-1].copy_(torch.arange(9.0) * 1e3)
+    assert model.predict(np.zeros((2, 3, 3), np.int8), deterministic=True)[0] == 8
+
+
+@pytest.mark.parametrize(
+    "settings", [{"averaging": 1.0}, {"averaging": True}, {"tremble": -0.1}, {"double": 1}, {"symmetry": None}]
+)
+def test_wrong_settings_are_named(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        DQN("MlpPolicy", boards(TTT), **settings)
+
+
+def test_observations_that_show_no_mask_are_refused() -> None:
+    with pytest.raises(ValueError, match="obs_type"):
+        DQN("MlpPolicy", boards(TTT, obs_type="code"), buffer_size=10)
+    space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
+    planes_last = gym.wrappers.TransformObservation(gym.make(TTT), lambda planes: np.moveaxis(planes, 0, -1), space)
+    for env in (planes_last, VecFrameStack(boards(TTT), 2), VecFrameStack(boards(C4, obs_type="board"), 2)):
+        with pytest.raises(ValueError, match="the cell of each action is to be seen"):
+            DQN("MlpPolicy", env, symmetry=False, buffer_size=10)
+
+
+def test_symmetries_of_an_unknown_game_are_refused() -> None:
+    class Theirs(gym.Env[Any, int]):
+        observation_space = gym.spaces.Box(-1, 1, (3, 3), np.int8)
+        action_space = gym.spaces.Discrete(9)
+
+    with pytest.raises(ValueError, match="symmetry=True"):
+        DQN("MlpPolicy", Theirs(), buffer_size=10)
+    DQN("MlpPolicy", Theirs(), buffer_size=10, symmetry=False)
+
+
+def test_a_seed_settles_everything() -> None:
+    models = [DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=3, **SMALL).learn(400) for _ in range(2)]
+    weights = [model.policy.state_dict() for model in models]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+
+
+def test_there_are_4520_positions_to_start_from() -> None:
+    assert len(reachable_positions(TTT)) == 4520
+    with pytest.raises(ValueError, match="too many"):
+        reachable_positions(C4)
+
+
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type: str) -> None:
+    game, envs = GAMES[name], boards(name, obs_type=obs_type)
+    net = DQN("AfterstatePolicy", envs, seed=0, **SMALL).q_net
+    shown: list[torch.Tensor] = []
+    net.q_net.register_forward_pre_hook(lambda module, inputs: shown.append(inputs[0]))
+    envs.seed(0)
+    observations = envs.reset()
+    board = Observer(game, "board")
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        masks = envs.envs.action_masks()
+        values = net(torch.as_tensor(observations)).detach().numpy()
+        assert np.array_equal(values == np.float32(ILLEGAL), masks == 0)
+        for row, position in enumerate(envs.envs.batch):
+            for action in position.legal_actions:
+                after = position.play(action)
+                expected = board.observe(after.opp, after.own, position.seat)
+                assert np.array_equal(shown[-1][row, action].reshape(expected.shape), expected)
+        observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
+
+
+def test_a_network_may_have_values_between_0_and_1() -> None:
+    model = DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "sigmoid"}})
+    values = model.q_net(torch.zeros(1, 2, 3, 3))
+    assert ((values > 0) & (values < 1)).all()
+    with pytest.raises(ValueError, match="output"):
+        DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "tanh"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("S2", [9, 36, 36, 9]), ("S2-self-play", [9, 36, 36, 9]), ("S4-prequel", [9, 18, 18, 1])]
+)
+def test_the_published_networks(name: str, sizes: list[int]) -> None:
+    layers = [one for one in DQN.preset(name, seed=0, device="cpu").q_net.q_net if isinstance(one, torch.nn.Linear)]
+    assert [layers[0].in_features, *(layer.out_features for layer in layers)] == sizes
+
+
+def test_s2_learns_by_plain_gradient_descent_against_random_play() -> None:
+    model = DQN.preset("S2", seed=0, device="cpu", total_timesteps=60_000, num_envs=64, gradient_steps=1)
+    assert isinstance(model.policy.optimizer, torch.optim.SGD) and not isinstance(model.policy, AfterstatePolicy)
+    before, after = verdict(model), verdict(model.learn(model.settings.total_timesteps))
+    assert after.as_first.against_random.win > 0.8 > before.as_first.against_random.win
+
+
+def test_returns_over_several_steps_need_untouched_games() -> None:
+    with pytest.raises(ValueError, match="symmetry=False"):
+        DQN("MlpPolicy", boards(TTT), n_steps=3, **SMALL)
+    DQN("MlpPolicy", boards(TTT), n_steps=3, symmetry=False, gamma=-1, **SMALL).learn(200)
+
+
+def test_a_smaller_buffer_needs_untouched_games() -> None:
+    smaller = {"optimize_memory_usage": True, "replay_buffer_kwargs": {"handle_timeout_termination": False}}
+    with pytest.raises(ValueError, match="symmetry=False"):
+        DQN("MlpPolicy", boards(TTT), **smaller, **SMALL)
+    DQN("MlpPolicy", boards(TTT), symmetry=False, **smaller, **SMALL).learn(200)
+
+
+def test_rewards_may_be_normalised_and_observations_not() -> None:
+    """Games are won or lost by 1; divided by the deviation of the returns, 0.5 here, that is 2."""
+    envs = VecNormalize(boards(TTT), norm_obs=False, training=False)
+    envs.ret_rms.var = np.array(0.25)
+    model = filled(DQN("MlpPolicy", envs, seed=0, **SMALL))
+    rewards = model.replay_buffer.sample(300, env=envs).rewards.numpy()
+    assert np.allclose(np.unique(np.abs(rewards).round(3)), [0, 2])
+    with pytest.raises(ValueError, match="norm_obs=False"):
+        DQN("MlpPolicy", VecNormalize(boards(TTT)), **SMALL)
+
+
+def test_it_learns_to_win() -> None:
+    """A twentieth of the tuned run: it wins nearly all that can be won against random play as first."""
+    model = DQN.from_settings(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
+    before, after = verdict(model), verdict(model.learn(20_000))
+    assert after.as_first.against_random.win > 0.9 > before.as_first.against_random.win
+    assert after.as_second.against_random.win > 0.75 > before.as_second.against_random.win
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["DQN", "MaskablePPO"])
+def test_it_becomes_unbeatable(algorithm: str) -> None:
+    import tictac_agents
+
+    chosen = tuned(algorithm)
+    model = getattr(tictac_agents, algorithm).from_settings(chosen, seed=0, device="cpu")
+    found = verdict(model.learn(chosen.total_timesteps))
+    assert found.infallible
+    assert found.as_first.against_random.win > 0.97
+    assert found.as_second.against_random.win > 0.88

@@ -1,0 +1,180 @@
+"""The compiled loop and the reset/step loop are one and the same, to the last bit: table, counters, draws, board."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import make_env
+from test_checkpoints import check_equal
+
+from tictac_agents import LearningCurve, MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD, drivers
+from tictac_agents.tabular.learner import Learner
+from tictac_env.games import KInARow
+from tictac_env.policies.pool import OpponentPool
+from tictac_env.position import Position, PositionBatch
+
+ENVIRONMENTS: dict[str, dict[str, Any]] = {
+    "random": {"opponent": "random", "play_as": "random"},
+    "rule": {"opponent": "rule", "play_as": "alternate", "rewards": (2, 0.5, -1, -0.1)},
+    "alone": {"opponent": None, "rewards": (1, 0.2, -1, -0.05)},
+    "starts": {"opponent": "random", "play_as": "second", "start": ["", "5", "15", "1593"]},
+    "alone, starts": {"opponent": None, "start": ["", "5", "15"]},
+    "pool": {"opponent": OpponentPool(["random", "rule"], [2, 1]), "play_as": "random"},
+}
+S0 = dict(ValueTD.PRESETS["S0"].settings) | {"epsilon": [0.95, 0.3, 0.1]}
+SETTINGS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
+    "S0": (ValueTD, S0 | {"block": 0}),
+    "S0, blocks": (ValueTD, S0 | {"block": 30}),
+    "TD backward": (ValueTD, {"learning_rate": [0.5, 0.1]}),
+    "TD own plies": (ValueTD, {"plies": "own", "learn_exploring": False, "learning_rate": None, "dead_draws": True}),
+    "TD traces": (ValueTD, {"updates": "online", "trace": 0.7, "gamma": 0.9, "learn_exploring": False}),
+    "TD traces, 1 / N": (ValueTD, {"updates": "online", "trace": 0.7, "learning_rate": None, "epsilon": 0.4}),
+    "Q": (QLearning, {}),
+    "Q online": (QLearning, {"updates": "online", "learning_rate": None, "decay": 0.6, "gamma": 0.9}),
+    "Q double": (QLearning, {"double": True, "learning_rate": [0.9, 0.3], "initial_value": 0.2}),
+    "Q no symmetry": (QLearning, {"symmetry": False, "double": True, "updates": "online"}),
+    "Sarsa": (Sarsa, {}),
+    "expected Sarsa": (Sarsa, {"expected": True, "learning_rate": None}),
+    "Monte Carlo": (MonteCarlo, {"gamma": 0.9}),
+    "first visits": (MonteCarlo, {"first_visit": True, "learning_rate": 0.3}),
+}
+EPISODES = 700
+
+
+@pytest.fixture
+def compiled_games(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many games the compiled loop has played each time."""
+    played: list[int] = []
+    play = drivers.CompiledGames.play
+
+    def watched(self: Any, *arguments: Any) -> tuple[int, int]:
+        games, steps = play(self, *arguments)
+        played.append(games)
+        return games, steps
+
+    monkeypatch.setattr(drivers.CompiledGames, "play", watched)
+    return played
+
+
+def make(settings: str, env: str, compiled: bool = True) -> Any:
+    learner, arguments = SETTINGS[settings]
+    agent = learner(gym.make("TicTacToe-v0", **ENVIRONMENTS[env]), seed=7, **arguments)  # type: ignore[call-arg]
+    agent.compiled = compiled
+    return agent
+
+
+@pytest.mark.parametrize(
+    ("settings", "env"),
+    [
+        (settings, env)
+        for number, settings in enumerate(SETTINGS)
+        for index, env in enumerate(ENVIRONMENTS)
+        if "blocks" not in settings or "alone" not in env
+    ],
+)
+def test_both_loops_learn_the_same(settings: str, env: str, tmp_path: Path, compiled_games: list[int]) -> None:
+    agents = [make(settings, env, compiled).learn(total_episodes=EPISODES, progress_bar=False) for compiled in (0, 1)]
+    assert sum(compiled_games) > EPISODES / 2
+    check_equal(*agents, tmp_path)
+    assert agents[0].env.unwrapped.state_dict() == agents[1].env.unwrapped.state_dict()
+
+
+@pytest.mark.parametrize("settings", ["S0, blocks", "Q double"])
+@pytest.mark.parametrize("counter", ["timesteps", "episodes"])
+def test_schedules_and_totals_are_kept_to_the_step(settings: str, counter: str, tmp_path: Path) -> None:
+    for total in (1500, 1501, 1502):
+        agents = [make(settings, "random", compiled) for compiled in (False, True)]
+        for agent in agents:
+            agent.learn(**{f"total_{counter}": total}, progress_bar=False).learn(300, progress_bar=False)
+        check_equal(*agents, tmp_path)
+
+
+@pytest.mark.parametrize("settings", ["S0", "Q", "Monte Carlo"])
+@pytest.mark.parametrize("stop", [1, 99, 101, 350, EPISODES - 1])
+def test_a_run_broken_off_anywhere_ends_as_an_unbroken_one(settings: str, stop: int, tmp_path: Path) -> None:
+    expected = make(settings, "random", False).learn(total_episodes=EPISODES, progress_bar=False)
+    agent = make(settings, "random")
+
+    def end(learner: Learner) -> bool:
+        return learner.num_episodes < stop
+
+    end.called_every = stop  # type: ignore[attr-defined]
+    agent.learn(total_episodes=EPISODES, callback=end, progress_bar=False)
+    assert agent.num_episodes == stop
+    agent.save(tmp_path / "agent.npz")
+    env = gym.make("TicTacToe-v0", **ENVIRONMENTS["random"])
+    for resumed in (agent, type(agent).load(tmp_path / "agent.npz", env)):
+        check_equal(resumed.resume(progress_bar=False), expected, tmp_path)
+
+
+def test_a_callback_is_called_when_it_asks_to_be(compiled_games: list[int]) -> None:
+    seen: dict[str, list[int]] = {"each": [], "some": []}
+
+    def each(learner: Learner) -> None:
+        seen["each"].append(learner.num_episodes)
+
+    def some(learner: Learner) -> None:
+        seen["some"].append(learner.num_episodes)
+
+    some.called_every = 150  # type: ignore[attr-defined]
+    make("Q", "random").learn(total_episodes=EPISODES, callback=each, progress_bar=False)
+    assert seen["each"] == list(range(1, EPISODES + 1)) and not compiled_games
+    make("Q", "random").learn(total_episodes=EPISODES, callback=some, progress_bar=False)
+    assert {150, 300, 450, 600, 700} <= set(seen["some"]) and compiled_games
+    assert (UntilProven(every=30).called_every, LearningCurve(every=5).called_every) == (30, 5)
+    assert LearningCurve(every=20, callback=UntilProven(every=30)).called_every == 10
+    assert LearningCurve(every=20, callback=each).called_every == 1
+
+
+def test_verdicts_come_at_the_same_episodes_and_forgetting_too(tmp_path: Path) -> None:
+    agents = [make("Q", "random", compiled) for compiled in (False, True)]
+    proofs = [UntilProven(every=130, start_afresh=260) for _ in agents]
+    for agent, proof in zip(agents, proofs, strict=True):
+        agent.learn(total_episodes=EPISODES, callback=proof, progress_bar=False)
+    check_equal(*agents, tmp_path)
+    assert [proof.judged_at for proof in proofs] == [650, 650]
+
+
+@pytest.mark.parametrize("learner", [ValueTD, QLearning])
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_tables_grow_and_games_of_other_sizes_are_the_same(
+    learner: Any, opponent: str | None, tmp_path: Path, compiled_games: list[int]
+) -> None:
+    agents = [learner(make_env(KInARow.make(4, 5, 3, False), opponent=opponent), seed=1) for _ in range(2)]
+    agents[0].compiled = False
+    for agent in agents:
+        agent.learn(total_episodes=1_000, progress_bar=False)
+    check_equal(*agents, tmp_path)
+    assert len(agents[0]) > 2 * 1024 and agents[0].capacity >= len(agents[0])  # it has grown more than once
+    assert sum(compiled_games) > 500
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_opponent_that_spoils_every_beginning_is_named(compiled: bool) -> None:
+    """Any first stone of two in a row of one decides the game."""
+    env = make_env(KInARow.make(1, 1, 1, False), opponent="random", play_as="second")
+    agent = QLearning(env, seed=0)
+    agent.compiled = compiled
+    with pytest.raises(ValueError, match="before the learner's first move"):
+        agent.learn(total_episodes=300, progress_bar=False)
+
+
+def test_values_of_many_positions_at_once_are_those_of_each() -> None:
+    for settings in ("S0", "Q double"):
+        agent = make(settings, "random").learn(total_episodes=300, progress_bar=False)
+        positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("", "5", "15", "1593", "123")]
+        found = agent.act_many(PositionBatch.of(positions), np.zeros(len(positions), np.int64))
+        assert found.tolist() == [agent.act(position, 0) for position in positions]
+
+
+def test_copies_go_on_alike(tmp_path: Path) -> None:
+    agent = make("Q", "random").learn(total_episodes=150, progress_bar=False)
+    copied = pickle.loads(pickle.dumps(agent))
+    for learner in (agent, copied):
+        learner.learn(total_episodes=300, progress_bar=False)
+    check_equal(agent, copied, tmp_path)

@@ -1,0 +1,127 @@
+"""Sarsa and Monte Carlo control: every value recomputed from the recorded games, and that they learn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tictac_agents import MonteCarlo, Sarsa
+from tictac_agents.tabular.action_values import ActionValues
+from tictac_agents.tabular.learner import Learner
+from tictac_env.arena import verdict
+
+
+class Step(NamedTuple):
+    """One step of a game, in terms of the table; the following ones are -1 where the game is over."""
+
+    row: int
+    slot: int
+    reward: float
+    following: int
+    next_slot: int
+
+
+def recorded(agent: ActionValues, episodes: int) -> list[list[Step]]:
+    """The games an agent learns from."""
+    games: list[list[Step]] = []
+
+    def record(learner: Learner) -> None:
+        table = learner._core
+        count = int(table.lengths[0])
+        places = [*table.steps[0, :count].tolist(), [-1, -1]]
+        rewards = table.rewards[0].tolist()
+        games.append([Step(*places[k], rewards[k], *places[k + 1]) for k in range(count)])
+
+    agent.learn(total_episodes=episodes, callback=record, progress_bar=False)
+    return games
+
+
+def slots_of(agent: ActionValues, row: int) -> list[int]:
+    """The slot of each legal action in the position of a row."""
+    slots = np.empty(agent.game.num_actions, np.int64)
+    agent._core.folding.fold(agent.game, *agent.positions[row, :2].tolist(), slots)
+    return [slot for slot in slots.tolist() if slot >= 0]
+
+
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_monte_carlo_values_are_means_of_returns(opponent: str | None) -> None:
+    agent = MonteCarlo(gym.make("TicTacToe-v0", opponent=opponent), gamma=0.9, seed=1)
+    returns: dict[tuple[int, int], list[float]] = defaultdict(list)
+    sign = 1 if opponent else -1
+    for game in recorded(agent, 300):
+        total = 0.0
+        for step in reversed(game):
+            total = step.reward + sign * 0.9 * total
+            returns[step.row, step.slot].append(total)
+    assert max(map(len, returns.values())) > 20
+    for (row, slot), found in returns.items():
+        assert agent.tables[0][row][slot] == pytest.approx(np.mean(found))
+        assert agent.counts[row][slot] == len(found)
+
+
+def test_first_visits_are_all_visits_on_a_board() -> None:
+    """Stones are never taken away, so no position recurs in a game."""
+    agents = [MonteCarlo("TicTacToe-v0", first_visit=first, seed=2) for first in (False, True)]
+    for agent in agents:
+        agent.learn(total_episodes=200, progress_bar=False)
+    assert agents[0].tables.tobytes() == agents[1].tables.tobytes()
+
+
+@pytest.mark.parametrize("opponent", ["random", None])
+@pytest.mark.parametrize("expected", [False, True])
+def test_sarsa_values_follow_from_its_games(opponent: str | None, expected: bool) -> None:
+    env = gym.make("TicTacToe-v0", opponent=opponent)
+    agent = Sarsa(env, learning_rate=0.3, gamma=0.9, epsilon=0.25, expected=expected, seed=1)
+    table: dict[int, dict[int, float]] = defaultdict(dict)
+    sign = 1 if opponent else -1
+    for game in recorded(agent, 200):
+        for step in game:
+            target = step.reward
+            if step.following >= 0:
+                row = table[step.following]
+                values = [row.get(slot, 0.0) for slot in slots_of(agent, step.following)]
+                mean = 0.75 * max(values) + 0.25 * sum(values) / len(values)
+                target += sign * 0.9 * (mean if expected else row.get(step.next_slot, 0.0))
+            before = table[step.row].get(step.slot, 0.0)
+            table[step.row][step.slot] = before + 0.3 * (target - before)
+    for row, found in table.items():
+        for slot, value in found.items():
+            assert agent.tables[0][row][slot] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings"),
+    [(Sarsa, {}), (Sarsa, {"expected": True}), (MonteCarlo, {}), (MonteCarlo, {"learning_rate": 0.1})],
+)
+def test_they_learn(learner: type[ActionValues], settings: dict[str, Any]) -> None:
+    env = gym.make("TicTacToe-v0", play_as="alternate")
+    found = verdict(learner(env, seed=0, **settings).learn(total_episodes=8_000, progress_bar=False))
+    assert found.as_first.against_random.win > 0.95
+    assert found.as_second.against_random.win > 0.82
+
+
+@pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
+def test_a_resumed_run_equals_an_unbroken_one(learner: type[ActionValues], tmp_path: Path) -> None:
+    def make() -> Any:
+        return gym.make("TicTacToe-v0", play_as="random")
+
+    whole = learner(make(), seed=5).learn(total_episodes=120, progress_bar=False)
+    begun = learner(make(), seed=5)
+    begun.learn(total_episodes=120, callback=lambda agent: agent.num_episodes < 50, progress_bar=False)
+    begun.save(tmp_path / "agent.npz")
+    resumed = learner.load(tmp_path / "agent.npz", make()).resume(progress_bar=False)
+    assert resumed.num_episodes == 120
+    assert resumed.tables.tobytes() == whole.tables.tobytes()
+    assert resumed.counts.tobytes() == whole.counts.tobytes()
+
+
+@pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
+@pytest.mark.parametrize("settings", [{"learning_rate": 0}, {"gamma": 2}, {"epsilon": -0.1}, {"symmetry": 1}])
+def test_impossible_settings_are_named(learner: type[ActionValues], settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        learner("TicTacToe-v0", **settings)

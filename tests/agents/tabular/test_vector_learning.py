@@ -1,0 +1,141 @@
+"""Learning on the vector environment: one board as the single one, many boards too, broken off and resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from test_checkpoints import read
+from test_compiled_learning import ENVIRONMENTS, SETTINGS
+from test_damaged_checkpoints import write
+
+from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
+from tictac_agents.tabular.learner import Learner
+from tictac_env.arena import verdict
+
+
+def make(settings: str, env: str | dict[str, Any], num_envs: int, **vector: Any) -> Any:
+    learner, arguments = SETTINGS[settings]
+    given = ENVIRONMENTS[env] if isinstance(env, str) else env
+    envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, **given, **vector)
+    return learner(envs, seed=7, **arguments)  # type: ignore[call-arg]
+
+
+def check_equal(agent: Any, expected: Any, folder: Path) -> None:
+    """Everything that can be saved is the same, the games under way included."""
+    found = []
+    for number, one in enumerate((agent, expected)):
+        one.save(folder / f"{number}.npz")
+        header, arrays = read(folder / f"{number}.npz")
+        found.append((header, {name: array.tobytes() for name, array in arrays.items()}))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("env", ["random", "alone", {"opponent": "minimax"}], ids=str)
+@pytest.mark.parametrize("counter", ["timesteps", "episodes"])
+def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, counter: str) -> None:
+    if "blocks" in settings and env == "alone":
+        pytest.skip("nobody has a seat of their own")
+    learner, arguments = SETTINGS[settings]
+    given = ENVIRONMENTS[env] if isinstance(env, str) else env
+    single: Any = learner(gym.make("TicTacToe-v0", **given), seed=7, **arguments)  # type: ignore[call-arg]
+    one = make(settings, env, 1)
+    for agent in (single, one):
+        agent.learn(**{f"total_{counter}": 250}, progress_bar=False)
+    assert (one.num_episodes, one.num_timesteps, one._random) == (
+        single.num_episodes,
+        single.num_timesteps,
+        single._random,
+    )
+    ours, theirs = one._arrays(), single._arrays()
+    assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
+    board = one.env.unwrapped.batch[0]
+    assert (board.own, board.opp) == (single.env.unwrapped.position.own, single.env.unwrapped.position.opp)
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings"),
+    [(QLearning, {}), (QLearning, {"updates": "online"}), (Sarsa, {}), (MonteCarlo, {}), (ValueTD, {"epsilon": 0.2})],
+    ids=str,
+)
+def test_they_learn_on_many_boards(learner: Any, settings: dict[str, Any]) -> None:
+    envs = gym.make_vec("TicTacToe-v0", num_envs=16, play_as="alternate")
+    found = verdict(learner(envs, seed=0, **settings).learn(total_episodes=12_000, progress_bar=False))
+    assert found.as_first.against_random.win > 0.95
+    assert found.as_second.against_random.win > 0.80
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
+def test_self_play_is_proven_on_many_boards(mode: str) -> None:
+    preset = QLearning.PRESETS["self-play"]
+    envs = gym.make_vec("TicTacToe-v0", num_envs=8, opponent=None, autoreset_mode=mode)
+    proof = UntilProven(every=500)
+    QLearning(envs, seed=0, **preset.settings).learn(total_episodes=20_000, callback=proof, progress_bar=False)
+    assert proof.proven
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("stop", [1, 37, 280])
+def test_a_run_broken_off_anywhere_ends_as_an_unbroken_one(settings: str, stop: int, tmp_path: Path) -> None:
+    expected = make(settings, "random", 5).learn(total_episodes=300, progress_bar=False)
+    agent = make(settings, "random", 5)
+    agent.learn(total_episodes=300, callback=lambda learner: learner.num_episodes < stop, progress_bar=False)
+    assert stop <= agent.num_episodes < stop + 5
+    agent.save(tmp_path / "agent.npz")
+    envs = gym.make_vec("TicTacToe-v0", num_envs=5, **ENVIRONMENTS["random"])
+    loaded = type(agent).load(tmp_path / "agent.npz", envs)
+    check_equal(agent.resume(progress_bar=False), expected, tmp_path)
+    check_equal(loaded.resume(progress_bar=False), expected, tmp_path)
+
+
+def test_every_game_is_told_of_and_another_run_drops_those_under_way() -> None:
+    seen: list[int] = []
+
+    def watch(learner: Learner) -> None:
+        seen.append(learner.num_episodes)
+
+    agent = make("Q", "random", 6).learn(total_episodes=100, callback=watch, progress_bar=False)
+    assert seen == list(range(1, agent.num_episodes + 1)) and 100 <= len(seen) < 106
+    assert agent._driver.under_way
+    steps = agent.num_timesteps
+    agent.learn(total_episodes=1, progress_bar=False)
+    assert agent.num_timesteps - steps >= 3  # a whole game was played, from its beginning
+
+
+def test_what_is_forgotten_is_gone_on_every_board() -> None:
+    proof = UntilProven(every=40, start_afresh=40)
+    agent = make("S0", "random", 6).learn(total_episodes=120, callback=proof, progress_bar=False)
+    assert agent.num_episodes >= 120
+    assert np.isfinite(agent._arrays()["values_0"]).all()
+
+
+def test_a_file_tells_how_many_boards_there_were(tmp_path: Path) -> None:
+    make("Q", "random", 3).learn(total_episodes=20, progress_bar=False).save(tmp_path / "agent.npz")
+    assert QLearning.load(tmp_path / "agent.npz").num_envs == 3
+    single = QLearning.load(tmp_path / "agent.npz", gym.make("TicTacToe-v0", **ENVIRONMENTS["random"]))
+    with pytest.raises(ValueError, match="environment"):
+        single.resume(progress_bar=False)
+    assert single.learn(total_episodes=5, progress_bar=False).num_episodes >= 25
+
+
+def test_boards_that_begin_in_the_same_step_are_refused() -> None:
+    with pytest.raises(ValueError, match="NEXT_STEP or DISABLED"):
+        make("Q", "random", 2, autoreset_mode="SameStep")
+
+
+@pytest.mark.parametrize("settings", ["Q", "S0", "TD backward"])
+def test_games_under_way_that_were_tampered_with_are_refused(settings: str, tmp_path: Path) -> None:
+    """Compiled code checks no indices, so nothing out of range may come to it."""
+    make(settings, "random", 3).learn(total_episodes=20, progress_bar=False).save(tmp_path / "agent.npz")
+    header, arrays = read(tmp_path / "agent.npz")
+    games = [name for name in arrays if name.startswith("games_") and arrays[name].dtype == np.int64]
+    assert len(games) == 3
+    for name in games:
+        for wrong in (arrays[name] + 1000, arrays[name] - 1000, arrays[name][:-1], arrays[name] + 0.5):
+            write(tmp_path / "tampered.npz", header, arrays | {name: wrong})
+            with pytest.raises(ValueError, match=r"tampered\.npz"):
+                SETTINGS[settings][0].load(tmp_path / "tampered.npz")

@@ -1,0 +1,129 @@
+"""A person at the terminal, by a script of what they type."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from tictac_env.games import GAMES, KInARow
+from tictac_env.policies import answer, make_policy
+from tictac_env.policies.human import HumanPolicy
+from tictac_env.position import Position
+
+TIC_TAC_TOE = Position.start("TicTacToe-v0")
+CONNECT_FOUR = Position.start("ConnectFour-v0")
+WIDE = Position.start(KInARow.make(4, 11, 4, gravity=False))
+
+
+class Terminal:
+    """Types the answers one after the other, and keeps what was shown and asked."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers: Iterator[str] = iter(answers)
+        self.asked: list[str] = []
+        self.shown: list[str] = []
+
+    def ask(self, question: str) -> str:
+        self.asked.append(question)
+        try:
+            return next(self.answers)
+        except StopIteration:
+            raise EOFError from None
+
+    def act(self, position: Position) -> int:
+        return HumanPolicy(self.ask, self.shown.append).act(position, 0)
+
+
+@pytest.mark.parametrize("typed", "123456789")
+def test_digits_are_squares(typed: str) -> None:
+    assert Terminal(typed).act(TIC_TAC_TOE) == int(typed) - 1
+
+
+@pytest.mark.parametrize(("action", "typed"), list(enumerate("qweasdzxc")))
+def test_keys_lie_like_the_squares(action: int, typed: str) -> None:
+    assert Terminal(typed).act(TIC_TAC_TOE) == action
+    assert Terminal(f" {typed.upper()} ").act(TIC_TAC_TOE) == action
+
+
+@pytest.mark.parametrize("typed", "1234567")
+def test_digits_are_columns(typed: str) -> None:
+    assert Terminal(typed).act(CONNECT_FOUR) == int(typed) - 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "action"),
+    [("1", 0), ("9", 8), ("a", 9), ("10", 9), ("b", 10), ("11", 10), ("B", 10), ("z", 34), ("44", 43)],
+)
+def test_from_ten_on_letters_and_numbers(typed: str, action: int) -> None:
+    """As in move strings; keys for squares are on the 3 x 3 board only."""
+    assert Terminal(typed).act(WIDE) == action
+
+
+def test_eleven_columns() -> None:
+    position = Position.start(KInARow.make(4, 11, 4, gravity=True))
+    assert Terminal("a").act(position) == 9
+    assert Terminal("b").act(position) == 10
+    terminal = Terminal("c", "12", "q", "11")
+    assert terminal.act(position) == 10
+    assert len(terminal.asked) == 4
+
+
+JUNK = ["", " ", "0", "10", "-1", "+1", "1.0", "x y", "qq", "p", "hello", "²", "١", "٣", "1e0", "\x00", "🙂", "None"]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=ascii)
+def test_junk_is_asked_again(junk: str) -> None:
+    terminal = Terminal(junk, "5")
+    assert terminal.act(TIC_TAC_TOE) == 4
+    assert len(terminal.asked) == 2
+    assert terminal.shown[-1].endswith("is not a move.")
+
+
+def test_a_very_long_number_is_junk_too() -> None:
+    """Python refuses to convert more than 4,300 digits."""
+    terminal = Terminal("9" * 5000, "5")
+    assert terminal.act(TIC_TAC_TOE) == 4
+    assert len(terminal.asked) == 2
+
+
+def test_a_taken_square_is_asked_again() -> None:
+    position = Position.from_moves("TicTacToe-v0", "51")
+    terminal = Terminal("5", "q", "1", "9")
+    assert terminal.act(position) == 8
+    assert terminal.shown[1:] == ["5 is taken.", "q is taken.", "1 is taken."]
+
+
+def test_a_full_column_is_asked_again() -> None:
+    position = Position.from_moves("ConnectFour-v0", "444444")
+    terminal = Terminal("4", "8", "3")
+    assert terminal.act(position) == 2
+    assert terminal.shown[1:] == ["4 is full.", "'8' is not a move."]
+
+
+def test_the_board_is_shown_and_the_side_and_its_moves_are_named() -> None:
+    terminal = Terminal("5")
+    terminal.act(TIC_TAC_TOE)
+    assert terminal.shown == [str(TIC_TAC_TOE)]
+    assert terminal.asked[0].startswith("X") and "1-9" in terminal.asked[0] and "qwe" in terminal.asked[0]
+    terminal = Terminal("5")
+    terminal.act(Position.from_moves("ConnectFour-v0", "1"))
+    assert terminal.asked[0].startswith("O") and "1-7" in terminal.asked[0] and "qwe" not in terminal.asked[0]
+
+
+def test_the_end_of_input_ends_the_game() -> None:
+    with pytest.raises(EOFError):
+        Terminal("junk").act(TIC_TAC_TOE)
+
+
+def test_human_is_a_policy_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Played with the real `input` and `print`."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("5\n3\n"))
+    for name, action in zip(GAMES, (4, 2), strict=True):
+        position = Position.start(name)
+        human = make_policy("human", name)
+        assert answer(human, position.game, position.own, position.opp, (), 0)[0] == action
+        assert str(position).splitlines()[0] in capsys.readouterr().out
+    with pytest.raises(ValueError, match="human"):
+        make_policy("human:2")

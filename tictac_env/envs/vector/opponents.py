@@ -1,0 +1,79 @@
+"""Who answers on many boards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tictac_env.envs.vector import kernels
+from tictac_env.envs.vector.boards import ASKED, NOBODY, PLAYING, RANDOM, RULE, Ints
+from tictac_env.games import Game
+from tictac_env.policies import Policy
+from tictac_env.policies.pool import OpponentPool
+from tictac_env.policies.reflexes import random_choices, rule_choices
+from tictac_env.position import Position, PositionBatch, illegal_move
+
+COMPILED: dict[object, int] = {random_choices: RANDOM, rule_choices: RULE}
+
+
+class Opponents:
+    """Who answers on the boards: an opponent, the members of a pool, or nobody.
+
+    Attributes:
+        kinds: int64 (M,), for each of them NOBODY, RANDOM, RULE or ASKED, as the kernels know them.
+        cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
+        asked: whether one of them is not compiled and has to be asked.
+    """
+
+    def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
+        self._opponent, self._game, self._obs_type = opponent, game, obs_type
+        self._weights: list[float] | None = None
+        self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
+
+    def update(self) -> None:
+        """Sees who has joined the pool, or whose weight has changed."""
+        if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
+            self._read(list(self._opponent.cumulative))
+
+    def policy(self, drawn: int) -> Policy | None:
+        """The one of this number; without a pool there is but one."""
+        if isinstance(self._opponent, OpponentPool):
+            return self._opponent.member(drawn, self._game, self._obs_type)
+        return self._opponent
+
+    def answers(self, boards: Ints, drawn: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
+        """What the opponents of the numbers `drawn` play in these positions, all int64 (B,).
+
+        Args:
+            boards: the boards' numbers, for messages.
+            drawn: who is asked on each.
+            own: the opponents' stones.
+            opp: the learners'.
+            seeds: for the policies.
+
+        Raises:
+            ValueError: a policy does not answer with B integers.
+            IllegalMove: it plays what is not allowed; the message names it, the board, its choice and the position.
+        """
+        answers = np.empty(len(drawn), np.int64)
+        for number in np.unique(drawn).tolist():
+            asked = np.flatnonzero(drawn == number)
+            policy = self.policy(number)
+            replies = np.asarray(policy.act_many(PositionBatch(self._game, own[asked], opp[asked]), seeds[asked]))  # type: ignore[union-attr]  # nobody is never asked
+            if replies.shape != asked.shape or not np.issubdtype(replies.dtype, np.integer):
+                raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {asked.shape}")
+            answers[asked] = replies
+            playing = np.full(len(asked), PLAYING)
+            wrong = kernels.refused(self._game, own[asked], opp[asked], playing, answers[asked], True)
+            if wrong >= 0:
+                board = asked[wrong]
+                position = Position(self._game, int(own[board]), int(opp[board]))
+                raise illegal_move(position, int(replies[wrong]), f"{policy} on board {boards[board]}")
+        return answers
+
+    def _read(self, weights: list[float]) -> None:
+        policies = [self.policy(number) for number in range(max(1, len(weights)))]
+        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, ASKED) for policy in policies]
+        self.kinds = np.array(kinds, np.int64)
+        self.cumulative = np.array(weights, np.float64)
+        self.asked = ASKED in kinds
+        self._weights = weights

@@ -1,0 +1,357 @@
+"""The native Gymnasium vector environment: many boards at once, stepped by compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from tictac_env.checks import flag, one_of, positive
+from tictac_env.envs.arguments import Arguments
+from tictac_env.envs.copies import SharesOpponent
+from tictac_env.envs.options import check_options, read_actions, read_mask, read_positions, read_seating, read_seeds
+from tictac_env.envs.vector.boards import ANSWER, DRAWN, LEARNER, OVER, PHASE, Ints
+from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
+from tictac_env.envs.vector.many import ManyBoards
+from tictac_env.envs.vector.outputs import Output
+from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
+from tictac_env.observation import Observer
+from tictac_env.policies import Policy
+from tictac_env.position import Position, PositionBatch, illegal_move
+from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
+
+Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
+
+
+class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
+    """Many boards of one game at once, as `gym.make_vec` makes them.
+
+    ## Description
+    `gym.make_vec("ConnectFour-v0", num_envs=4096)` gives `num_envs` boards that are stepped together by compiled loops,
+    tens of millions of plies a second on one core. Board i seeded s plays the very game of `gym.make("ConnectFour-v0")`
+    seeded s + i, whatever `num_envs` is.
+
+    ## Action Space
+    `MultiDiscrete`: for each board what the single environment accepts, as an integer array of shape (num_envs,).
+    Anything else, and an action out of range, raises `ValueError` and changes nothing. `sample_actions()` draws a legal
+    action for each board, much faster than `action_space.sample(mask)`.
+
+    ## Observation Space
+    That of the single environment, batched: `"planes"` int8 (num_envs, 2, rows, cols), `"board"` int8 (num_envs, rows,
+    cols), `"code"` int64 (num_envs,).
+
+    ## Rewards, Starting State, Episode End
+    As on the single environment; rewards are float64, terminations bool (num_envs,), truncations all False.
+
+    ## Information
+    Gymnasium's vector infos: `action_mask` int8 (num_envs, num_actions), `seat`, `opponent_action`, `outcome` and
+    `illegal_action` int64 (num_envs,), each with a `_key` bool (num_envs,) that says where it is given. `outcome` and
+    `illegal_action` are there only if a game has ended (so). In the mode SAME_STEP, `final_obs` (an object array) and
+    `final_info` are those of the games that have ended.
+
+    ## Arguments
+    ```python
+    envs = gym.make_vec("ConnectFour-v0", num_envs=4096, copy=True, autoreset_mode=AutoresetMode.NEXT_STEP, threads=1)
+    ```
+
+    and all those of the single environment.
+
+    * `copy`: whether each step returns fresh arrays. With False all arrays belong to the environment, and the next step
+      writes over them (infos are then read-only): faster, but keep nothing.
+    * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
+      begins a game, with reward 0. SAME_STEP: it begins at once. DISABLED: `reset(options={"reset_mask": ...})` does.
+    * `threads`: how many threads share the boards; the games are the same. It pays from some thousand boards on, and
+      only if the opponent is compiled: "random", "rule", None, or a pool of such. (Threads do not survive a fork.)
+    * `opponent`: other opponents are asked by `Policy.act_many`, all boards that wait for them at once.
+    * `render_mode`: "ansi" and "rgb_array" give a tuple of num_envs frames; "human" shows the first board.
+
+    `reset(seed=, options=)`: a seed s seeds board i with s + i, a list gives each its own (None: it goes on as it is).
+    The options are "position" and "play_as", one for all or a sequence of num_envs, and "reset_mask", bool (num_envs,):
+    which boards are reset, the others stay as they are, and their entries of such a sequence do not matter.
+    `batch` is the `PositionBatch` on the boards.
+
+    ## Version History
+    * v0: initial version
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  # as gym.vector.VectorEnv
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        game: Game,
+        num_envs: int = 1,
+        opponent: Any = "random",
+        play_as: str = "first",
+        obs_type: str = "planes",
+        illegal: str = "lose",
+        rewards: Sequence[float] = (1, 0, -1),
+        start: Sequence[Position | str] | PositionBatch | None = None,
+        render_mode: str | None = None,
+        copy: bool = True,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        threads: int = 1,
+    ) -> None:
+        self.num_envs = positive("num_envs", num_envs)
+        self.threads = positive("threads", threads)
+        self.copy = flag("copy", copy)
+        if not isinstance(autoreset_mode, AutoresetMode):
+            autoreset_mode = AutoresetMode(
+                one_of("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+            )
+        self.autoreset_mode = mode = autoreset_mode
+        self.metadata = self.metadata | {"autoreset_mode": mode}
+        self.single_observation_space = Observer(game, obs_type).space
+        self.arguments = Arguments.check(game, opponent, play_as, obs_type, illegal, rewards, start)
+        self.single_action_space = spaces.Discrete(game.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.render_mode = render_mode
+        self._display = Display(render_mode, game_name(game) or repr(game))
+
+        self._game = game
+        self._opponent = self.arguments.opponent
+        self._boards = ManyBoards(self.arguments, self.num_envs, self.threads)
+        self._bind()
+
+    def _bind(self) -> None:
+        """Makes the arrays that all steps share if there is no `copy`; copies of the environment cannot share them."""
+        self._output = self._infos = None
+        self._sampled: Ints | None = None
+        if not self.copy:
+            self._output = self._new_output()
+            self._infos = LentInfos(self._boards.rows, self._output)
+            self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = super().__deepcopy__(memo)
+        twin._bind()
+        return twin
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
+
+    @property
+    def game(self) -> Game:
+        """The rule book."""
+        return self._game
+
+    @property
+    def opponent(self) -> Policy | None:
+        """Who answers the learners' moves; None if both sides step."""
+        return self.arguments.opponent
+
+    @property
+    def batch(self) -> PositionBatch:
+        """The positions on the boards."""
+        return self._boards.batch
+
+    def describe(self) -> dict[str, Any]:
+        """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
+        return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a later `load_state_dict` needs to go on with these games, randomness included, for JSON."""
+        self._boards.write_sampler()
+        return {"game": describe_game(self._game), "boards": self._boards.rows.tolist()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the environment that `state_dict` was called on stood.
+
+        Raises:
+            ValueError: `state` is not such a dict, of another game, or of another number of boards.
+        """
+        if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
+            raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {state!r}")
+        if state["game"] != describe_game(self._game):
+            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
+        given = state["boards"]
+        if not isinstance(given, list) or not all(
+            isinstance(row, list) and len(row) == self.num_envs and all(type(number) is int for number in row)
+            for row in given
+        ):
+            raise ValueError(f"the boards of a state are lists of {self.num_envs} whole numbers, not {given!r:.200}")
+        try:
+            self._boards.load(np.array(given, np.int64))
+        except (OverflowError, ValueError) as error:
+            raise ValueError(f"it is no state of these boards: {error}") from None
+
+    @property
+    def opponent_numbers(self) -> npt.NDArray[np.int64]:
+        """Which of an `OpponentPool`'s opponents plays on each board: int64 (num_envs,); 0 without a pool."""
+        numbers: npt.NDArray[np.int64] = self._boards.rows[DRAWN].copy()
+        return numbers
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The action masks, int8 (num_envs, num_actions): 1 where legal; all 0 where a game is over."""
+        output = self._new_output()
+        self._boards.show(output)
+        return output.action_masks
+
+    def sample_actions(self) -> npt.NDArray[np.int64]:
+        """A legal action for each board, all with the same chance: int64 (num_envs,); 0 where a game is over.
+
+        The draws are seeded by `reset(seed=...)`, and do not depend on how many boards there are. Without `copy` the
+        array is read-only, and the step after the next writes over it. Stepped with as it is, it need not be checked,
+        and the next actions are drawn along.
+
+        Raises:
+            gymnasium.error.ResetNeeded: there was no reset yet.
+        """
+        self._check_reset()
+        drawn = self._boards.draw()
+        if self.copy:
+            return drawn.copy()
+        self._sampled = read_only(drawn)
+        return self._sampled
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Any, Infos]:
+        """Begins games.
+
+        Args:
+            seed: seeds the boards' randomness: s board i with s + i, a sequence each with its own, None none of them.
+                `play_as="alternate"` begins again at first where there is a seed.
+            options: for these games only: "position" and "play_as", one for all or a sequence of num_envs; and
+                "reset_mask", bool (num_envs,), which boards are reset.
+
+        Raises:
+            ValueError: a seed or an option is not such, a position is finished or of another game, or the opponent
+                always ends the game before the learner has moved. No board is changed.
+            IllegalMove: an opponent's first move is illegal.
+            gymnasium.error.ResetNeeded: only some boards are to be reset, and there was no reset yet.
+        """
+        seeds = read_seeds(seed, self.num_envs)
+        options = check_options(options, ("position", "play_as", "reset_mask"))
+        chosen = read_mask(options.get("reset_mask"), self.num_envs)
+        fixed = read_positions(options.get("position"), self._game, chosen)
+        seating = read_seating(options.get("play_as"), self.arguments, chosen)
+        if not chosen.all():
+            self._check_reset()
+        self._boards.begin(chosen, seeds, fixed, seating)
+        if isinstance(seed, (int, np.integer)):
+            super().reset(seed=int(seed))
+        output = self._output or self._new_output()
+        self._boards.show(output)
+        if self.render_mode == "human":
+            self.render()
+        arrays = {
+            "action_mask": output.action_masks * chosen[:, None],
+            "seat": self._boards.rows[LEARNER] * chosen,
+            "opponent_action": self._boards.rows[ANSWER] * chosen,
+        }
+        return output.observations, arrays | {f"_{key}": chosen.copy() for key in arrays}
+
+    def step(self, actions: npt.ArrayLike) -> Step:
+        """Plays an action on each board, and the opponent's answer; without an opponent, for the side to move.
+
+        Args:
+            actions: integers in [0, num_actions), (num_envs,).
+
+        Returns:
+            observations, rewards, terminations, truncations, infos.
+
+        Raises:
+            ValueError: they are not such integers; the message names the first wrong one.
+            IllegalMove: an action is illegal and illegal="raise"; or an opponent's choice is illegal.
+            gymnasium.error.ResetNeeded: there was no reset yet, or a game is over and autoreset is disabled.
+        """
+        self._check_steppable()
+        as_drawn = self._sampled is not None and actions is self._sampled
+        chosen = self._boards.drawn if as_drawn else read_actions(actions, self.num_envs, self._game.num_actions)
+        output = self._output or self._new_output()
+        refused, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
+        if refused >= 0:
+            raise self._refusal(refused, int(chosen[refused]))
+        if self.render_mode == "human":
+            self.render()
+        return self._returned(output, num_illegal, num_ended)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """The boards in the render mode: "ansi" strings, "rgb_array" uint8 (H, W, 3); "human" None, the first board.
+
+        Raises:
+            tictac_env.render.WindowClosed: the person closed the window.
+        """
+        batch = self.batch
+        if self.render_mode in (None, "human"):
+            self._display.render(batch[0])
+            return None
+        return tuple(self._display.render(batch[i]) for i in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the window, if there is one."""
+        self._display.close()
+
+    def _returned(self, output: Output, num_illegal: int, num_ended: int) -> Step:
+        """What `step` returns."""
+        final = output.finals.size > 0
+        ending: Infos = {}
+        if final and num_ended:
+            ending = final_infos(output, num_illegal)
+        elif num_illegal:
+            ending = illegal_infos(self._boards.rows[ANSWER])
+        with_outcomes = num_ended > 0 and not final
+        if self._infos is None:
+            infos = fresh_infos(self._boards.rows, output, with_outcomes)
+            truncated = np.zeros(self.num_envs, np.bool_)
+        else:
+            infos, truncated = self._infos.of_step(with_outcomes), self._truncated
+        infos.update(ending)
+        return output.observations, output.rewards, output.terminated, truncated, infos
+
+    def _new_output(self) -> Output:
+        same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
+        return Output(self._game, self.arguments.obs_type, self.num_envs, same_step)
+
+    def _check_reset(self) -> None:
+        if not self._boards.were_reset:
+            raise ResetNeeded("no game is under way, call reset() first")
+
+    def _check_steppable(self) -> None:
+        self._check_reset()
+        if self.autoreset_mode == AutoresetMode.DISABLED:
+            over = np.flatnonzero(self._boards.rows[PHASE] == OVER)
+            if len(over):
+                raise ResetNeeded(
+                    f"the games of {len(over)} boards are over, on board {over[0]} {self.batch[int(over[0])]!r}; "
+                    'call reset(options={"reset_mask": ...}), as autoreset is disabled'
+                )
+
+    def _refusal(self, board: int, action: int) -> ValueError:
+        """The error for an action that cannot be played."""
+        position = self.batch[board]
+        if 0 <= action < self._game.num_actions:
+            return illegal_move(position, action, f"the learner of board {board}")
+        return ValueError(
+            f"board {board}: an action must be in [0, {self._game.num_actions}), not {action}: {position!r}"
+        )
+
+
+def tic_tac_toe(num_envs: int = 1, **kwargs: Any) -> BoardVectorEnv:
+    """What `gym.make_vec("TicTacToe-v0", ...)` makes."""
+    return BoardVectorEnv(GAMES["TicTacToe-v0"], num_envs, **kwargs)
+
+
+def connect_four(num_envs: int = 1, **kwargs: Any) -> BoardVectorEnv:
+    """What `gym.make_vec("ConnectFour-v0", ...)` makes."""
+    return BoardVectorEnv(GAMES["ConnectFour-v0"], num_envs, **kwargs)
+
+
+def k_in_a_row(
+    num_envs: int = 1, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True, **kwargs: Any
+) -> BoardVectorEnv:
+    """What `gym.make_vec("KInARow-v0", ...)` makes."""
+    return BoardVectorEnv(KInARow.make(rows, cols, connect, gravity), num_envs, **kwargs)

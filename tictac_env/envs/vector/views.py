@@ -1,0 +1,96 @@
+"""What learners see of many boards at once, written by compiled loops."""
+
+from __future__ import annotations
+
+from tictac_env.compiled import borrowing_kernel, store_bytes
+from tictac_env.envs.vector.boards import BOARD, CODE, LEARNER, OPP, OVER, OWN, PHASE, Bytes, Ints
+from tictac_env.games import Game
+
+
+@borrowing_kernel
+def show(
+    game: Game, boards: Ints, obs_type: int, cells: Bytes, codes: Ints, masks: Bytes, shift: int, begin: int, end: int
+) -> None:
+    """Writes the learners' observations and action masks, those of board i as row i + `shift`.
+
+    With `shift` only boards whose game is over are shown.
+
+    Args:
+        game: the rule book.
+        boards: int64 (ROWS, N).
+        obs_type: its index in `observation.OBS_TYPES`.
+        cells: int8, the planes or boards one after another; not used for codes.
+        codes: int64, the codes; used for nothing else.
+        masks: int8, the masks one after another.
+        shift: 0, or where the rows of last observations begin.
+        begin: the first board.
+        end: the one after the last.
+    """
+    owns, opps = boards[OWN, begin:end], boards[OPP, begin:end]
+    learners, phases = boards[LEARNER, begin:end], boards[PHASE, begin:end]
+    for i in range(end - begin):
+        over = phases[i] == OVER
+        if shift and not over:
+            continue
+        own, opp, learner = owns[i], opps[i], learners[i]
+        legal = 0 if over else game.legal(own, opp)
+        if learner != game.seat(own, opp):
+            own, opp = opp, own
+        row = begin + shift + i
+        at = row * game.num_actions
+        _put(game, legal, masks, at, game.num_actions // game.cols, at + game.num_actions)
+        if obs_type == CODE:
+            codes[row] = _code(game, own, opp, learner)
+        elif obs_type == BOARD:
+            _put_board(game, own, opp, cells, row * game.cells)
+        else:
+            at = row * 2 * game.cells
+            _put(game, own, cells, at, game.rows, at + 2 * game.cells)
+            _put(game, opp, cells, at + game.cells, game.rows, at + 2 * game.cells)
+
+
+@borrowing_kernel
+def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, behind: int) -> None:
+    """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 where there is one, else 0.
+
+    Where its cells are a byte apart a row is written at once, eight bytes at a time. What lies behind it is then zero
+    until the next row is written; only before `behind`, where another board begins, it is written to size.
+    """
+    cols = game.cols
+    for row in range(rows):
+        if game.row_bytes:
+            word = stones >> game.rows - 1 - row & game.row_bytes
+            if at + 8 <= behind:
+                store_bytes(cells, at, word, 8)
+            elif cols >= 4:
+                store_bytes(cells, at, word, 4)
+                store_bytes(cells, at + cols - 4, word >> 8 * (cols - 4), 4)
+            else:
+                for col in range(cols):
+                    cells[at + col] = word >> 8 * col & 1
+        else:
+            for col in range(cols):
+                cells[at + col] = stones & game.cell(row, col) != 0
+        at += cols
+
+
+@borrowing_kernel
+def _put_board(game: Game, own: int, opp: int, cells: Bytes, at: int) -> None:
+    """Writes the board to `cells` from `at` on: 1 for own stones, -1 for the other side's, 0 elsewhere."""
+    for row in range(game.rows):
+        for col in range(game.cols):
+            bit = game.cell(row, col)
+            cells[at] = (own & bit != 0) - (opp & bit != 0)
+            at += 1
+
+
+@borrowing_kernel
+def _code(game: Game, own: int, opp: int, seat: int) -> int:
+    """The base-3 code of a position, `own` being the stones of `seat`."""
+    code, weight = 0, 1
+    for row in range(game.rows):
+        for col in range(game.cols):
+            bit = game.cell(row, col)
+            code += weight * ((1 + seat) * (own & bit != 0) + (2 - seat) * (opp & bit != 0))
+            weight *= 3
+    return code

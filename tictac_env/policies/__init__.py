@@ -1,0 +1,25 @@
+"""Everything that plays: policies by name, functions and models as policies, mixtures, levels, people."""
+
+from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.check_policy import check_policy
+from tictac_env.policies.names import POLICIES, as_policy, make_policy
+from tictac_env.policies.policy import Policy, answer
+from tictac_env.policies.pool import Mixture, OpponentPool
+from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, RulePolicy, uniform
+
+__all__ = [
+    "POLICIES",
+    "FunctionPolicy",
+    "Mixture",
+    "ModelPolicy",
+    "OpponentPool",
+    "Policy",
+    "RandomPolicy",
+    "ReflexPolicy",
+    "RulePolicy",
+    "answer",
+    "as_policy",
+    "check_policy",
+    "make_policy",
+    "uniform",
+]

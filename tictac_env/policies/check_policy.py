@@ -1,0 +1,99 @@
+"""A check for policies of your own: does it keep what `Policy` promises?"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import positive, whole
+from tictac_env.games import Game, get_game
+from tictac_env.policies.names import as_policy
+from tictac_env.policies.policy import Policy, answer
+from tictac_env.policies.reflexes import pick
+from tictac_env.position import Position, PositionBatch
+from tictac_env.rng import STATES, advance, mix
+
+MAX_SEED = 2**63 - 1
+
+
+def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int = 100, seed: int = 0) -> None:
+    """Tells what is wrong with a policy of your own, by trying it in positions of random games.
+
+    Errors are raised, doubts are warned of. Nothing is returned: a policy that passes keeps what `Policy` promises.
+
+    Args:
+        policy: whatever `as_policy` accepts.
+        game: a game's name or rule book.
+        positions: in how many positions to try it.
+        seed: which positions, in [0, 2**63).
+
+    Raises:
+        ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
+            position and seed, `act_many` disagrees with `act`, or `probabilities` are none or contradict `act`. The
+            message names the position.
+        IllegalMove: it plays an illegal move.
+    """
+    rules = get_game(game)
+    player = as_policy(policy, rules)
+    positive("positions", positions)
+    seed = whole("seed", seed, MAX_SEED)
+    tried = _random_positions(rules, positions, seed)
+    seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
+    chosen = []
+    draws = False
+    for position, number in zip(tried, seeds.tolist(), strict=True):
+        action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
+        if player.act(position, number) != action:
+            raise ValueError(f"{player} answers differently to the same position and seed ({number}): {position!r}")
+        chosen.append(action)
+        other = player.act(position, mix(number))
+        draws |= other != action
+        chances = player.probabilities(position)
+        if chances is not None:
+            _check_probabilities(player, position, np.asarray(chances), {action, other})
+    together = np.asarray(player.act_many(PositionBatch.of(tried), seeds))
+    if together.shape != (positions,) or not np.issubdtype(together.dtype, np.integer):
+        raise ValueError(f"act_many of {player} gave {together.dtype} {together.shape}, not int64 ({positions},)")
+    if (together != chosen).any():
+        i = int(np.flatnonzero(together != chosen)[0])
+        raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
+    if draws and player.probabilities(tried[0]) is None:
+        warnings.warn(
+            f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
+            stacklevel=2,
+        )
+
+
+def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
+    """Unfinished positions from random games, the start among them."""
+    positions: list[Position] = []
+    state = mix(seed)
+    position = Position.start(game)
+    while len(positions) < count:
+        positions.append(position)
+        state = advance(state & STATES)
+        legal = game.legal(position.own, position.opp)
+        position = position.play(pick(game, legal, mix(state)))
+        if position.is_over:
+            position = Position.start(game)
+    return positions
+
+
+def _check_probabilities(
+    policy: Policy, position: Position, chances: npt.NDArray[np.float64], chosen: set[int]
+) -> None:
+    where = f"of {policy} in {position!r}"
+    if chances.shape != (position.game.num_actions,):
+        raise ValueError(
+            f"the probabilities {where} have the shape {chances.shape}, not {(position.game.num_actions,)}"
+        )
+    if (chances < 0).any() or not np.isclose(chances.sum(), 1):
+        raise ValueError(f"the probabilities {where} are not non-negative with the sum 1: {chances}")
+    illegal = set(np.flatnonzero(chances).tolist()) - set(position.legal_actions)
+    if illegal:
+        raise ValueError(f"the probabilities {where} allow the illegal actions {sorted(illegal)}")
+    if any(chances[action] == 0 for action in chosen):
+        raise ValueError(f"the probabilities {where} exclude an action that `act` chose, one of {sorted(chosen)}")

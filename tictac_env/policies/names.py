@@ -1,0 +1,73 @@
+"""The policies known by name, and anything that plays made a policy."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tictac_env.games import Game, did_you_mean, get_game
+from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.policy import Policy
+from tictac_env.policies.pool import Mixture
+
+POLICIES: dict[str, str] = {
+    "random": "tictac_env.policies.reflex_policies:RandomPolicy",
+    "rule": "tictac_env.policies.reflex_policies:RulePolicy",
+    "minimax": "tictac_env.solver.minimax:Minimax",
+    "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
+    "mcts": "tictac_agents.mcts:MCTS",
+    "level": "tictac_env.policies.levels:Level",
+    "perfect": "tictac_env.solver.perfect:Perfect",
+    "human": "tictac_env.policies.human:HumanPolicy",
+}
+"""Where each named policy lives; it is imported when it is first used."""
+
+
+def make_policy(name: str, game: str | Game = "TicTacToe-v0") -> Policy:
+    """The policy called `name`, for `game`.
+
+    Args:
+        name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon.
+        game: a game's name or rule book.
+
+    Raises:
+        ValueError: there is no policy or game of that name, or the argument is not one the policy knows.
+    """
+    rules = get_game(game)
+    if not isinstance(name, str):
+        raise ValueError(f"a policy's name must be a string, not {name!r}")
+    base, _, argument = name.partition(":")
+    if base not in POLICIES:
+        raise ValueError(f"no policy is called {name!r}; {did_you_mean(base, POLICIES)}")
+    module, _, attribute = POLICIES[base].partition(":")
+    cls: type[Policy] = getattr(importlib.import_module(module), attribute)
+    return cls.from_name(rules, argument)
+
+
+def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
+    """Anything that plays, as a policy: a name, a policy, a model with `predict`, or `(observation, mask) -> action`.
+
+    Args:
+        player: the player.
+        game: for which game.
+        obs_type: which observation a function gets, also one of a mixture's.
+
+    Raises:
+        ValueError: `player` (or one of a mixture's policies) is none of these, or a name that is not known.
+    """
+    if isinstance(player, type):
+        raise ValueError(f"{player!r} does not play: it is a class; give an instance, such as {player.__name__}(...)")
+    if isinstance(player, str):
+        return make_policy(player, game)
+    if isinstance(player, Mixture):
+        return player.seeing(game, obs_type)
+    if isinstance(player, Policy):
+        return player
+    if hasattr(player, "predict"):
+        return ModelPolicy(player, obs_type)
+    if callable(player):
+        return FunctionPolicy(player, obs_type)
+    raise ValueError(
+        f"{player!r} does not play: give a policy's name ({', '.join(POLICIES)}), a Policy, a model with `predict`, or "
+        "a function of observation and mask"
+    )

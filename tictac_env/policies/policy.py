@@ -1,0 +1,105 @@
+"""What a policy is: anything that plays, as a pure function of a position and a seed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policies.reflexes import pick
+from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+
+
+class Policy(ABC):
+    """Anything that plays: a pure function of a position and a seed.
+
+    To write your own, subclass this and give `act`; override the other methods where you can do better. Then
+    `check_policy` says whether it keeps its promises.
+
+    A policy that draws may also give `probabilities`; exact measures then use them.
+    """
+
+    name: str = ""
+    """How tables and error messages call the policy; the class's name if empty."""
+    reflex: Callable[[Game, int, int], int] | None = None
+    """What a `ReflexPolicy` draws from."""
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Policy:
+        """The policy `make_policy` returns for "<name>:<argument>"; `argument` is "" if there is none.
+
+        Raises:
+            ValueError: `argument` is not one this policy knows.
+        """
+        if argument:
+            raise ValueError(f"the policy {cls.name!r} takes no argument, and not {argument!r}")
+        return cls()
+
+    @abstractmethod
+    def act(self, position: Position, seed: int) -> int:
+        """The action in an unfinished `position`.
+
+        Args:
+            position: the position, the policy being the side to move.
+            seed: an integer in [0, 2**63), the only source of randomness.
+        """
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        """The chance of each action over all seeds, float64 (num_actions,); None if the policy cannot say."""
+        return None
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
+
+        Args:
+            batch: B unfinished positions.
+            seeds: int64 (B,), each in [0, 2**63).
+        """
+        return np.array([action_of(self, batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
+
+    def __str__(self) -> str:
+        return self.name or type(self).__name__
+
+
+def action_of(policy: Policy, position: Position, seed: int) -> int:
+    """What `policy` plays, as an int in [0, num_actions); whether it is legal is not asked.
+
+    Raises:
+        IllegalMove: it is no such integer; the message names the policy, the choice and the position.
+    """
+    choice = policy.act(position, seed)
+    try:
+        return as_action(choice, position.game.num_actions)
+    except ValueError:
+        raise illegal_move(position, choice, str(policy)) from None
+
+
+def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
+    """What `policy` plays, and the position after it.
+
+    Args:
+        policy: the side to move.
+        game: the rule book.
+        own: the stones of the side to move.
+        opp: the other side's.
+        moves: the last actions, for the `Position` the policy sees.
+        seed: in [0, 2**63).
+
+    Returns:
+        The action, and `own` and `opp` after it as the next player sees them.
+
+    Raises:
+        IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
+    """
+    action = -1
+    if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
+        action = pick(game, choices, seed)
+    if action < 0:  # there is no reflex; or it names no action, which `act` is to tell
+        action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
+    next_own, next_opp = game.play(own, opp, action)
+    if next_own == own and next_opp == opp:
+        raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
+    return action, next_own, next_opp

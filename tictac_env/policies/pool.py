@@ -1,0 +1,145 @@
+"""Several opponents in one: drawn for each game, or for each move."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import accumulate
+from math import inf
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policies.policy import Policy
+from tictac_env.position import Position
+from tictac_env.rng import mix, weighted
+
+
+class Mixture(Policy):
+    """Policies with weights, one of which is drawn for each move.
+
+    `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
+
+    Args:
+        policies: whatever `as_policy` accepts, at least one; whether they play a game is seen where that is known.
+        weights: non-negative, one for each, not all zero; equal unless given.
+
+    Raises:
+        ValueError: there are no policies, or the weights are not such.
+    """
+
+    name = "mixture"
+    obs_type = "planes"
+    """Which observation its functions get; see `seeing`."""
+
+    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        self.players = list(policies)
+        if not self.players:
+            raise ValueError(f"a {self.name} needs at least one policy")
+        self._members: dict[tuple[int, Game, str], Policy] = {}
+        self._weights: list[float] = []
+        self.cumulative: list[float] = []
+        self.weights = [1.0] * len(self.players) if weights is None else weights
+
+    @property
+    def weights(self) -> list[float]:
+        """How likely each policy is, up to a common factor; assign a new list to change it."""
+        return list(self._weights)
+
+    @weights.setter
+    def weights(self, weights: Sequence[float]) -> None:
+        count = len(self.players)
+        try:
+            numbers = [float(weight) for weight in weights]
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) != count or not min(numbers) >= 0 or not 0 < sum(numbers) < inf:
+            raise ValueError(
+                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
+            )
+        # In place: what `seeing` returns has the same lists.
+        self._weights[:] = numbers
+        self.cumulative[:] = accumulate(numbers)
+
+    def draw(self, seed: int) -> int:
+        """The number of a policy, by `seed` in [0, 2**63)."""
+        return weighted(self.cumulative, seed)
+
+    def seeing(self, game: Game, obs_type: str) -> Self:
+        """The same mixture with functions that get observations of that type, unless it already has a type.
+
+        Policies and weights are shared, also those to come.
+
+        Raises:
+            ValueError: one of the policies does not play `game`.
+        """
+        twin = self
+        if self.obs_type == "planes" and obs_type != "planes":
+            twin = copy.copy(self)
+            twin.obs_type = obs_type
+        for number in range(len(self.players)):
+            twin.member(number, game)
+        return twin
+
+    def member(self, number: int, game: Game, obs_type: str | None = None) -> Policy:
+        """The policy of that number, for `game`; a function gets observations of `obs_type`, or the mixture's.
+
+        Raises:
+            ValueError: it does not play that game.
+        """
+        from tictac_env.policies import as_policy  # which knows mixtures
+
+        key = number, game, obs_type or self.obs_type
+        if key not in self._members:
+            self._members[key] = as_policy(self.players[number], *key[1:])
+        return self._members[key]
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.member(self.draw(seed), position.game).act(position, mix(seed))
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
+        mean = np.zeros(position.game.num_actions)
+        for number, weight in enumerate(self._weights):
+            if weight == 0:
+                continue
+            chances = self.member(number, position.game).probabilities(position)
+            if chances is None:
+                return None
+            mean += weight / self.cumulative[-1] * chances
+        return mean
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(_title, self.players))})"
+
+
+class OpponentPool(Mixture):
+    """Opponents with weights, one of which is drawn for each game, at the reset, by the board's own randomness.
+
+    Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
+    under way goes on with the opponent it has. Where nothing draws once a game, one is drawn for each move.
+
+    Arguments and errors are those of `Mixture`.
+    """
+
+    name = "pool"
+
+    def add(self, opponent: Any, weight: float = 1.0) -> None:
+        """Adds an opponent.
+
+        Raises:
+            ValueError: the weight is not a finite number that is 0 or more.
+        """
+        self.players.append(opponent)
+        try:
+            self.weights = [*self._weights, weight]
+        except ValueError:
+            self.players.pop()
+            raise
+
+
+def _title(player: Any) -> str:
+    """What a pool's name calls one of its players."""
+    return str(player) if isinstance(player, (str, Policy)) else getattr(player, "__name__", type(player).__name__)

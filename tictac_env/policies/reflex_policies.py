@@ -1,0 +1,75 @@
+"""The policies that need no search: random play, and the rule of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game
+from tictac_env.policies.policy import Policy
+from tictac_env.policies.reflexes import random_choices, rule_choices
+from tictac_env.position import Position, illegal_move
+
+
+class ReflexPolicy(Policy):
+    """A policy that draws from a set of `policies.reflexes`: plain arithmetic, which compiled code can play too.
+
+    Args:
+        choices: the set of actions held equally good in a position `(game, own, opp)`, as `Game.choice` bits.
+    """
+
+    def __init__(self, choices: Callable[[Game, int, int], int]) -> None:
+        self.choices = choices
+        if type(self).act is ReflexPolicy.act:  # else a subclass plays otherwise
+            self.reflex = choices
+
+    def act(self, position: Position, seed: int) -> int:
+        actions = self._actions(position)
+        return actions[seed % len(actions)]
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+        """float64 (num_actions,): the same for each action of the set."""
+        return uniform(position.game, self._actions(position))
+
+    def _actions(self, position: Position) -> list[int]:
+        """The actions of the set, in ascending order.
+
+        Raises:
+            IllegalMove: there are none.
+        """
+        game = position.game
+        chosen = self.choices(game, position.own, position.opp)
+        actions = [action for action in range(game.num_actions) if chosen & game.choice(action)]
+        if not actions:
+            raise illegal_move(position, None, str(self))
+        return actions
+
+
+class RandomPolicy(ReflexPolicy):
+    """Every legal action with the same probability: the k-th in ascending order, k = seed mod n."""
+
+    name = "random"
+
+    def __init__(self) -> None:
+        super().__init__(random_choices)
+
+
+class RulePolicy(ReflexPolicy):
+    """Wins if it can, else blocks a win of the opponent's, else plays as near to the centre as possible.
+
+    Of several wins or threats it takes the lowest; among equally near actions the seed decides.
+    """
+
+    name = "rule"
+
+    def __init__(self) -> None:
+        super().__init__(rule_choices)
+
+
+def uniform(game: Game, actions: Sequence[int]) -> npt.NDArray[np.float64]:
+    """The uniform distribution over `actions`: float64 (num_actions,)."""
+    probabilities = np.zeros(game.num_actions)
+    probabilities[list(actions)] = 1 / len(actions)
+    return probabilities

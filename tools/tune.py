@@ -1,0 +1,187 @@
+"""Searches for settings of a deep agent with Optuna: CPU seconds until it is proven unbeatable, by the exact verdict.
+
+    python tools/tune.py DQN --trials 20                # goes on with the trials that are there
+    python tools/tune.py MaskablePPO --seconds 60 --seeds 3
+
+The first trial has the tuned settings (`tictac_agents.deep.tuned`). A trial's score is the mean over its seeds of the
+CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
+exploitability.
+Trials that are worse half-way than the median of the others are ended. Every trial is kept as it ends, so that a
+stopped search loses none. Writes tune-<algorithm>.csv and .json, and says how to train with the best settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import optuna
+import torch
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+import tictac_agents
+from benchmarks.report import RESULTS, positive, save, show
+from tictac_agents import ExactEvalCallback
+from tictac_agents.deep.callbacks import Judgement
+from tictac_agents.deep.tuned import tuned
+from tictac_agents.settings import Settings
+
+GAME = "TicTacToe-v0"
+
+
+SPACES: dict[str, dict[str, BaseDistribution]] = {
+    "DQN": {
+        "learning_rate": FloatDistribution(3e-4, 1e-2, log=True),
+        "width": CategoricalDistribution([64, 128, 256]),
+        "num_envs": CategoricalDistribution([16, 64, 256]),
+        "batch_size": CategoricalDistribution([128, 256, 512, 1024]),
+        "gradient_steps": CategoricalDistribution([1, 2, 4, 8]),
+        "target_update_interval": CategoricalDistribution([500, 1_000, 4_000]),
+        "exploration_final_eps": FloatDistribution(0.05, 1.0),
+        "tremble": FloatDistribution(0.0, 0.4),
+        "averaging": CategoricalDistribution([0.0, 0.99, 0.999]),
+        "start": CategoricalDistribution(["empty", "reachable"]),
+    },
+    "MaskablePPO": {
+        "learning_rate": FloatDistribution(3e-4, 1e-2, log=True),
+        "width": CategoricalDistribution([64, 128, 256]),
+        "num_envs": CategoricalDistribution([128, 256, 512, 1024]),
+        "n_steps": CategoricalDistribution([8, 16, 32]),
+        "batch_size": CategoricalDistribution([512, 1024, 2048]),
+        "n_epochs": IntDistribution(2, 8),
+        "gae_lambda": FloatDistribution(0.7, 1.0),
+        "ent_coef": FloatDistribution(3e-3, 0.1, log=True),
+        "start": CategoricalDistribution(["empty", "reachable"]),
+    },
+}
+"""What is searched; all other settings stay as tuned."""
+
+
+def changes(params: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a point of the space stands for: `width` is that of both layers, the step size is annealed."""
+    net = {"net_arch": [params["width"]] * 2, "optimizer_kwargs": {"fused": True}}
+    rest = {name: value for name, value in params.items() if name != "width"}
+    return rest | {"learning_rate": (params["learning_rate"], 1e-5), "policy_kwargs": net}
+
+
+def point(settings: Any, space: Iterable[str]) -> dict[str, Any]:
+    """The point of the space at which settings are."""
+    special = {"learning_rate": settings.learning_rate[0], "width": settings.policy_kwargs["net_arch"][0]}
+    return {name: special[name] if name in special else getattr(settings, name) for name in space}
+
+
+class Trial(ExactEvalCallback):
+    """Ends a run once it is proven, has had its time, or is worse than the others.
+
+    Args:
+        trial: is told, at each tenth of the time, the best so far; None if it is not to be ended.
+        seconds: CPU time of the run.
+        eval_freq: as in `ExactEvalCallback`.
+    """
+
+    def __init__(self, trial: optuna.Trial | None, seconds: float, eval_freq: int) -> None:
+        super().__init__(eval_freq, stop_when_proven=True)
+        self.trial, self.seconds = trial, seconds
+        self.tenth = 0
+
+    def _on_step(self) -> bool:
+        goes_on = super()._on_step()
+        seconds = self.judgements[-1].cpu_seconds if self.judgements else 0.0
+        tenth = int(10 * seconds / self.seconds)
+        if self.trial is not None and tenth > self.tenth and self.best is not None:
+            self.tenth = tenth
+            self.trial.report(-self.best.rank[0], tenth)
+            if goes_on and tenth >= 5 and self.trial.should_prune():
+                raise optuna.TrialPruned
+        return goes_on and seconds < self.seconds
+
+
+def score(best: Judgement | None, seconds: float) -> float:
+    """What is to be as small as possible."""
+    if best is None:
+        return 3 * seconds  # as if it were exploitable by 2, the most there is
+    return best.cpu_seconds if best.proven else seconds * (1 - best.rank[0])
+
+
+def tried(trial: optuna.Trial, options: argparse.Namespace) -> float:
+    """Trains with the settings of a trial; its score.
+
+    Raises:
+        optuna.TrialPruned: it is not worth going on.
+    """
+    settings: Settings = tuned(options.algorithm, GAME).changed(**changes(trial.params))
+    found = []
+    for seed in range(options.seeds):
+        model = getattr(tictac_agents, options.algorithm).from_settings(settings, seed, "cpu")
+        exact = Trial(None if seed else trial, options.seconds, options.eval_freq)
+        model.learn(settings.total_timesteps, exact)
+        found.append(score(exact.best, options.seconds))
+    return mean(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("algorithm", choices=sorted(SPACES))
+    parser.add_argument("--trials", type=positive, default=20, help="how many to add (default: %(default)s)")
+    parser.add_argument("--seconds", type=positive, default=60, help="CPU time of a seed (default: %(default)s)")
+    parser.add_argument("--seeds", type=positive, default=2, help="runs of each trial (default: %(default)s)")
+    parser.add_argument("--eval-freq", type=positive, default=10_000, help="steps between verdicts")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    options.output.mkdir(parents=True, exist_ok=True)
+    name, space = f"tune-{options.algorithm}", SPACES[options.algorithm]
+    study = optuna.create_study(
+        storage=JournalStorage(JournalFileBackend(str(options.output / f"{name}.log"))),
+        # Scores of other budgets say something else: a search with those is one of its own, in the same file.
+        study_name=f"{name}, {options.seeds} times {options.seconds} s, judged every {options.eval_freq}",
+        load_if_exists=True,
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+    )
+    if not study.trials:
+        study.enqueue_trial(point(tuned(options.algorithm, GAME), space))
+    for _ in range(options.trials):
+        trial = study.ask(space)
+        try:
+            study.tell(trial, tried(trial, options))
+        except optuna.TrialPruned:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        except KeyboardInterrupt:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            break
+    publish(study, name, options)
+
+
+def publish(study: optuna.Study, name: str, options: argparse.Namespace) -> None:
+    """Writes all trials, the best first, and says how to train with the best."""
+    done = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
+    if not done:
+        print("no trial has come to its end")
+        return
+    done.sort(key=lambda trial: trial.value or 0.0)
+    rows = [{"trial": trial.number, "score": round(trial.value or 0.0, 2), **trial.params} for trial in done]
+    settings = {"algorithm": options.algorithm, "game": GAME, "seconds": options.seconds, "seeds": options.seeds}
+    save(name, settings, {"trials": rows}, options.output)
+    show(f"{options.algorithm}: CPU seconds until proven unbeatable, as far as they got", rows[:10])
+    words = []
+    for option, value in changes(study.best_params).items():
+        words += [f"--{option.replace('_', '-')}"]
+        words += [
+            one if isinstance(one, str) else json.dumps(one)
+            for one in (value if isinstance(value, tuple) else (value,))
+        ]
+    print(f"python -m tictac_agents.train {options.algorithm} {shlex.join(words)}")
+
+
+if __name__ == "__main__":
+    main()
