@@ -192,7 +192,7 @@ def positions_of(learner: Any) -> int:
     else:
         keys = {(own, opp) for own, opp, _ in learner.positions.tolist()}
     folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
-    met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.fault(own, opp))
+    met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.status(own, opp))
     return sum(not position.is_over for position in met)
 
 

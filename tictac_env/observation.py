@@ -180,9 +180,9 @@ def read_observation(game: Game, observation: Any) -> tuple[int, int]:
     else:
         raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
     bits = _bits(game, own), _bits(game, opp)
-    fault = game.fault(*bits) if valid.all() else "a cell holds neither one stone nor none"
-    if fault:
-        raise ValueError(f"no position of {game!r}: {fault}\n{cells}")
+    wrong = game.status(*bits).explain(game, *bits) if valid.all() else "a cell holds neither one stone nor none"
+    if wrong:
+        raise ValueError(f"no position of {game!r}: {wrong}\n{cells}")
     return bits
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import DRAWN, UNFINISHED, Game, game_name, get_game
+from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game
 from tictac_env.notation import format_moves, parse_moves
 from tictac_env.symmetry import symmetries
 
@@ -119,8 +119,10 @@ class Position:
             stones[int(marks[row, col] != 1)] |= rules.cell(int(row), int(col))
         first, second = stones
         own, opp = (second, first) if rules.seat(first, second) else (first, second)
-        if fault := rules.fault(own, opp):
-            raise ValueError(f"not a position of {game_name(rules) or rules}: {fault}\n{marks}")
+        if status := rules.status(own, opp):
+            raise ValueError(
+                f"not a position of {game_name(rules) or rules}: {status.explain(rules, own, opp)}\n{marks}"
+            )
         return cls(rules, own, opp)
 
     @property
@@ -142,6 +144,11 @@ class Position:
     def result(self) -> int:
         """-1 lost, 0 drawn or 1 won for the player to move if the game is over, else `games.UNFINISHED`."""
         return self.game.result(self.own, self.opp)
+
+    @property
+    def status(self) -> Status:
+        """Whether a game can reach the position, and if not, why: `Position(game, own, opp)` itself does not check."""
+        return self.game.status(self.own, self.opp)
 
     @property
     def is_over(self) -> bool:

@@ -14,7 +14,7 @@ from conftest import ALL_GAMES, playout, playouts, title
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tictac_env.games import GAMES, Game, KInARow, get_game
+from tictac_env.games import GAMES, Game, KInARow, Status, get_game
 from tictac_env.position import IllegalMove, Outcome, Position, PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -217,6 +217,26 @@ def test_positions_that_no_game_reaches_are_refused(game: str | Game, array: lis
         Position.from_array(game, array)
     with pytest.raises(ValueError, match=message):
         Position.from_code(game, code)
+
+
+@pytest.mark.parametrize(
+    ("game", "own", "opp", "status"),
+    [
+        (TTT, 0, 0, Status.VALID),
+        (TTT, 1 << 62, 0, Status.OFF_BOARD),
+        (TTT, -1, 0, Status.OFF_BOARD),
+        (TTT, 0b11, 0b10, Status.OVERLAP),
+        (TTT, 0b11, 0, Status.STONE_COUNTS),
+        (C4, 0, 0b10, Status.FLOATING_STONE),
+        (C4, 0b1111, 0b1111 << 8, Status.TWO_WINNERS),
+        (C4, 0b1111, 0b111 << 8 | 1 << 16, Status.MOVED_AFTER_WIN),
+        (KInARow.make(1, 9, 2, False), 1 << 4 | 1 << 10 | 1 << 14, 1 | 1 << 2 | 1 << 6 | 1 << 8, Status.NO_LAST_MOVE),
+    ],
+)
+def test_the_status_names_what_is_wrong(game: str | Game, own: int, opp: int, status: Status) -> None:
+    position = Position(get_game(game), own, opp)
+    assert position.status is status
+    assert bool(status) == (status is not Status.VALID) == bool(status.explain(position.game, own, opp))
 
 
 @pytest.mark.parametrize("shape", [(9,), (3, 4), (1, 3, 3), (0,), ()])

@@ -293,16 +293,16 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
                 f"moves of a state must be a list of numbers in [0, {game.num_actions}), not {moves!r:.200}"
             )
         own, opp, mover = state["own"], state["opp"], state["mover"]
-        fault = game.fault(own, opp)
-        if not fault and mover != game.seat(own, opp):
-            fault = "the other side is to move"
-        if not fault and not over:
+        wrong = game.status(own, opp).explain(game, own, opp)
+        if not wrong and mover != game.seat(own, opp):
+            wrong = "the other side is to move"
+        if not wrong and not over:
             if state["state"] == NOT_SEEDED or game.result(own, opp) != UNFINISHED:
-                fault = "the game is over, or never began"
+                wrong = "the game is over, or never began"
             elif mover != state["learner"]:
-                fault = "the learner is not to move"
-        if fault:
-            raise ValueError(f"a state cannot have the stones {own} and {opp}: {fault}")
+                wrong = "the learner is not to move"
+        if wrong:
+            raise ValueError(f"a state cannot have the stones {own} and {opp}: {wrong}")
         before = own, opp
         for move in reversed(moves):
             after, before = before, game.undo(*before, move)

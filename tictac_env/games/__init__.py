@@ -8,6 +8,7 @@ from typing import Any
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.games.status import Status
 
 __all__ = [
     "DRAWN",
@@ -16,6 +17,7 @@ __all__ = [
     "UNFINISHED",
     "Game",
     "KInARow",
+    "Status",
     "describe_game",
     "game_name",
     "game_of",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from tictac_env.games.status import Status
+
 #: What `Game.result` returns while the game goes on; the other results are the value for the player to move.
 UNFINISHED = 2
 LOST = -1
@@ -101,8 +103,8 @@ class Game(Protocol):
     def winning_cells(self, stones: int) -> int:
         """The union of all winning lines within `stones`; 0 if there is none."""
 
-    def fault(self, own: int, opp: int) -> str:
-        """Why no game can reach this position, "" if nothing speaks against it. The one method never compiled."""
+    def status(self, own: int, opp: int) -> Status:
+        """Whether a game can reach this position, and if not, why. The one method that is never compiled."""
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """Where symmetry number `symmetry` takes the cell (row, col)."""

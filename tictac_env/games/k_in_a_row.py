@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED
+from tictac_env.games.status import Status
 
 MAX_BITS = 63
 
@@ -290,30 +291,25 @@ class KInARow:
         """The parity of the number of stones."""
         return (own | opp).bit_count() & 1
 
-    def fault(self, own: int, opp: int) -> str:
-        """Why no game can reach this position, "" if nothing speaks against it. Interpreted only."""
+    def status(self, own: int, opp: int) -> Status:
+        """Whether a game can reach this position, and if not, why. Interpreted only."""
         if own < 0 or opp < 0 or (own | opp) & ~self.full:
-            return "a stone lies off the board"
+            return Status.OFF_BOARD
         if own & opp:
-            return "two stones lie in one cell"
+            return Status.OVERLAP
         seat = self.seat(own, opp)
         first, second = (opp, own) if seat else (own, opp)
         if first.bit_count() - second.bit_count() != seat:
-            return (
-                f"the first player has {first.bit_count()} stones and the second {second.bit_count()}; "
-                "the first has as many or one more"
-            )
+            return Status.STONE_COUNTS
         if self.gravity and (own | opp) & (own | opp) + self.bottom:
-            return "a stone floats above an empty cell"
+            return Status.FLOATING_STONE
         if self.has_line(own):
-            if self.has_line(opp):
-                return "both players have a line"
-            return "the player to move already has a line: the game went on after its end"
+            return Status.TWO_WINNERS if self.has_line(opp) else Status.MOVED_AFTER_WIN
         if self.has_line(opp):
             before = [self.undo(own, opp, action) for action in range(self.num_actions)]
             if all(earlier == (own, opp) or self.has_line(earlier[0]) for earlier in before):
-                return "no single last stone completes these lines: the game went on after its end"
-        return ""
+                return Status.NO_LAST_MOVE
+        return Status.VALID
 
     @property
     def key_bits(self) -> int:

@@ -168,8 +168,9 @@ def seat_of(game: Game, arrays: dict[str, npt.NDArray[Any]]) -> SeatTree:
     if len(set(keys)) != size:
         raise ValueError("a position stands there twice")
     for own, opp in keys:
-        if fault := game.fault(own, opp):
-            raise ValueError(f"stones {own:#x} and {opp:#x} are no position of the game: {fault}")
+        if status := game.status(own, opp):
+            wrong = status.explain(game, own, opp)
+            raise ValueError(f"stones {own:#x} and {opp:#x} are no position of the game: {wrong}")
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & choices_of(game)) != 0
     visits, values = fresh.visits[:size], fresh.values[:size]
     expected = np.where(legal, np.float32(np.inf), np.float32(-np.inf))

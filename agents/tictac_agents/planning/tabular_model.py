@@ -217,7 +217,7 @@ class TabularModel:
         if positions.shape != (num_states, 2) or positions.dtype != np.int64 or len(model._numbers) != num_states:
             raise ValueError(f"its positions are not {num_states} different ones")
         for (own, opp), available in zip(positions.tolist(), model.available, strict=True):
-            if own < 0 or opp < 0 or game.fault(own, opp):
+            if own < 0 or opp < 0 or game.status(own, opp):
                 raise ValueError(f"({own}, {opp}) is no position of its game")
             legal = Position(game, own, opp).legal_actions
             if tuple(np.flatnonzero(available).tolist()) != legal or num_actions != game.num_actions:

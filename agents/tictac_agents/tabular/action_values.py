@@ -258,7 +258,7 @@ class ActionValues(Learner):
         self.forget()
         self.make_room(len(positions))
         for row, (own, opp) in enumerate(positions.tolist()):
-            if self.game.fault(own, opp) or meet(self.game, self._core, own, opp) != row:
+            if self.game.status(own, opp) or meet(self.game, self._core, own, opp) != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():

@@ -254,7 +254,7 @@ class ValueTD(Learner):
             self.make_room(len(positions))
             begin = len(self)
             for row, (own, opp) in enumerate(positions.tolist(), begin):
-                possible = not self.game.fault(own, opp) or not self.game.fault(opp, own)
+                possible = not self.game.status(own, opp) or not self.game.status(opp, own)
                 if not possible or self._core.row_of(self.game, seat, own, opp) != row:
                     raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
             self._core.values[begin : len(self)] = values

@@ -122,11 +122,11 @@ class ManyBoards:
             if len(wrong):
                 raise ValueError(f"row {row} of board {wrong[0]} must be in [{low}, {high}], not {rows[row, wrong[0]]}")
         for board, (own, opp, phase, state) in enumerate(rows[[OWN, OPP, PHASE, STATE]].T.tolist()):
-            fault = game.fault(own, opp)
-            if not fault and phase == PLAYING and (state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
-                fault = "the game is over, or never began"
-            if fault:
-                raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {fault}")
+            reason = game.status(own, opp).explain(game, own, opp)
+            if not reason and phase == PLAYING and (state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
+                reason = "the game is over, or never began"
+            if reason:
+                raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {reason}")
         self_rows[:] = rows
         self._offset, self._draws_ahead = 0, False
         self.were_reset = bool(rows[STATE, 0] != NOT_SEEDED)
