@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from tictac_agents.tabular.compiled_games import CompiledGames, can_play
 from tictac_agents.tabular.loops import (
     AT,
     BEGUN_NOW,
@@ -24,8 +25,6 @@ from tictac_agents.tabular.loops import (
     TERMINATED,
     TRUNCATED,
     VIEW_ROWS,
-    CompiledGames,
-    can_play,
     choose,
     look,
     observe,
@@ -156,9 +155,9 @@ class OneBoard(Driver):
         while games > 0:
             learner.make_room(room)
             most_games, most_steps = learner.until_change()
-            table = learner.scheduled_table()
-            episodes = learner.num_episodes
-            played, steps = compiled.play(table, min(games, most_games), most_steps, room, learner.block, episodes)
+            play_as, of_this_seat = learner.next_seat()
+            most_games = min(games, most_games, of_this_seat)
+            played, steps = compiled.play(learner.scheduled_table(), most_games, most_steps, room, play_as)
             self._count(played, steps)
             games -= played
             if not played and len(learner) + room <= learner.capacity:

@@ -285,9 +285,16 @@ class Learner(TablePolicy):
         """The environment's reset, seeded the first time; of the `chosen` boards only, if that is not None."""
         seed, self._env_seed = self._env_seed, None
         options: dict[str, Any] = {} if chosen is None else {"reset_mask": chosen}
-        if self.block:
-            options["play_as"] = PLAY_AS[self.num_episodes // self.block % 2]
+        play_as, _ = self.next_seat()
+        if play_as is not None:
+            options["play_as"] = play_as
         return self.env.reset(seed=seed, options=options or None)
+
+    def next_seat(self) -> tuple[str | None, int]:
+        """The seat of the next game, None if the environment gives it, and for how many games that stays so."""
+        if not self.block:
+            return None, NO_LIMIT
+        return PLAY_AS[self.num_episodes // self.block % 2], self.block - self.num_episodes % self.block
 
     def scheduled_table(self) -> Any:
         """The table, with the step size and epsilon of now."""

@@ -12,7 +12,8 @@ import pytest
 from conftest import make_env
 from test_checkpoints import check_equal
 
-from tictac_agents import LearningCurve, MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD, drivers
+from tictac_agents import LearningCurve, MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
+from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
 from tictac_env.games import KInARow
 from tictac_env.policies.pool import OpponentPool
@@ -50,14 +51,14 @@ EPISODES = 700
 def compiled_games(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many games the compiled loop has played each time."""
     played: list[int] = []
-    play = drivers.CompiledGames.play
+    play = CompiledGames.play
 
     def watched(self: Any, *arguments: Any) -> tuple[int, int]:
         games, steps = play(self, *arguments)
         played.append(games)
         return games, steps
 
-    monkeypatch.setattr(drivers.CompiledGames, "play", watched)
+    monkeypatch.setattr(CompiledGames, "play", watched)
     return played
 
 
