@@ -11,8 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import make_env
-from test_checkpoints import read
-from test_damaged_checkpoints import write
+from npz_files import read, write
 from test_dynamic_programming import both_agents
 from test_tabular_model import Lowest, board
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import make_env
+from npz_files import read
 
 from tictac_agents import QLearning
 from tictac_agents.tabular.learner import Learner
@@ -60,14 +59,6 @@ def check_equal(agent: QLearning, expected: QLearning, folder: Path) -> None:
     assert one[1].keys() == two[1].keys()
     for name in one[1]:
         assert one[1][name].tobytes() == two[1][name].tobytes()
-
-
-def read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """A checkpoint's JSON and arrays, read without our code."""
-    with zipfile.ZipFile(path) as archive:
-        header = json.loads(archive.read("meta.json"))
-    with np.load(path, allow_pickle=False) as file:
-        return header, {name: file[name] for name in file.files if name != "meta.json"}
 
 
 @pytest.fixture

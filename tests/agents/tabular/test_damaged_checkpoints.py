@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from test_checkpoints import check_equal, environment, read, unbroken
+from npz_files import read, write
+from test_checkpoints import check_equal, environment, unbroken
 
 from tictac_agents import QLearning
-
-
-def write(path: Path, header: Any, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    np.savez(path, **arrays)  # type: ignore[arg-type]
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("meta.json", json.dumps(header))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from test_checkpoints import check_equal, read
-from test_damaged_checkpoints import write
+from npz_files import read, write
+from test_checkpoints import check_equal
 
 from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular.learner import Learner

@@ -8,9 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from test_checkpoints import read
+from npz_files import read, write
 from test_compiled_learning import ENVIRONMENTS, SETTINGS
-from test_damaged_checkpoints import write
 
 from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular.learner import Learner
