@@ -77,13 +77,6 @@ def cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """Rows as a Markdown table."""
-    names = list(rows[0])
-    lines = [names, ["---"] * len(names), *([cell(row[name]) for name in names] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def save(name: str, settings: Mapping[str, Any], tables: Mapping[str, Sequence[Row]], folder: Path = RESULTS) -> None:
     """Writes `<name>.json` with everything and `<name>-<table>.csv` for each table."""
     content = {"settings": dict(settings), "machine": machine(), "tables": {key: list(tables[key]) for key in tables}}

@@ -3,7 +3,7 @@
     python benchmarks/reproduce.py [--system S0 ...] [--seeds 3] [--full] [--workers 2] [--fresh] [--output FOLDER]
 
 Every finished run is kept in reproduce-runs.json, and what is there is not run again, so that a stopped run of this
-program goes on where it was. Writes reproduce.json, two CSV files, a picture and a page, docs/reproduction.md.
+program goes on where it was. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import tictac_agents
 from benchmarks.published import SYSTEMS, Case
-from benchmarks.report import RESULTS, Row, markdown, positive, save, show
+from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
 from tictac_agents.plotting import new_figure, save_figure
 from tictac_agents.tabular.learner import Learner
@@ -30,7 +30,6 @@ from tictac_env.progress import progress_bar
 from tictac_env.storage import save_text
 from tictac_env.symmetry import canonical
 
-DOCS = Path(__file__).parents[1] / "docs"
 Run = dict[str, Any]
 """The figures of one seed."""
 CEILINGS = (
@@ -50,7 +49,6 @@ def main() -> None:
     settings = {"seeds": max(map(len, runs.values()))}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
     plot(runs, options.output / "reproduce.png")
-    save_text((DOCS if options.output == RESULTS else options.output) / "reproduction.md", page(rows))
     print(f"written to {options.output}")
 
 
@@ -250,23 +248,6 @@ def spread(values: Sequence[float], form: str) -> str:
     """The median, and the range if there are several."""
     low, high = min(values), max(values)
     return f"{median(values):{form}}" + (f" ({low:{form}}-{high:{form}})" if low != high else "")
-
-
-def page(rows: Sequence[Row]) -> str:
-    """The page of the documentation."""
-    return f"""# The five systems, reproduced
-
-Won / drawn / lost in per cent against random play; in brackets the range over the seeds. Published figures were sampled
-in 1,000 games; ours are exact, by walking every reply to the trained player (`tictac_env.arena.verdict`). "Infallible"
-counts the seeds whose player cannot be beaten from either seat. {CEILINGS}
-
-{markdown(rows)}
-
-Made by `python benchmarks/reproduce.py --full`; every run with its losing lines, its results against both minimax
-players, the mean length of won games and the positions met is in `benchmarks/results/reproduce-runs.csv`.
-
-![Exploitability of every run](../benchmarks/results/reproduce.png)
-"""
 
 
 def plot(runs: dict[str, list[Run]], path: Path) -> None:

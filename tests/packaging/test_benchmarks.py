@@ -119,7 +119,7 @@ def test_impossible_sizes_are_refused_by_name(arguments: tuple[str, str], tmp_pa
 
 
 def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
-    """The page, the picture and the tables are written; a second call runs nothing again."""
+    """The picture and the tables are written; a second call runs nothing again."""
     script = SCRIPT.with_name("reproduce.py")
     command = [
         sys.executable,
@@ -140,6 +140,5 @@ def test_reproduce_keeps_what_is_finished(tmp_path: Path) -> None:
         spent.append([found["CPU-s"] for seeds in runs.values() for found in seeds.values()])
     assert len(spent[0]) == 3
     assert spent[0] == spent[1]
-    assert "two value vectors, 10,000 games" in (tmp_path / "reproduction.md").read_text()
+    assert "two value vectors, 10,000 games" in (tmp_path / "reproduce-summary.csv").read_text()
     assert (tmp_path / "reproduce.png").stat().st_size > 1000
-    assert (tmp_path / "reproduce-summary.csv").exists()

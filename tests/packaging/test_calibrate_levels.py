@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,19 +63,3 @@ def test_recorded_scores_are_within_the_bounds_with_their_intervals() -> None:
         assert [float(row[key]) for key in ("score", "low", "high")] == pytest.approx(
             [tally.score, low, high], abs=1e-4
         )
-
-
-def test_the_readme_shows_the_record() -> None:
-    exact = {row["level"]: row for row in rows(RESULTS / "levels-tic-tac-toe.csv")}
-    games = {row["level"]: row for row in rows(RESULTS / "levels-connect-four.csv")}
-    shown = re.findall(r"^\| `level:(\d+)` \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert [number for number, _ in shown] == list(games)
-    for number, line in shown:
-        row = games[number]
-        score = "{:.1f} ({:.1f}-{:.1f})".format(*(100 * float(row[key] or "nan") for key in ("score", "low", "high")))
-        assert line.split(" | ") == [
-            exact[number]["setting"],
-            f"{float(exact[number]['exploitability']):.3f}",
-            row["setting"],
-            score if row["score"] else "",
-        ]

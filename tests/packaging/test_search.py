@@ -1,11 +1,10 @@
-"""The search benchmark counts what it says and resumes; its page shows the record, which keeps what was promised."""
+"""The search benchmark counts what it says and resumes; its record keeps what was promised."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tictac_env.arena import move_accuracy
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 TABLES: dict[str, list[dict[str, Any]]] = json.loads((BENCHMARKS / "results" / "search.json").read_text())["tables"]
-PAGE = (ROOT / "docs" / "search.md").read_text()
 HEADER = "moves,score,column_1,column_2,column_3,column_4,column_5,column_6,column_7\n"
 LABELLED = "475774457522754657214321516462111,5,,-4,5,,,5,\n47577445752275465721432151646211,5,-5,-5,5,,,-5,\n"
 
@@ -59,12 +57,6 @@ def test_the_second_process_does_not_compile(script: Any) -> None:
     assert empty["first"] > 3 * filled["first"]
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_the_page_shows_the_record(table: str, script: Any) -> None:
-    """To renew the page, put the tables in its place that this test expects."""
-    assert importlib.import_module("benchmarks.report").markdown(TABLES[table]) in PAGE
-
-
 def test_the_speed_is_as_promised() -> None:
     ratios = {
         (row["game"], row["simulations"]): row["ratio"]
@@ -94,16 +86,3 @@ def test_the_mistakes_are_as_promised() -> None:
             assert times[name, budget][0] <= 0.5 and times[name, budget][1] == 5
     for name in ("middle_easy", "middle_medium", "end_easy"):
         assert times[name, "1000"][0] <= 1 and times[name, "1000"][1] == 5
-
-
-def test_what_the_page_says_of_solvers() -> None:
-    share = {(row["set"], row["budget"], row["player"]): row["mistakes %"] for row in TABLES["mistakes"]}
-    said = [tuple(map(float, found)) for found in re.findall(r"\*from ([\d.]+)\s+to\s+([\d.]+) %\*", PAGE)]
-    assert said == [
-        tuple(round(share["opening_medium", "1000", f"{player}{switch}"], 1) for switch in order)
-        for player, order in (
-            ("OpenSpiel", ("", ", solver")),
-            ("ours, random games", (", no solver", "")),
-            ("ours", (", no solver", "")),
-        )
-    ]

@@ -176,3 +176,11 @@ def test_a_compiler_that_fails_is_named(reference: Any, monkeypatch: pytest.Monk
         pytest.skip("no such program here")
     with pytest.raises(reference.NoCompiler, match="false failed"):
         reference.CReference("tic-tac-toe", 1)
+
+
+def test_the_pettingzoo_environments_are_as_fast_as_promised() -> None:
+    ratios = {
+        (row["game"], row["case"]): float(row["ratio"]) for row in rows(BENCHMARKS / "results" / "throughput-aec.csv")
+    }
+    assert ratios["Connect Four", "ours, raw_env"] >= 4
+    assert ratios["tic-tac-toe", "ours, raw_env"] >= 2

@@ -1,0 +1,273 @@
+"""Writes the tables of results in README.md and docs/ from the records in benchmarks/results.
+
+    python tools/results_tables.py            # after a benchmark has been run again
+    python tools/results_tables.py --check    # changes nothing; fails where a page does not show the record
+
+A table stands between two markers, and everything between them is written by this program:
+
+    <!-- results: NAME -->
+    <!-- /results -->
+
+`TABLES` says what NAME shows. To add a table, add a function to it and put the markers on a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from tictac_env.storage import save_text
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
+NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
+GAMES = ("Connect Four", "tic-tac-toe")
+
+Record = dict[str, str]
+"""A row as it stands in a CSV file."""
+Table = list[Record]
+"""Rows by heading, all with the same headings."""
+Show = Callable[[str], str]
+"""How a value is shown."""
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail if a page is out of date, and change nothing")
+    options = parser.parse_args(arguments)
+    stale = [page for page in pages(root) if renewed(page.read_text()) != page.read_text()]
+    names = ", ".join(str(page.relative_to(root)) for page in stale)
+    if options.check:
+        if stale:
+            raise SystemExit(f"{names}: out of date; run python tools/results_tables.py")
+        return
+    for page in stale:
+        save_text(page, renewed(page.read_text()))
+    print(f"written: {names or 'nothing, every table is up to date'}")
+
+
+def pages(root: Path = ROOT) -> list[Path]:
+    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+
+
+def renewed(page: str) -> str:
+    """The text of a page with its tables as the records are now."""
+
+    def table(found: re.Match[str]) -> str:
+        begin, name, end = found.groups()
+        if name not in TABLES:
+            raise SystemExit(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        return f"{begin}\n{markdown(TABLES[name]())}\n\n{end}"
+
+    return MARKED.sub(table, page)
+
+
+def markdown(rows: Table) -> str:
+    """Rows as a Markdown table, columns of plain numbers to the right."""
+    names = list(rows[0])
+    columns = {name: [row[name] for row in rows if row[name]] for name in names}
+    rules = ["---:" if cells and all(NUMBER.fullmatch(cell) for cell in cells) else "---" for cells in columns.values()]
+    return "\n".join(
+        f"| {' | '.join(line)} |" for line in [names, rules, *([row[name] for name in names] for row in rows)]
+    )
+
+
+def read(name: str) -> list[Record]:
+    """The rows of a record."""
+    with (RESULTS / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def plain(value: str) -> str:
+    """As recorded; whole numbers with commas."""
+    return f"{int(value):,}" if re.fullmatch(r"\d{4,}", value) else value
+
+
+def fixed(decimals: int, factor: float = 1) -> Show:
+    """With so many decimals, after multiplying."""
+    return lambda value: f"{factor * float(value):,.{decimals}f}" if value else ""
+
+
+def significant(value: str) -> str:
+    """To three digits, or to all before the point."""
+    number = float(value) if value else 0.0
+    if not value or number == 0:
+        return value
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    digits = 2
+    while abs(number) < 10 ** (2 - digits):
+        digits += 1
+    return f"{number:.{digits}f}" if abs(number) < 10 else f"{number:.1f}"
+
+
+def ratio(value: str) -> str:
+    return "" if not value else f"{float(value):.2f}" if float(value) >= 0.1 else f"{float(value):.4f}"
+
+
+def chosen(rows: Iterable[Record], columns: dict[str, tuple[str, Show]]) -> Table:
+    """Some columns under other headings: heading -> (column, how to show it)."""
+    return [{heading: show(row[column]) for heading, (column, show) in columns.items()} for row in rows]
+
+
+def whole(name: str) -> Table:
+    """A record as it is."""
+    return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
+
+
+def verdicts() -> Table:
+    columns = {
+        "policy": ("policy", plain),
+        "exploitability": ("exploitability", fixed(4)),
+        "as first": ("as first", plain),
+        "v random as first, W/D/L": ("v random, first", plain),
+        "as second": ("as second", plain),
+        "v random as second, W/D/L": ("v random, second", plain),
+    }
+    return chosen(read("tournament-verdicts"), columns)
+
+
+def levels() -> Table:
+    exact = {row["level"]: row for row in read("levels-tic-tac-toe")}
+    percent = fixed(1, 100)
+    return [
+        {
+            "level": f"`level:{row['level']}`",
+            "tic-tac-toe": exact[row["level"]]["setting"],
+            "exploitability": fixed(3)(exact[row["level"]]["exploitability"]),
+            "Connect Four": row["setting"],
+            "score, per cent": f"{percent(row['score'])} ({percent(row['low'])}-{percent(row['high'])})"
+            if row["score"]
+            else "",
+            "CPU-ms a move": significant(row["CPU-ms a move"]),
+        }
+        for row in read("levels-connect-four")
+    ]
+
+
+def systems(columns: Sequence[str]) -> Table:
+    return [{column: row[column] for column in columns} for row in read("reproduce-summary")]
+
+
+def by_game(name: str, first: str, times: str) -> Table:
+    """A record of both games with the games side by side."""
+    found = {(row["game"], row["case"]): row for row in read(name)}
+    return [
+        {first: case}
+        | {
+            heading: value
+            for game in GAMES
+            for heading, value in (
+                (f"{game}, plies / CPU-s", plain(found[game, case]["plies / CPU-s"])),
+                (f"{game}, {times}", ratio(found[game, case]["ratio"])),
+            )
+        }
+        for case in dict.fromkeys(case for _, case in found)
+    ]
+
+
+def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
+    """The numbers of boards side by side."""
+    rows = read("throughput-vector")
+    found = {(row["case"], row["boards"]): row for row in rows if row["game"] == name}
+    blank = {"plies / CPU-s": "", "times C reference": ""}
+    return [
+        {"both sides stepping at random": case}
+        | {
+            heading: value
+            for boards in dict.fromkeys(row["boards"] for row in rows)
+            for heading, value in (
+                (f"{plain(boards)} boards, plies / CPU-s", plain(found.get((case, boards), blank)["plies / CPU-s"])),
+                (f"{plain(boards)} boards, times C", ratio(found.get((case, boards), blank)["times C reference"])),
+            )
+        }
+        for case in cases or dict.fromkeys(case for case, _ in found)
+    ]
+
+
+def solver_switch() -> Table:
+    """What a solver changes in openings, 1,000 simulations."""
+    share = {
+        row["player"]: row["mistakes %"]
+        for row in read("search-mistakes")
+        if (row["set"], row["budget"]) == ("opening_medium", "1000")
+    }
+    players = {
+        "OpenSpiel": ("OpenSpiel", "OpenSpiel, solver"),
+        "ours, random games": ("ours, random games, no solver", "ours, random games"),
+        "ours": ("ours, no solver", "ours"),
+    }
+    return [
+        {"player": player, "mistakes %, solver off": fixed(1)(share[off]), "solver on": fixed(1)(share[on])}
+        for player, (off, on) in players.items()
+    ]
+
+
+def solver_speed() -> Table:
+    columns = {name: (f"{name}_ms", significant) for name in ("mean", "median")}
+    columns |= {"sign only": ("sign_only_ms", significant), "one call": ("one_call_ms", significant)}
+    columns |= {"BitBully": ("bitbully_ms", significant), "ratio": ("ratio", significant), "nodes": ("nodes", plain)}
+    return chosen(read("solver-speed"), {"set": ("set", plain), "positions": ("positions", plain)} | columns)
+
+
+def solver_ablation() -> Table:
+    rows = read("solver-ablation-techniques")
+    return chosen(rows, {name: (name, significant if name.endswith("ms") else plain) for name in rows[0]})
+
+
+def solver_sizes() -> Table:
+    """Who wins on the empty board, heights down, widths across."""
+    found = {(row["height"], row["width"]): row for row in read("solver-sizes")}
+    widths, heights = (sorted({key[i] for key in found}, key=int) for i in (1, 0))
+    outcomes = {"Draw": "draw", "1st": "first wins", "2nd": "second wins"}
+
+    def cell(height: str, width: str) -> str:
+        row = found.get((height, width))
+        return f"{outcomes[row['outcome']]}, {fixed(3)(row['seconds'])}" if row else ""
+
+    return [{"height": height} | {f"width {width}": cell(height, width) for width in widths} for height in heights]
+
+
+def early_positions() -> Table:
+    columns = {"ply": ("ply", plain), "positions": ("positions", plain)}
+    for what, heading in (("score", "score"), ("columns", "all columns")):
+        columns |= {f"{heading}, {which}": (f"{what} {which} ms", significant) for which in ("median", "p99", "max")}
+    return chosen(read("early-positions-plies"), columns)
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    "verdicts": verdicts,
+    "levels": levels,
+    "systems": partial(
+        systems,
+        ("system", "learner", "published, first", "ours, first", "published, second", "ours, second", "infallible"),
+    ),
+    "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
+    "deep-agents": partial(whole, "learning-summary"),
+    "self-play-cost": partial(whole, "self-play-cost"),
+    "tutorial": partial(whole, "pettingzoo-tutorial-summary"),
+    "speed-single": partial(by_game, "throughput-single", "one environment", "times minimal"),
+    "speed-pettingzoo": partial(by_game, "throughput-aec", "PettingZoo", "times PettingZoo's"),
+    "speed-vector-connect-four": partial(vector_speed, "Connect Four"),
+    "speed-vector-tic-tac-toe": partial(vector_speed, "tic-tac-toe"),
+    "speed-threads": partial(whole, "throughput-threads"),
+    "speed-learning": partial(whole, "throughput-learning"),
+    "search-speed": partial(whole, "search-speed"),
+    "search-threads": partial(whole, "search-threads"),
+    "search-compiling": partial(whole, "search-compiling"),
+    "search-mistakes": partial(whole, "search-mistakes"),
+    "search-solver-switch": solver_switch,
+    "solver-speed": solver_speed,
+    "solver-ablation": solver_ablation,
+    "solver-sizes": solver_sizes,
+    "early-positions": early_positions,
+}
+
+
+if __name__ == "__main__":
+    main()
