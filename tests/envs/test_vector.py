@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tictac_env.envs.vector.boards import DRAWN, LEARNER, OPP, OWN, PHASE, STATE, WAITING
+from tictac_env.envs.vector.boards import LEARNER, MEMBER, OPP, OWN, PHASE, STATE, WAITING
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy
@@ -257,8 +257,8 @@ DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "stones beside the board": lambda state: with_row(state, OPP, 1 << 40),
     "no seat": lambda state: with_row(state, LEARNER, 2),
     "no state of randomness": lambda state: with_row(state, STATE, 2**62),
-    "no opponent": lambda state: with_row(state, DRAWN, 1),
-    "negative opponent": lambda state: with_row(state, DRAWN, -1),
+    "no opponent": lambda state: with_row(state, MEMBER, 1),
+    "negative opponent": lambda state: with_row(state, MEMBER, -1),
     "no phase": lambda state: with_row(state, PHASE, 6),
     "waiting": lambda state: with_row(state, PHASE, WAITING),
 }

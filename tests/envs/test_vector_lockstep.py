@@ -13,8 +13,8 @@ from conftest import playout, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYING, ROWS
-from tictac_env.envs.vector.outputs import Output
-from tictac_env.envs.vector.views import show
+from tictac_env.envs.vector.buffers import StepBuffers
+from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import GAMES, Game, KInARow, game_name
 from tictac_env.observation import OBS_TYPES, Observer
 from tictac_env.policies import Policy
@@ -278,11 +278,13 @@ def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: 
                 i % 2,
                 OVER if position.is_over else PLAYING,
             )
-        output = Output(game, obs_type, count, with_finals=True)
+        output = StepBuffers(game, obs_type, count, with_finals=True)
         output.cells[:], output.codes[:], output.masks[:] = 77, 77, 77  # every byte has to be written
         observer = Observer(game, obs_type)
         for shift, shown in ((0, output.observations), (count, output.last_observations)):
-            show(game, boards, OBS_TYPES.index(obs_type), output.cells, output.codes, output.masks, shift, 0, count)
+            write_observations(
+                game, boards, OBS_TYPES.index(obs_type), output.cells, output.codes, output.masks, shift, 0, count
+            )
             masks = output.masks.reshape(-1, game.num_actions)[shift : shift + count]
             for i, position in enumerate(positions):
                 if shift and not position.is_over:

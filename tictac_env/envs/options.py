@@ -15,7 +15,7 @@ from tictac_env.position import Position, PositionBatch
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-DRAWN = -1
+NOT_GIVEN = -1
 """Instead of a position: it is drawn, or the game's start."""
 NOWHERE: Ints = np.zeros((2, 0), np.int64)
 """Instead of the positions of all boards: they are all drawn."""
@@ -69,8 +69,8 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
     ]
 
 
-def read_positions(given: Any, game: Game, chosen: Bools) -> Ints:
-    """Where the chosen boards begin: int64 (2, num_envs), own and opp, `DRAWN` where it is not said; or `NOWHERE`.
+def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
+    """Where the chosen boards begin: int64 (2, num_envs), own and opp, `NOT_GIVEN` where it is not said; or `NOWHERE`.
 
     Args:
         given: None, an unfinished position or move string for all, or a sequence of these and None, or a batch.
@@ -83,16 +83,16 @@ def read_positions(given: Any, game: Game, chosen: Bools) -> Ints:
     if given is None:
         return NOWHERE
     each = _each("position", given, (str, Position), len(chosen))
-    fixed = np.full((2, len(chosen)), DRAWN, np.int64)
+    starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
     for i in np.flatnonzero(chosen).tolist():
         one = each[i]
         if one is not None:
             position = unfinished(one, game)
-            fixed[:, i] = position.own, position.opp
-    return fixed
+            starts[:, i] = position.own, position.opp
+    return starts
 
 
-def read_seating(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
+def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
     """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), the environment's own where it is not said.
 
     Args:
@@ -104,12 +104,12 @@ def read_seating(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
         ValueError: it is none of these.
     """
     each = _each("play_as", given, (str, type(None)), len(chosen))
-    seating = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
+    seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
     for i in np.flatnonzero(chosen).tolist() if given is not None else ():
         one = each[i]
         if one is not None:
-            seating[i] = PLAY_AS.index(arguments.check_play_as(one))
-    return seating
+            seats[i] = PLAY_AS.index(arguments.check_play_as(one))
+    return seats
 
 
 def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any:

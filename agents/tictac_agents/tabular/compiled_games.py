@@ -39,7 +39,7 @@ def play_games(
     game: Game,
     table: Table,
     boards: Ints,
-    seating: Ints,
+    play_as: Ints,
     starts: Ints,
     kinds: Ints,
     cumulative: Floats,
@@ -56,8 +56,8 @@ def play_games(
         game: the rule book.
         table: what plays and learns, as on its board 0.
         boards: int64 (ROWS, 1), the board; only its randomness and how many games it has begun matter.
-        seating: int64 (1,), the index of `play_as`.
-        starts: as `kernels.settle` wants it.
+        play_as: int64 (1,), the index of `play_as`.
+        starts: as `kernels.resolve_opponents` wants it.
         kinds: who the opponent is, none that is asked.
         cumulative: the running sums of a pool's weights.
         pay: the rewards.
@@ -72,13 +72,15 @@ def play_games(
         environment's own reset will say so.
     """
     nowhere = boards[:2, :0]
-    alone = kinds[0] == NOBODY
+    self_play = kinds[0] == NOBODY
     win, draw, loss, going_on = pay
     played = steps = 0
     while played < games and steps < max_steps and table.rows.used[0] + room <= len(table.rows.positions):
         state, begun = boards[STATE, 0], boards[BEGUN, 0]
         boards[PHASE, 0] = DEAL
-        _, _, stuck = kernels.settle(game, boards, replies, nowhere, seating, starts, kinds, cumulative, 0, 1)
+        _, _, stuck = kernels.resolve_opponents(
+            game, boards, replies, nowhere, play_as, starts, kinds, cumulative, 0, 1
+        )
         if stuck:
             boards[STATE, 0], boards[BEGUN, 0] = state, begun
             break
@@ -88,9 +90,9 @@ def play_games(
         over = False
         while not over:
             actions[0] = table.choose(game, 0, seat, own, opp)
-            kernels.move(game, boards, actions, alone, True, 0, 1)
-            if not alone:
-                kernels.settle(game, boards, replies, nowhere, seating, starts, kinds, cumulative, 0, 1)
+            kernels.move(game, boards, actions, self_play, True, 0, 1)
+            if not self_play:
+                kernels.resolve_opponents(game, boards, replies, nowhere, play_as, starts, kinds, cumulative, 0, 1)
             steps += 1
             outcome, terminated = boards[OUTCOME, 0], boards[PHASE, 0] == OVER
             result = win if outcome > 0 else loss if outcome < 0 else draw
@@ -132,12 +134,12 @@ class CompiledGames:
             How many games and how many steps were played.
         """
         board = self._board
-        seating = np.array([PLAY_AS.index(play_as or board.arguments.play_as)], np.int64)
+        seat = np.array([PLAY_AS.index(play_as or board.arguments.play_as)], np.int64)
         state = board.state_dict()
         boards = np.zeros((ROWS, 1), np.int64)
         boards[STATE], boards[BEGUN] = state["state"], state["resets"]
         played = play_games(
-            board.game, table, boards, seating, *self._given, games, max_steps, room,
+            board.game, table, boards, seat, *self._given, games, max_steps, room,
             np.zeros(1, np.int64), np.full(1, -1),
         )  # fmt: skip
         changed = {"state": int(boards[STATE, 0]), "resets": int(boards[BEGUN, 0])}
@@ -157,4 +159,4 @@ def can_play(env: Any) -> bool:
     if not isinstance(env, BoardEnv) or env.render_mode == "human":
         return False
     own_rules = type(env).step is BoardEnv.step and type(env).reset is BoardEnv.reset
-    return own_rules and not opponents_of(env).asked
+    return own_rules and not opponents_of(env).external

@@ -16,10 +16,10 @@ Floats = npt.NDArray[np.float64]
     LEARNER,  # the seat whose observation is shown
     STATE,  # of the board's randomness
     BEGUN,  # games dealt since the last seeded reset
-    DRAWN,  # which opponent of a pool plays this game; 0 without a pool
+    MEMBER,  # which opponent of a pool plays this game; 0 without a pool
     PHASE,
     SAMPLER,  # the state of the randomness of `sample`
-    ANSWER,  # what the opponent has just played, -1 if nothing, -2 - a if the learner's illegal action a ended the game
+    OPPONENT_ACTION,  # the last one, -1 if none, -2 - a if the illegal action a of the learner ended the game
     OUTCOME,  # for the side that the reward is for; 0 while the game goes on
     ROWS,
 ) = range(11)
@@ -45,7 +45,7 @@ PLANES, BOARD, CODE = range(3)
 NO_CHECK, RANGE, LEGALITY = range(3)
 
 # Who answers.
-NOBODY, ASKED, RANDOM, RULE = range(4)
+NOBODY, EXTERNAL, RANDOM_POLICY, RULE_POLICY = range(4)
 
 LINE = 64
 

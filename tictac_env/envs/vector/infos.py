@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.envs.vector.boards import ANSWER, LEARNER, OUTCOME, Ints
-from tictac_env.envs.vector.outputs import Output
+from tictac_env.envs.vector.boards import LEARNER, OPPONENT_ACTION, OUTCOME, Ints
+from tictac_env.envs.vector.buffers import StepBuffers
 
 Infos = dict[str, Any]
 
@@ -21,12 +21,12 @@ class LentInfos:
         output: what the steps are written to.
     """
 
-    def __init__(self, rows: Ints, output: Output) -> None:
+    def __init__(self, rows: Ints, output: StepBuffers) -> None:
         every = read_only(np.ones(rows.shape[1], np.bool_))
         shown = {
             "action_mask": read_only(output.action_masks),
             "seat": read_only(rows[LEARNER]),
-            "opponent_action": read_only(rows[ANSWER]),
+            "opponent_action": read_only(rows[OPPONENT_ACTION]),
         }
         self._infos = shown | {f"_{key}": every for key in shown}
         self._ending = {"outcome": read_only(rows[OUTCOME]), "_outcome": read_only(output.terminated)}
@@ -36,12 +36,12 @@ class LentInfos:
         return self._infos | self._ending if with_outcomes else self._infos.copy()
 
 
-def fresh_infos(rows: Ints, output: Output, with_outcomes: bool) -> Infos:
+def fresh_infos(rows: Ints, output: StepBuffers, with_outcomes: bool) -> Infos:
     """What `LentInfos.of_step` gives, in arrays of its own; the mask is that of `output`."""
     shown = {
         "action_mask": output.action_masks,
         "seat": rows[LEARNER].copy(),
-        "opponent_action": rows[ANSWER].copy(),
+        "opponent_action": rows[OPPONENT_ACTION].copy(),
     }
     infos: Infos = shown | {f"_{key}": np.ones(rows.shape[1], np.bool_) for key in shown}
     if with_outcomes:
@@ -61,7 +61,7 @@ def illegal_infos(answers: Ints) -> Infos:
     return infos
 
 
-def final_infos(output: Output, num_illegal: int) -> Infos:
+def final_infos(output: StepBuffers, num_illegal: int) -> Infos:
     """`final_obs` and `final_info` of the games that have ended in a step."""
     ended = output.terminated.copy()
     seats, answers, outcomes = output.finals

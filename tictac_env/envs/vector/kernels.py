@@ -10,22 +10,22 @@ from __future__ import annotations
 from tictac_env.compiled import borrowing_kernel
 from tictac_env.envs.vector.boards import (
     ALTERNATE,
-    ANSWER,
-    ASKED,
     BEGUN,
     DEAL,
     DEALT,
-    DRAWN,
+    EXTERNAL,
     LEARNER,
+    MEMBER,
     NOBODY,
     OPENING,
     OPP,
+    OPPONENT_ACTION,
     OUTCOME,
     OVER,
     OWN,
     PHASE,
     PLAYING,
-    RANDOM,
+    RANDOM_POLICY,
     RANDOM_SEAT,
     REDEAL,
     STATE,
@@ -43,7 +43,7 @@ MAX_STARTS = 1000
 
 
 @borrowing_kernel
-def refused(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, raises: bool) -> int:
+def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, raises: bool) -> int:
     """The number of the first board whose action is out of range (or illegal, if that `raises`); -1 if there is none.
 
     The action of a board that is not PLAYING does not matter.
@@ -62,7 +62,7 @@ def refused(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, rai
 
 
 @borrowing_kernel
-def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begin: int, end: int) -> int:
+def move(game: Game, boards: Ints, actions: Ints, self_play: bool, deals: bool, begin: int, end: int) -> int:
     """Plays the learner's actions. Returns how many were illegal; such an action loses the game.
 
     Where a game was over a new one is to be dealt; or it begins here, if there is nothing to be drawn and nobody to be
@@ -72,13 +72,13 @@ def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begi
         game: the rule book.
         boards: int64 (ROWS, N).
         actions: int64 (N,), in range where a board is PLAYING.
-        alone: whether both sides step.
+        self_play: whether both sides step.
         deals: whether games begin with draws.
         begin: the first board.
         end: the one after the last.
     """
     owns, opps, learners = boards[OWN, begin:end], boards[OPP, begin:end], boards[LEARNER, begin:end]
-    phases, answers, outcomes = boards[PHASE, begin:end], boards[ANSWER, begin:end], boards[OUTCOME, begin:end]
+    phases, answers, outcomes = boards[PHASE, begin:end], boards[OPPONENT_ACTION, begin:end], boards[OUTCOME, begin:end]
     chosen = actions[begin:end]
     first_own, first_opp = game.start()
     first = game.seat(first_own, first_opp)
@@ -92,8 +92,8 @@ def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begi
         over = illegal | (result != UNFINISHED)
         owns[i] = next_own if playing else own if deals else first_own
         opps[i] = next_opp if playing else opp if deals else first_opp
-        learners[i] = learner ^ alone if playing else first
-        phases[i] = (OVER if over else PLAYING if alone else WAITING) if playing else DEAL if deals else DEALT
+        learners[i] = learner ^ self_play if playing else first
+        phases[i] = (OVER if over else PLAYING if self_play else WAITING) if playing else DEAL if deals else DEALT
         answers[i] = -2 - action if illegal else -1
         outcomes[i] = (LOST if illegal else -result) if over & playing else 0
         num_illegal += illegal
@@ -101,12 +101,12 @@ def move(game: Game, boards: Ints, actions: Ints, alone: bool, deals: bool, begi
 
 
 @borrowing_kernel
-def settle(
+def resolve_opponents(
     game: Game,
     boards: Ints,
     replies: Ints,
-    fixed: Ints,
-    seating: Ints,
+    given_starts: Ints,
+    play_as: Ints,
     starts: Ints,
     kinds: Ints,
     cumulative: Floats,
@@ -122,8 +122,8 @@ def settle(
         game: the rule book.
         boards: int64 (ROWS, N).
         replies: int64 (N,), what opponents that were asked play; -1 elsewhere. Set to -1 when played.
-        fixed: int64 (2, N), own and opp of where boards begin, -1 where that is drawn from `starts`; or (2, 0).
-        seating: int64 (N,), for each board the index of its `play_as` in `arguments.PLAY_AS`.
+        given_starts: int64 (2, N), own and opp of where boards begin, -1 where that is drawn from `starts`; or (2, 0).
+        play_as: int64 (N,), for each board the index of its `play_as` in `arguments.PLAY_AS`.
         starts: int64 (2, S), own and opp of the starting positions; (2, 0) for the game's start.
         kinds: int64 (M,), who the opponent is, or the members of the pool.
         cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
@@ -136,10 +136,10 @@ def settle(
     """
     asked = wrong = early = 0
     for _ in range(MAX_STARTS):
-        _deal(game, boards, fixed, seating, starts, cumulative, kinds[0] == NOBODY, begin, end)
+        _deal(game, boards, given_starts, play_as, starts, cumulative, kinds[0] == NOBODY, begin, end)
         if kinds[0] == NOBODY:
             break
-        if len(kinds) == 1 and kinds[0] == RANDOM:
+        if len(kinds) == 1 and kinds[0] == RANDOM_POLICY:
             _choose_at_random(game, boards, replies, begin, end)
         else:
             asked = _choose(game, boards, replies, kinds, begin, end)
@@ -153,11 +153,11 @@ def settle(
 def _deal(
     game: Game,
     boards: Ints,
-    fixed: Ints,
-    seating: Ints,
+    given_starts: Ints,
+    play_as: Ints,
     starts: Ints,
     cumulative: Floats,
-    alone: bool,
+    self_play: bool,
     begin: int,
     end: int,
 ) -> None:
@@ -170,15 +170,15 @@ def _deal(
         boards[BEGUN, i] += phases[k] == DEAL
         state = boards[STATE, i]
         own, opp = game.start()
-        if fixed.shape[1] and fixed[0, i] >= 0:
-            own, opp = fixed[0, i], fixed[1, i]
+        if given_starts.shape[1] and given_starts[0, i] >= 0:
+            own, opp = given_starts[0, i], given_starts[1, i]
         elif starts.shape[1]:
             state = advance(state)
             drawn = mix(state) % starts.shape[1]
             own, opp = starts[0, drawn], starts[1, drawn]
         mover = game.seat(own, opp)
-        learner = seating[i]
-        if alone:
+        learner = play_as[i]
+        if self_play:
             learner = mover
         elif learner == RANDOM_SEAT:
             state = advance(state)
@@ -187,12 +187,12 @@ def _deal(
             learner = (boards[BEGUN, i] - 1) & 1
         if len(cumulative):
             state = advance(state)
-            boards[DRAWN, i] = weighted(cumulative, mix(state))
+            boards[MEMBER, i] = weighted(cumulative, mix(state))
         boards[OWN, i] = own
         boards[OPP, i] = opp
         boards[STATE, i] = state
         boards[LEARNER, i] = learner
-        boards[ANSWER, i] = -1
+        boards[OPPONENT_ACTION, i] = -1
         boards[OUTCOME, i] = 0
         phases[k] = DEALT if mover == learner else OPENING
 
@@ -206,12 +206,12 @@ def _choose(game: Game, boards: Ints, replies: Ints, kinds: Ints, begin: int, en
         i = begin + k
         if phases[k] < WAITING or replies[i] >= 0:
             continue
-        own, opp, kind = boards[OWN, i], boards[OPP, i], kinds[boards[DRAWN, i]]
+        own, opp, kind = boards[OWN, i], boards[OPP, i], kinds[boards[MEMBER, i]]
         boards[STATE, i] = state = advance(boards[STATE, i])
-        if kind == ASKED:
+        if kind == EXTERNAL:
             asked += 1
         else:
-            choices = game.legal(own, opp) if kind == RANDOM else rule_choices(game, own, opp)
+            choices = game.legal(own, opp) if kind == RANDOM_POLICY else rule_choices(game, own, opp)
             replies[i] = pick(game, choices, mix(state))
     return asked
 
@@ -249,7 +249,7 @@ def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tup
     move (it is dealt anew).
     """
     owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
-    answers, outcomes, chosen = boards[ANSWER, begin:end], boards[OUTCOME, begin:end], replies[begin:end]
+    answers, outcomes, chosen = boards[OPPONENT_ACTION, begin:end], boards[OUTCOME, begin:end], replies[begin:end]
     wrong = early = 0
     for i in range(end - begin):
         own, opp, phase, reply = owns[i], opps[i], phases[i], chosen[i]
@@ -272,7 +272,7 @@ def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tup
 
 
 @borrowing_kernel
-def report(
+def write_rewards(
     boards: Ints, pay: tuple[float, float, float, float], rewards: Floats, ended: Bytes, begin: int, end: int
 ) -> int:
     """Writes the rewards, and which games have ended; what was dealt plays. Returns how many games have ended.
@@ -302,9 +302,13 @@ def begin_games(boards: Ints, begin: int, end: int) -> None:
 
 
 @borrowing_kernel
-def conclude(boards: Ints, finals: Ints, begin: int, end: int) -> None:
-    """Keeps what there is to say of games that are over, in `finals` int64 (3, N), and has their boards dealt anew."""
+def store_finals(boards: Ints, finals: Ints, begin: int, end: int) -> None:
+    """Copies seat, opponent's action and outcome of finished games to `finals`, int64 (3, N); new ones are then due."""
     for i in range(begin, end):
         if boards[PHASE, i] == OVER:
-            finals[0, i], finals[1, i], finals[2, i] = boards[LEARNER, i], boards[ANSWER, i], boards[OUTCOME, i]
+            finals[0, i], finals[1, i], finals[2, i] = (
+                boards[LEARNER, i],
+                boards[OPPONENT_ACTION, i],
+                boards[OUTCOME, i],
+            )
             boards[PHASE, i] = DEAL

@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from tictac_env.envs.vector import kernels
-from tictac_env.envs.vector.boards import ASKED, NOBODY, PLAYING, RANDOM, RULE, Ints
+from tictac_env.envs.vector.boards import EXTERNAL, NOBODY, PLAYING, RANDOM_POLICY, RULE_POLICY, Ints
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.reflexes import random_choices, rule_choices
 from tictac_env.position import Position, PositionBatch, illegal_move
 
-COMPILED: dict[object, int] = {random_choices: RANDOM, rule_choices: RULE}
+COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE_POLICY}
 
 
 class Opponents:
     """Who answers on the boards: an opponent, the members of a pool, or nobody.
 
     Attributes:
-        kinds: int64 (M,), for each of them NOBODY, RANDOM, RULE or ASKED, as the kernels know them.
+        kinds: int64 (M,), for each of them NOBODY, RANDOM_POLICY, RULE_POLICY or EXTERNAL, as the kernels know them.
         cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
-        asked: whether one of them is not compiled and has to be asked.
+        external: whether one of them is not compiled and has to be asked.
     """
 
     def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
@@ -63,7 +63,7 @@ class Opponents:
                 raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {asked.shape}")
             answers[asked] = replies
             playing = np.full(len(asked), PLAYING)
-            wrong = kernels.refused(self._game, own[asked], opp[asked], playing, answers[asked], True)
+            wrong = kernels.first_invalid(self._game, own[asked], opp[asked], playing, answers[asked], True)
             if wrong >= 0:
                 board = asked[wrong]
                 position = Position(self._game, int(own[board]), int(opp[board]))
@@ -72,8 +72,8 @@ class Opponents:
 
     def _read(self, weights: list[float]) -> None:
         policies = [self.policy(number) for number in range(max(1, len(weights)))]
-        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, ASKED) for policy in policies]
+        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, EXTERNAL) for policy in policies]
         self.kinds = np.array(kinds, np.int64)
         self.cumulative = np.array(weights, np.float64)
-        self.asked = ASKED in kinds
+        self.external = EXTERNAL in kinds
         self._weights = weights

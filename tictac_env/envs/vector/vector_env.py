@@ -16,11 +16,11 @@ from gymnasium.vector.utils import batch_space
 from tictac_env.checks import flag, one_of, positive
 from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.copies import SharesOpponent
-from tictac_env.envs.options import check_options, read_actions, read_mask, read_positions, read_seating, read_seeds
-from tictac_env.envs.vector.boards import ANSWER, DRAWN, LEARNER, OVER, PHASE, Ints
+from tictac_env.envs.options import check_options, read_actions, read_given_starts, read_mask, read_play_as, read_seeds
+from tictac_env.envs.vector.board_batch import BoardBatch
+from tictac_env.envs.vector.boards import LEARNER, MEMBER, OPPONENT_ACTION, OVER, PHASE, Ints
+from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
-from tictac_env.envs.vector.many import ManyBoards
-from tictac_env.envs.vector.outputs import Output
 from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
@@ -121,7 +121,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
         self._game = game
         self._opponent = self.arguments.opponent
-        self._boards = ManyBoards(self.arguments, self.num_envs, self.threads)
+        self._boards = BoardBatch(self.arguments, self.num_envs, self.threads)
         self._bind()
 
     def _bind(self) -> None:
@@ -190,7 +190,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     @property
     def opponent_numbers(self) -> npt.NDArray[np.int64]:
         """Which of an `OpponentPool`'s opponents plays on each board: int64 (num_envs,); 0 without a pool."""
-        numbers: npt.NDArray[np.int64] = self._boards.rows[DRAWN].copy()
+        numbers: npt.NDArray[np.int64] = self._boards.rows[MEMBER].copy()
         return numbers
 
     def action_masks(self) -> npt.NDArray[np.int8]:
@@ -236,11 +236,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         seeds = read_seeds(seed, self.num_envs)
         options = check_options(options, ("position", "play_as", "reset_mask"))
         chosen = read_mask(options.get("reset_mask"), self.num_envs)
-        fixed = read_positions(options.get("position"), self._game, chosen)
-        seating = read_seating(options.get("play_as"), self.arguments, chosen)
+        given_starts = read_given_starts(options.get("position"), self._game, chosen)
+        play_as = read_play_as(options.get("play_as"), self.arguments, chosen)
         if not chosen.all():
             self._check_reset()
-        self._boards.begin(chosen, seeds, fixed, seating)
+        self._boards.begin(chosen, seeds, given_starts, play_as)
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
         output = self._output or self._new_output()
@@ -250,7 +250,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         arrays = {
             "action_mask": output.action_masks * chosen[:, None],
             "seat": self._boards.rows[LEARNER] * chosen,
-            "opponent_action": self._boards.rows[ANSWER] * chosen,
+            "opponent_action": self._boards.rows[OPPONENT_ACTION] * chosen,
         }
         return output.observations, arrays | {f"_{key}": chosen.copy() for key in arrays}
 
@@ -272,9 +272,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         as_drawn = self._sampled is not None and actions is self._sampled
         chosen = self._boards.drawn if as_drawn else read_actions(actions, self.num_envs, self._game.num_actions)
         output = self._output or self._new_output()
-        refused, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
-        if refused >= 0:
-            raise self._refusal(refused, int(chosen[refused]))
+        invalid, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
+        if invalid >= 0:
+            raise self._refusal(invalid, int(chosen[invalid]))
         if self.render_mode == "human":
             self.render()
         return self._returned(output, num_illegal, num_ended)
@@ -295,14 +295,14 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """Closes the window, if there is one."""
         self._display.close()
 
-    def _returned(self, output: Output, num_illegal: int, num_ended: int) -> Step:
+    def _returned(self, output: StepBuffers, num_illegal: int, num_ended: int) -> Step:
         """What `step` returns."""
         final = output.finals.size > 0
         ending: Infos = {}
         if final and num_ended:
             ending = final_infos(output, num_illegal)
         elif num_illegal:
-            ending = illegal_infos(self._boards.rows[ANSWER])
+            ending = illegal_infos(self._boards.rows[OPPONENT_ACTION])
         with_outcomes = num_ended > 0 and not final
         if self._infos is None:
             infos = fresh_infos(self._boards.rows, output, with_outcomes)
@@ -312,9 +312,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         infos.update(ending)
         return output.observations, output.rewards, output.terminated, truncated, infos
 
-    def _new_output(self) -> Output:
+    def _new_output(self) -> StepBuffers:
         same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
-        return Output(self._game, self.arguments.obs_type, self.num_envs, same_step)
+        return StepBuffers(self._game, self.arguments.obs_type, self.num_envs, same_step)
 
     def _check_reset(self) -> None:
         if not self._boards.were_reset:

@@ -8,7 +8,7 @@ from tictac_env.games import Game
 
 
 @borrowing_kernel
-def show(
+def write_observations(
     game: Game, boards: Ints, obs_type: int, cells: Bytes, codes: Ints, masks: Bytes, shift: int, begin: int, end: int
 ) -> None:
     """Writes the learners' observations and action masks, those of board i as row i + `shift`.

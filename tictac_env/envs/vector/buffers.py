@@ -12,7 +12,7 @@ from tictac_env.games import Game
 Bools = npt.NDArray[np.bool_]
 
 
-class Output:
+class StepBuffers:
     """The arrays that a step of N boards is written to.
 
     Attributes:

@@ -11,14 +11,14 @@ from tictac_env.envs.arguments import PLAY_AS, Arguments
 from tictac_env.envs.options import NOWHERE
 from tictac_env.envs.vector import kernels, stepping
 from tictac_env.envs.vector.boards import (
-    ANSWER,
     BEGUN,
     DEAL,
-    DRAWN,
     LEARNER,
     LEGALITY,
+    MEMBER,
     NO_CHECK,
     OPP,
+    OPPONENT_ACTION,
     OUTCOME,
     OVER,
     OWN,
@@ -32,9 +32,9 @@ from tictac_env.envs.vector.boards import (
     Ints,
     aligned,
 )
+from tictac_env.envs.vector.buffers import Bools, StepBuffers
 from tictac_env.envs.vector.opponents import Opponents
-from tictac_env.envs.vector.outputs import Bools, Output
-from tictac_env.envs.vector.views import show
+from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import UNFINISHED
 from tictac_env.observation import OBS_TYPES
 from tictac_env.position import PositionBatch
@@ -46,7 +46,7 @@ PADDING = 72
 """Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
 
 
-class ManyBoards:
+class BoardBatch:
     """N boards and who answers on them. If anything goes wrong, an opponent's error or Ctrl-C, no board is changed.
 
     Args:
@@ -74,7 +74,7 @@ class ManyBoards:
         self._draws_ahead = False  # whether the other holds what is to be given next
         self._offset = 0  # how far the sampler's randomness has come since SAMPLER was written
         self._replies = np.full(count, -1, np.int64)
-        self._seating = np.full(count, PLAY_AS.index(arguments.play_as), np.int64)
+        self._play_as = np.full(count, PLAY_AS.index(arguments.play_as), np.int64)
         starts = arguments.start or ()
         self._starts = np.array([[start.own for start in starts], [start.opp for start in starts]], np.int64)
         # Where an opponent may end the game before the learner has moved, a board may find no beginning.
@@ -111,10 +111,10 @@ class ManyBoards:
             LEARNER: (0, 1),
             STATE: (NOT_SEEDED, STATES),
             BEGUN: (0, MAX_INT),
-            DRAWN: (0, len(self._opponents.kinds) - 1),
+            MEMBER: (0, len(self._opponents.kinds) - 1),
             PHASE: (PLAYING, OVER),
             SAMPLER: (0, STATES),
-            ANSWER: (-1, game.num_actions - 1),
+            OPPONENT_ACTION: (-1, game.num_actions - 1),
             OUTCOME: (-1, 1),
         }
         for row, (low, high) in limits.items():
@@ -131,14 +131,14 @@ class ManyBoards:
         self._offset, self._draws_ahead = 0, False
         self.were_reset = bool(rows[STATE, 0] != NOT_SEEDED)
 
-    def begin(self, chosen: Bools, seeds: Sequence[int | None], fixed: Ints, seating: Ints) -> None:
+    def begin(self, chosen: Bools, seeds: Sequence[int | None], given_starts: Ints, play_as: Ints) -> None:
         """Begins games.
 
         Args:
             chosen: bool (N,), on which boards.
             seeds: for each board a seed, or None.
-            fixed: where they begin, as `options.read_positions` gives it.
-            seating: where the learners sit, as `options.read_seating` gives it.
+            given_starts: where they begin, as `options.read_given_starts` gives it.
+            play_as: where the learners sit, as `options.read_play_as` gives it.
 
         Raises:
             ValueError: an opponent always ends the game before the learner has moved.
@@ -151,14 +151,14 @@ class ManyBoards:
             for board in np.flatnonzero(chosen).tolist():
                 self._seed(board, seeds[board])
             self.rows[PHASE, chosen] = DEAL
-            self._settle(fixed, seating)
+            self._resolve_opponents(given_starts, play_as)
             kernels.begin_games(self._padded, 0, self._count)
         except BaseException:
             self._restore(saved)
             raise
         self.were_reset = True
 
-    def step(self, actions: Ints, output: Output, as_drawn: bool) -> tuple[int, int, int]:
+    def step(self, actions: Ints, output: StepBuffers, as_drawn: bool) -> tuple[int, int, int]:
         """Plays an action on each board, and the opponent's answer.
 
         Args:
@@ -180,14 +180,14 @@ class ManyBoards:
             output.finals[:] = 0
         self._draws_ahead = False
         checks = LEGALITY if self._raises else NO_CHECK if as_drawn else RANGE
-        if opponents.asked or self._may_get_stuck:
-            refused = kernels.refused(
+        if opponents.external or self._may_get_stuck:
+            invalid = kernels.first_invalid(
                 self._game, self.rows[OWN], self.rows[OPP], self.rows[PHASE], actions, self._raises
             )
-            return (refused, 0, 0) if refused >= 0 else (-1, *self._step_and_ask(actions, output))
+            return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_and_ask(actions, output))
         # fmt: off
         given = (
-            self._game, self._padded, actions, self._replies, self._seating, self._starts, opponents.kinds,
+            self._game, self._padded, actions, self._replies, self._play_as, self._starts, opponents.kinds,
             opponents.cumulative, self._arguments.rewards, checks, self._obs_type,
             output.cells, output.codes, output.masks, output.rewards, output.ended, output.finals,
             self._draws[1 - self._latest, : self._count * as_drawn], self._offset,
@@ -214,27 +214,27 @@ class ManyBoards:
         self.rows[SAMPLER] = self.rows[SAMPLER] + self._offset & STATES
         self._offset, self._draws_ahead = 0, False
 
-    def show(self, output: Output, last: bool = False) -> None:
+    def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
         # fmt: off
-        show(
+        write_observations(
             self._game, self._padded, self._obs_type, output.cells, output.codes, output.masks,
             self._count if last else 0, 0, self._count,
         )
         # fmt: on
 
-    def _step_and_ask(self, actions: Ints, output: Output) -> tuple[int, int]:
+    def _step_and_ask(self, actions: Ints, output: StepBuffers) -> tuple[int, int]:
         """The kernel `step`, piece by piece, as opponents have to be asked in between."""
         game, boards, count = self._game, self._padded, self._count
         saved = self.rows.copy()
         try:
             num_illegal = kernels.move(game, boards, actions, self._arguments.opponent is None, True, 0, count)
-            self._settle(NOWHERE, self._seating)
-            num_ended = kernels.report(boards, self._arguments.rewards, output.rewards, output.ended, 0, count)
+            self._resolve_opponents(NOWHERE, self._play_as)
+            num_ended = kernels.write_rewards(boards, self._arguments.rewards, output.rewards, output.ended, 0, count)
             if output.finals.shape[1] and num_ended:
                 self.show(output, last=True)
-                kernels.conclude(boards, output.finals, 0, count)
-                self._settle(NOWHERE, self._seating)
+                kernels.store_finals(boards, output.finals, 0, count)
+                self._resolve_opponents(NOWHERE, self._play_as)
                 kernels.begin_games(boards, 0, count)
         except BaseException:
             self._restore(saved)
@@ -242,20 +242,20 @@ class ManyBoards:
         self.show(output)
         return num_illegal, num_ended
 
-    def _settle(self, fixed: Ints, seating: Ints) -> None:
+    def _resolve_opponents(self, given_starts: Ints, play_as: Ints) -> None:
         """Has opponents answer and deals games until no board waits for either."""
         rows, opponents = self.rows, self._opponents
         for _ in range(kernels.MAX_STARTS + 1):
             # fmt: off
-            asked, _, stuck = kernels.settle(
-                self._game, self._padded, self._replies, fixed, seating, self._starts, opponents.kinds,
+            asked, _, stuck = kernels.resolve_opponents(
+                self._game, self._padded, self._replies, given_starts, play_as, self._starts, opponents.kinds,
                 opponents.cumulative, 0, self._count,
             )
             # fmt: on
             if not asked:
                 break
             waiting = np.flatnonzero(rows[PHASE] >= WAITING)
-            drawn, own, opp, states = (rows[row, waiting] for row in (DRAWN, OWN, OPP, STATE))
+            drawn, own, opp, states = (rows[row, waiting] for row in (MEMBER, OWN, OPP, STATE))
             seeds: Any = mix(states)  # of an array it makes an array
             self._replies[waiting] = opponents.answers(waiting, drawn, own, opp, seeds)
         else:
