@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pettingzoo
 from pettingzoo.env_registry.exceptions import FailedToImport
 
-from tictac_env import connect_four_v0, tictactoe_v0
+from benchmarks import our_cases
+from benchmarks.our_cases import Run, documented, turns
 
-Run = Callable[[float], tuple[int, float]]
-"""Plays for about so many CPU-seconds; returns plies and CPU-seconds."""
-
-AEC_GAMES = {
-    "Connect Four": (connect_four_v0, "classic/connect_four_v3"),
-    "tic-tac-toe": (tictactoe_v0, "classic/tictactoe_v3"),
-}
-
+AEC_GAMES = {"Connect Four": "classic/connect_four_v3", "tic-tac-toe": "classic/tictactoe_v3"}
 OPEN_SPIEL_GAMES = {"Connect Four": "connect_four", "tic-tac-toe": "tic_tac_toe"}
 
 
@@ -28,69 +21,19 @@ def aec_cases(game: str) -> tuple[dict[str, Run], dict[str, str]]:
 
     Without PettingZoo's games (they need pygame) a note is printed, and ours are compared with our own raw_env.
     """
-    module, peer = AEC_GAMES[game]
-    kinds = {"raw_env": turns, "env": turns, "env, documented loop": documented}
-    ours = {"raw_env": module.raw_env, "env": module.env, "env, documented loop": module.env}
-    cases: dict[str, Run] = {}
-    compared: dict[str, str] = {}
+    ours = our_cases.aec_cases(game)
     try:
-        pettingzoo.make("aec", peer)
+        raw, env, looped = (pettingzoo.make("aec", AEC_GAMES[game]) for _ in range(3))
     except FailedToImport as error:
         print(f"PettingZoo's {game} is left out: {error}")
-        cases = {f"ours, {kind}": run(ours[kind]()) for kind, run in kinds.items()}
-        return cases, dict.fromkeys(cases, "ours, raw_env")
-    for kind, run in kinds.items():
-        theirs = pettingzoo.make("aec", peer)
-        cases[f"PettingZoo, {kind}"] = run(theirs.unwrapped if kind == "raw_env" else theirs)
-        cases[f"ours, {kind}"] = run(ours[kind]())
+        return ours, dict.fromkeys(ours, "ours, raw_env")
+    theirs = {"raw_env": turns(raw.unwrapped), "env": turns(env), "env, documented loop": documented(looped)}
+    cases: dict[str, Run] = {}
+    compared: dict[str, str] = {}
+    for kind, run in theirs.items():
+        cases |= {f"PettingZoo, {kind}": run, f"ours, {kind}": ours[f"ours, {kind}"]}
         compared |= dict.fromkeys((f"PettingZoo, {kind}", f"ours, {kind}"), f"PettingZoo, {kind}")
     return cases, compared
-
-
-def turns(env: Any) -> Run:
-    """Random legal play through observe and step, with a cheap draw; each run plays other games."""
-    draw = random.Random(0).random
-
-    def run(seconds: float) -> tuple[int, float]:
-        plies, began = 0, time.process_time()
-        env.reset()
-        while True:
-            for _ in range(200):
-                legal = env.observe(env.agent_selection)["action_mask"].tobytes()
-                action = int(draw() * len(legal))
-                while not legal[action]:
-                    action = int(draw() * len(legal))
-                env.step(action)
-                plies += 1
-                if env.terminations[env.agent_selection]:
-                    env.reset()
-            spent = time.process_time() - began
-            if spent > seconds:
-                return plies, spent
-
-    return run
-
-
-def documented(env: Any) -> Run:
-    """The loop of PettingZoo's documentation: agent_iter, last, and a sample of the action space."""
-    for seed, agent in enumerate(env.possible_agents):
-        env.action_space(agent).seed(seed)
-
-    def run(seconds: float) -> tuple[int, float]:
-        plies, began = 0, time.process_time()
-        while True:
-            for _ in range(10):
-                env.reset()
-                for agent in env.agent_iter():
-                    observation, _, termination, truncation, _ = env.last()
-                    over = termination or truncation
-                    env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
-                    plies += not over
-            spent = time.process_time() - began
-            if spent > seconds:
-                return plies, spent
-
-    return run
 
 
 def open_spiel_cases(game: str) -> dict[str, Run]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from benchmarks import our_cases
 from benchmarks.c_reference import CReference, NoCompiler
-from benchmarks.peers import Run
+from benchmarks.our_cases import Batch, Run, timed
 
-Batch = Callable[[], int]
-"""Draws an action for every board and steps them all; returns how many plies were made."""
-
-IDS = {
-    "Connect Four": {"gymnasium": "ConnectFour-v0", "pgx": "connect_four", "envpool": "ConnectFour-v1"},
-    "tic-tac-toe": {"gymnasium": "TicTacToe-v0", "pgx": "tic_tac_toe", "envpool": "TicTacToe-v1"},
+PEER_IDS = {
+    "Connect Four": {"pgx": "connect_four", "envpool": "ConnectFour-v1"},
+    "tic-tac-toe": {"pgx": "tic_tac_toe", "envpool": "TicTacToe-v1"},
 }
 C, PGX = "C reference", "pgx"
 BUILDS = {
@@ -44,8 +40,7 @@ def vector_cases(game: str, num_envs: int) -> dict[str, Run]:
         cases[C] = timed(in_c(game, num_envs), 16)
     except NoCompiler as error:
         left_out("the C reference", str(error))
-    for copy in (False, True):
-        cases[f"ours, copy={copy}"] = timed(ours(game, num_envs, copy=copy), 16)
+    cases |= our_cases.vector_cases(game, num_envs)
     try:
         cases[PGX] = timed(in_pgx(game, num_envs, 1))
         cases["pgx, 32 plies a call"] = timed(in_pgx(game, num_envs, 32))
@@ -56,49 +51,9 @@ def vector_cases(game: str, num_envs: int) -> dict[str, Run]:
     except ImportError as error:
         left_out("EnvPool", str(error))
     if num_envs <= MAX_SYNC:
-        envs = gym.make_vec(IDS[game]["gymnasium"], num_envs=num_envs, vectorization_mode="sync", opponent=None)
+        envs = gym.make_vec(our_cases.IDS[game], num_envs=num_envs, vectorization_mode="sync", opponent=None)
         cases["SyncVectorEnv"] = timed(stepping(envs, "action_mask"))
     return cases
-
-
-def thread_cases(game: str, num_envs: int) -> dict[str, Run]:
-    """Ours on one thread and on two, by the clock on the wall."""
-    return {
-        f"threads={threads}": timed(ours(game, num_envs, copy=False, threads=threads), 16, time.perf_counter)
-        for threads in (1, 2)
-    }
-
-
-def timed(play: Batch, batches: int = 1, clock: Callable[[], float] = time.process_time) -> Run:
-    """Goes on for about so many seconds of `clock`, read once in `batches` batches; the games go on from run to run."""
-
-    def run(seconds: float) -> tuple[int, float]:
-        plies, began = 0, clock()
-        while True:
-            for _ in range(batches):
-                plies += play()
-            spent = clock() - began
-            if spent > seconds:
-                return plies, spent
-
-    return run
-
-
-def ours(game: str, num_envs: int, **keywords: Any) -> Batch:
-    """The native vector environment and its sampler."""
-    envs: Any = gym.make_vec(IDS[game]["gymnasium"], num_envs=num_envs, opponent=None, **keywords)
-    envs.reset(seed=0)
-    step, sample = envs.step, envs.sample_actions
-    over = 0
-
-    def play() -> int:
-        nonlocal over
-        _, _, terminations, _, _ = step(sample())
-        plies = num_envs - over  # a board whose game was over is only reset
-        over = np.count_nonzero(terminations)
-        return plies
-
-    return play
 
 
 def stepping(envs: Any, mask: str) -> Batch:
@@ -137,7 +92,7 @@ def in_envpool(game: str, num_envs: int) -> Batch:
     """EnvPool on one thread of its own."""
     import envpool
 
-    envs = envpool.make(IDS[game]["envpool"], env_type="gymnasium", num_envs=num_envs, num_threads=1, seed=0)
+    envs = envpool.make(PEER_IDS[game]["envpool"], env_type="gymnasium", num_envs=num_envs, num_threads=1, seed=0)
     return stepping(envs, "legal_action_mask")
 
 
@@ -151,7 +106,7 @@ def in_pgx(game: str, num_envs: int, plies: int) -> Batch:
     from jax import numpy as jnp
     from pgx.experimental import auto_reset
 
-    env = pgx.make(IDS[game]["pgx"])
+    env = pgx.make(PEER_IDS[game]["pgx"])
     step = jax.vmap(auto_reset(env.step, env.init))
 
     def ply(carry: Any) -> Any:

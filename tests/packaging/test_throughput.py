@@ -66,7 +66,7 @@ def test_throughput(
     kinds = ["raw_env", "env", "env, documented loop"]
     whose = ["PettingZoo", "ours"] if peers else ["ours"]
     assert {(row["game"], row["case"]) for row in found} == {
-        (game, f"{who}, {kind}") for game in script.GAMES for who in whose for kind in kinds
+        (game, f"{who}, {kind}") for game in IDS for who in whose for kind in kinds
     }
     assert all(int(row["plies / CPU-s"]) > 100 for row in found)
     yardstick = "PettingZoo, env" if peers else "ours, raw_env"
@@ -97,7 +97,7 @@ def test_many_boards(
     found = rows(tmp_path / "throughput-vector.csv")
     cases = {(row["game"], row["boards"], row["case"]): row for row in found}
     names = ["ours, copy=False", "ours, copy=True", "SyncVectorEnv", *(["C reference"] if compiler else [])]
-    for game in script.GAMES:
+    for game in IDS:
         for boards in ("8", "16"):
             for name in names:
                 row = cases[game, boards, name]
@@ -109,7 +109,7 @@ def test_many_boards(
                 assert float(cases[game, boards, "SyncVectorEnv"]["times C reference"]) > 0
     threads = rows(tmp_path / "throughput-threads.csv")
     assert [(row["game"], row["boards"], row["case"]) for row in threads] == [
-        (game, "16", f"threads={threads}") for game in script.GAMES for threads in (1, 2)
+        (game, "16", f"threads={threads}") for game in IDS for threads in (1, 2)
     ]
     assert all(int(row["plies / s"]) > 100 for row in threads)
 
@@ -121,6 +121,22 @@ def test_a_part_does_not_replace_a_whole_run(
     with pytest.raises(SystemExit):
         script.main()
     assert "--output" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_checkouts_are_compared_case_by_case(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--only", "single", "learning", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["throughput.py", *SMALL, *words, "--against", str(BENCHMARKS.parent)])
+    script.main()
+    found = rows(tmp_path / "before-after-rows.csv")
+    assert len(found) == 2 * 3 + 3
+    assert all(int(row["before"]) > 100 < int(row["after"]) for row in found)
+    assert all(float(row["lowest"]) <= float(row["ratio"]) <= float(row["highest"]) for row in found)
+    monkeypatch.setattr(sys, "argv", ["throughput.py", *SMALL, *words, "--against", str(tmp_path)])
+    with pytest.raises(ValueError, match="does not hold the package"):
+        script.main()
 
 
 @pytest.mark.parametrize("game", IDS)
