@@ -103,7 +103,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
         shares, basis = sampled(model), f"{GAMES} games"
     else:
         seats = (last.verdict.as_first.against_random, last.verdict.as_second.against_random)
-        shares, basis = tuple(100 * share.win for share in seats), "exact"
+        shares, basis = tuple(100 * share.wins for share in seats), "exact"
     row |= {"wins as first": round(shares[0], 3), "wins as second": round(shares[1], 3), "wins by": basis}
     row["curve"] = [
         (round(one.cpu_seconds, 1), None if one.verdict is None else one.verdict.exploitability) for one in judgements

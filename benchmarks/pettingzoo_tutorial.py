@@ -23,7 +23,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from benchmarks.report import RESULTS, Row, positive, save, show
-from tictac_env.arena import Tally
+from tictac_env.arena import WinDrawLoss
 from tictac_env.wrappers import OpponentPolicyEnv
 
 GAME = "classic/connect_four_v3"
@@ -108,7 +108,7 @@ def judge(scheme: str, seed: int, model: MaskablePPO, games: int) -> list[Row]:
     return rows
 
 
-def play(model: MaskablePPO, seat: str, games: int) -> Tally:
+def play(model: MaskablePPO, seat: str, games: int) -> WinDrawLoss:
     """So many games of the model against random play; all models meet the same random numbers."""
     env = OpponentPolicyEnv(pettingzoo.make("aec", GAME), opponent="random", play_as=seat)
     counts = [0, 0, 0]
@@ -119,7 +119,7 @@ def play(model: MaskablePPO, seat: str, games: int) -> Tally:
             action, _ = model.predict(observation, action_masks=info["action_mask"], deterministic=True)
             observation, reward, terminated, _, info = env.step(int(action))
         counts[1 - int(reward)] += 1
-    return Tally(*counts)
+    return WinDrawLoss(*counts)
 
 
 def summary(rows: list[Row]) -> list[Row]:
@@ -129,8 +129,8 @@ def summary(rows: list[Row]) -> list[Row]:
         line: dict[str, Any] = {"scheme": scheme, "steps": steps}
         for seat in SEATS:
             found = [row for row in rows if (row["scheme"], row["steps"], row["seat"]) == (scheme, steps, seat)]
-            tallies = [Tally(row["wins"], row["draws"], row["losses"]) for row in found]
-            total = sum(tallies, Tally(0, 0, 0))
+            tallies = [WinDrawLoss(row["wins"], row["draws"], row["losses"]) for row in found]
+            total = sum(tallies, WinDrawLoss(0, 0, 0))
             low, high = total.interval(total.wins)
             shares = [100 * tally.wins / tally.games for tally in tallies]
             line[f"as {seat}"] = f"{100 * total.wins / total.games:.1f} ({100 * low:.1f}-{100 * high:.1f})"

@@ -30,7 +30,7 @@ import numpy as np
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, Searcher
 from tictac_agents import MCTS
-from tictac_env.arena import move_accuracy, read_positions
+from tictac_env.arena import move_accuracy, read_scored_positions
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.storage import save_text
@@ -184,7 +184,7 @@ def simulations_for(path: Path, budget: str, players: Sequence[str]) -> dict[str
     if not budget.endswith("ms"):
         return dict.fromkeys(players, int(budget))
     seconds = float(budget[:-2]) / 1000
-    positions = [position for position, _ in read_positions(path)[: 100 if seconds < 0.05 else 40]]
+    positions = [position for position, _ in read_scored_positions(path)[: 100 if seconds < 0.05 else 40]]
     searchers = [Searcher(player, 1_000) for player in players]
     for searcher in searchers:
         searcher.act(positions[0], 0)  # may compile
@@ -201,7 +201,7 @@ def simulations_for(path: Path, budget: str, players: Sequence[str]) -> dict[str
 
 def run(path: Path, player: str, simulations: int, seed: int) -> Row:
     """One pass through a set: in which positions the player erred or was not perfect, and its CPU time a move."""
-    Searcher(player, 10).act(read_positions(path)[0].position, 0)  # may compile
+    Searcher(player, 10).act(read_scored_positions(path)[0].position, 0)  # may compile
     searcher = Searcher(player, simulations)
     found = move_accuracy(searcher, path, seed=seed)
     return {

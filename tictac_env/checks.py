@@ -9,6 +9,9 @@ from typing import Any
 
 from tictac_env.games import did_you_mean
 
+MAX_DIGITS = 640
+"""As many digits as Python always reads, whatever `sys.set_int_max_str_digits` was told."""
+
 
 def number(name: str, value: Any, low: float, high: float) -> float:
     """`value`, if it is a number in [low, high].
@@ -65,6 +68,18 @@ def whole(name: str, value: Any, high: float = math.inf) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
         raise ValueError(f"{name} must be a whole number in [0, {high}], not {value!r}")
     return int(value)
+
+
+def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
+    """The whole number in [low, high] that `text` writes with the digits 0 to 9 and nothing else; None if it does not.
+
+    `int` would also read signs, spaces, underscores and the digits of other scripts, and raises an error of its own if
+    there are too many digits.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+        return None
+    found = int(text)
+    return found if low <= found <= high else None
 
 
 def positive(name: str, value: Any, high: float = math.inf) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import Game
 
 MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
@@ -18,10 +19,7 @@ def parse_moves(game: Game, moves: str) -> list[int]:
     numbered = game.num_actions > len(MOVE_CHARACTERS)
     actions = []
     for ply, token in enumerate(moves.split("-") if numbered and moves else moves):
-        if numbered:
-            action = int(token) - 1 if token.isascii() and token.isdigit() else -1
-        else:
-            action = MOVE_CHARACTERS.find(token)
+        action = (parse_whole(token) or 0) - 1 if numbered else MOVE_CHARACTERS.find(token)
         if not 0 <= action < game.num_actions:
             allowed = f"1 to {game.num_actions}" if numbered else MOVE_CHARACTERS[: game.num_actions]
             raise ValueError(f"move {ply + 1} of {moves!r} is {token!r}; moves of this game are {allowed}")

@@ -18,7 +18,7 @@ from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_env.arena import exploitability, play_match
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
-from tictac_env.policies.levels import Setting, settings_of
+from tictac_env.policies.levels import Setting, level_settings
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.rng import position_seed
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def numbers(game: str) -> range:
-    return range(1, len(settings_of(get_game(game))) + 1)
+    return range(1, len(level_settings(get_game(game))) + 1)
 
 
 def described(setting: Setting) -> str:
@@ -56,7 +56,7 @@ def exact_row(number: int) -> Row:
     found = exploitability(f"level:{number}", "TicTacToe-v0")
     return {
         "level": number,
-        "setting": described(settings_of(get_game("TicTacToe-v0"))[number - 1]),
+        "setting": described(level_settings(get_game("TicTacToe-v0"))[number - 1]),
         "as first": found.first,
         "as second": found.second,
         "exploitability": float(found),
@@ -65,7 +65,7 @@ def exact_row(number: int) -> Row:
 
 def match_row(game: str, number: int, games: int, seed: int) -> Row:
     """The level's results against the one below, and what a move of its costs."""
-    row: dict[str, Any] = {"level": number, "setting": described(settings_of(get_game(game))[number - 1])}
+    row: dict[str, Any] = {"level": number, "setting": described(level_settings(get_game(game))[number - 1])}
     row["CPU-ms a move"] = round(1000 * seconds_a_move(game, number), 4)
     if number == 1:
         return row | dict.fromkeys(("score", "low", "high", "as first", "as second", "wins", "draws", "losses"), "")

@@ -38,8 +38,8 @@ def test_a_loss_counting_ten_times_cures_s2(seed: int) -> None:
     """Infallible on every seed, and within half a point of all that an infallible player can win."""
     found = verdict(train(QLearning, "infallible", seed))
     assert found.infallible
-    assert found.as_first.against_random.win == pytest.approx(CEILING_FIRST, abs=0.005)
-    assert found.as_second.against_random.win == pytest.approx(CEILING_SECOND, abs=0.005)
+    assert found.as_first.against_random.wins == pytest.approx(CEILING_FIRST, abs=0.005)
+    assert found.as_second.against_random.wins == pytest.approx(CEILING_SECOND, abs=0.005)
 
 
 @pytest.mark.slow
@@ -54,6 +54,6 @@ def test_s0_is_trained_until_proven(seed: int) -> None:
 def test_s2_beats_random_play_nearly_always_and_yet_can_be_beaten() -> None:
     """S2's known trouble: on some seeds the table loses by force."""
     verdicts = [verdict(train(QLearning, "S2", seed)) for seed in range(3)]
-    assert all(found.as_first.against_random.win > 0.97 for found in verdicts)
-    assert all(found.as_second.against_random.win > 0.88 for found in verdicts)
+    assert all(found.as_first.against_random.wins > 0.97 for found in verdicts)
+    assert all(found.as_second.against_random.wins > 0.88 for found in verdicts)
     assert not all(found.infallible for found in verdicts)

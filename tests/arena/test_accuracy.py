@@ -1,4 +1,4 @@
-"""Mistakes counted on labelled positions: by definition, by the published sets, and with intervals that hold."""
+"""Mistakes counted on scored positions: by definition, by the published sets, and with intervals that hold."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import DATA, playout
+from oracle import Oracle
 from scipy.stats import binomtest, norm
-from truth import Truth
 
-from tictac_env.arena import LabelledPosition, move_accuracy, read_positions
+from tictac_env.arena import ScoredPosition, move_accuracy, read_scored_positions
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, make_policy
 from tictac_env.position import IllegalMove, Position, PositionBatch
@@ -24,14 +24,14 @@ TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
 
 @cache
-def solved(every: int = 1) -> list[LabelledPosition]:
+def solved(every: int = 1) -> list[ScoredPosition]:
     """Unfinished positions of tic-tac-toe, labelled by a solver of the tests' own."""
     game = GAMES[TTT]
     assert isinstance(game, KInARow)
-    truth, found = Truth(game), []
+    truth, found = Oracle(game), []
     for board in [board for board in truth.boards() if not truth.over(board)][::every]:
         scores = {action: -truth.score(after) for action, after in truth.moves(board).items()}
-        found.append(LabelledPosition(truth.position(board), tuple(scores.get(action) for action in range(9))))
+        found.append(ScoredPosition(truth.position(board), tuple(scores.get(action) for action in range(9))))
     return found
 
 
@@ -39,14 +39,14 @@ def sign(score: int) -> int:
     return (score > 0) - (score < 0)
 
 
-def wrong(label: LabelledPosition, action: int) -> bool:
+def wrong(label: ScoredPosition, action: int) -> bool:
     scores = [score for score in label.action_scores if score is not None]
     chosen = label.action_scores[action]
     assert chosen is not None
     return any(sign(score) > sign(chosen) for score in scores)
 
 
-def is_critical(label: LabelledPosition) -> bool:
+def is_critical(label: ScoredPosition) -> bool:
     legal = label.position.legal_actions
     return len(legal) > 1 and sum(not wrong(label, action) for action in legal) == 1
 
@@ -260,7 +260,7 @@ def test_wrong_arguments_are_refused() -> None:
         move_accuracy("rule", solved(7), C4)
     with pytest.raises(ValueError, match="no policy is called 'rul'"):
         move_accuracy("rul", solved(7), TTT)
-    with pytest.raises(ValueError, match="is no labelled position"):
+    with pytest.raises(ValueError, match="is no scored position"):
         move_accuracy("rule", [Position.start(TTT)], TTT)  # type: ignore[list-item]
     start = Position.start(TTT)
     for scores, message in (
@@ -268,8 +268,8 @@ def test_wrong_arguments_are_refused() -> None:
         ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is no whole number"),
     ):
         with pytest.raises(ValueError, match=message):
-            move_accuracy("rule", [LabelledPosition(start, scores)], TTT)  # type: ignore[arg-type]
-    over = LabelledPosition(Position.from_moves(TTT, "14253"), (None,) * 9)
+            move_accuracy("rule", [ScoredPosition(start, scores)], TTT)  # type: ignore[arg-type]
+    over = ScoredPosition(Position.from_moves(TTT, "14253"), (None,) * 9)
     with pytest.raises(ValueError, match="the game is over after '14253'"):
         move_accuracy("rule", [over], TTT)
 
@@ -282,7 +282,7 @@ def test_an_illegal_move_is_named_with_its_position() -> None:
 # Files
 
 
-def as_csv(labels: list[LabelledPosition]) -> str:
+def as_csv(labels: list[ScoredPosition]) -> str:
     """As the public files are written."""
     actions = labels[0].position.game.num_actions
     lines = [",".join(["moves", "score", *(f"column_{i + 1}" for i in range(actions))])]
@@ -295,7 +295,7 @@ def as_csv(labels: list[LabelledPosition]) -> str:
 def test_a_file_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "positions.csv"
     path.write_text(as_csv(solved(7)))
-    assert read_positions(path, TTT) == read_positions(str(path), GAMES[TTT]) == solved(7)
+    assert read_scored_positions(path, TTT) == read_scored_positions(str(path), GAMES[TTT]) == solved(7)
     assert move_accuracy("rule", path, TTT) == move_accuracy("rule", solved(7), TTT)
 
 
@@ -347,21 +347,21 @@ def test_the_file_above_is_right_as_long_as_it_is_not_damaged(tmp_path: Path) ->
 
 def test_files_that_hold_nothing_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        read_positions(tmp_path / "nowhere.csv")
+        read_scored_positions(tmp_path / "nowhere.csv")
     path = tmp_path / "positions.csv"
     for content in (b"", LABELLED.splitlines()[0].encode()):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"positions\.csv holds no positions"):
-            read_positions(path)
+            read_scored_positions(path)
     path.write_bytes(LABELLED.encode().replace(b"656661", b"6566\xff1"))
     with pytest.raises(ValueError, match=r"positions\.csv, line 3: not text in UTF-8"):
-        read_positions(path)
+        read_scored_positions(path)
 
 
 # Connect Four, by the published sets or, where they are not there, by an independent solver
 
 
-def labelled_by_bitbully(games: int, ply: int) -> list[LabelledPosition]:
+def labelled_by_bitbully(games: int, ply: int) -> list[ScoredPosition]:
     """Positions of random games after `ply` plies, with exact scores by BitBully, which the packages never use."""
     bitbully = pytest.importorskip("bitbully", reason="neither the public positions nor BitBully are there")
     solver, found = bitbully.BitBully(None), []
@@ -369,13 +369,13 @@ def labelled_by_bitbully(games: int, ply: int) -> list[LabelledPosition]:
         position = playout(GAMES[C4], seed, ply)[-1]
         if not position.is_over:
             scores = solver.score_all_moves(bitbully.Board(list(position.moves)))
-            found.append(LabelledPosition(position, tuple(scores.get(action) for action in range(7))))
+            found.append(ScoredPosition(position, tuple(scores.get(action) for action in range(7))))
     return found
 
 
 @pytest.fixture(scope="module")
 def connect_four(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of labelled positions from the middle of the game."""
+    """A file of scored positions from the middle of the game."""
     if (path := DATA / "connect_four_middle_easy.csv").exists():
         return path
     path = tmp_path_factory.mktemp("labelled") / "positions.csv"
@@ -396,7 +396,7 @@ def test_the_public_sets_and_bitbully_agree(data: Path, tmp_path: Path) -> None:
     bitbully = pytest.importorskip("bitbully")
     solver = bitbully.BitBully(None)
     for name in ("end_easy", "middle_easy"):
-        for position, scores in read_positions(data / f"connect_four_{name}.csv")[::20]:
+        for position, scores in read_scored_positions(data / f"connect_four_{name}.csv")[::20]:
             found = solver.score_all_moves(bitbully.Board(list(position.moves)))
             assert tuple(found.get(action) for action in range(7)) == scores
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from truth import Chances, Truth
+from oracle import Chances, Oracle
 
 from tictac_env.arena import exploitability, verdict
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
 
-TRUTH = Truth(GAMES["TicTacToe-v0"])
+TRUTH = Oracle(GAMES["TicTacToe-v0"])
 
 
 def board_of(position: Position) -> str:
@@ -24,7 +24,7 @@ def board_of(position: Position) -> str:
 
 
 class Given(Policy):
-    """Plays the chances of a player of `Truth`."""
+    """Plays the chances of a player of `Oracle`."""
 
     name = "given"
 
@@ -106,11 +106,11 @@ def test_the_ceilings_against_random() -> None:
     fully_random = erring(Fraction(1))
     first, second = verdicts_of_best(fully_random, safe=True)
     assert first.infallible and second.infallible
-    assert percent(first.against_random.win) == 99.479
-    assert percent(second.against_random.win) == 91.640
+    assert percent(first.against_random.wins) == 99.479
+    assert percent(second.against_random.wins) == 91.640
     first, second = verdicts_of_best(fully_random, wins=True)
-    assert percent(first.against_random.win) == 99.479
-    assert percent(second.against_random.win) == 93.862
+    assert percent(first.against_random.wins) == 99.479
+    assert percent(second.against_random.wins) == 93.862
     assert not second.infallible
 
 
@@ -129,8 +129,8 @@ def test_the_ceilings_against_random() -> None:
 def test_the_best_reply_to_an_erring_opponent(error: str, first_wins: float, second_wins: float) -> None:
     """What a learner comes to that trains against such an opponent."""
     first, second = verdicts_of_best(erring(Fraction(error)))
-    assert percent(first.against_random.win) == first_wins
-    assert percent(second.against_random.win) == second_wins
+    assert percent(first.against_random.wins) == first_wins
+    assert percent(second.against_random.wins) == second_wins
     assert first.infallible
     assert second.infallible == (Fraction(error) < Fraction("0.8"))
 

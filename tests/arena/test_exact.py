@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import title
-from truth import Chances, Truth
+from oracle import Chances, Oracle
 
 from tictac_env.arena import Verdict, exploitability, play_match, verdict
 from tictac_env.games import GAMES, KInARow
@@ -14,9 +14,9 @@ from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
 
-TRUTH = Truth(GAMES["TicTacToe-v0"])
-GRAVITY = Truth(KInARow.make(4, 3, 3, gravity=True))
-SHORT = Truth(KInARow.make(3, 3, 2, gravity=True))  # the first player wins
+TRUTH = Oracle(GAMES["TicTacToe-v0"])
+GRAVITY = Oracle(KInARow.make(4, 3, 3, gravity=True))
+SHORT = Oracle(KInARow.make(3, 3, 2, gravity=True))  # the first player wins
 TRUTHS = pytest.mark.parametrize("truth", [TRUTH, GRAVITY, SHORT], ids=lambda truth: title(truth.game))
 
 
@@ -31,7 +31,7 @@ class FixedMap(Policy):
         return position.legal_actions[seed // 3 % len(position.legal_actions)]
 
 
-def chances_of(policy: Policy, truth: Truth, seed: int = 0) -> Chances:
+def chances_of(policy: Policy, truth: Oracle, seed: int = 0) -> Chances:
     """A policy as a player of `truth`."""
 
     def chances(board: str) -> dict[int, float]:
@@ -44,7 +44,7 @@ def chances_of(policy: Policy, truth: Truth, seed: int = 0) -> Chances:
     return chances
 
 
-def check_verdict(found: Verdict, truth: Truth, player: Chances) -> None:
+def check_verdict(found: Verdict, truth: Oracle, player: Chances) -> None:
     """Every number of a verdict, against a walk through all games."""
     for mark, sign, seat in (("X", 1, found.as_first), ("O", -1, found.as_second)):
         for share, replies in (
@@ -66,7 +66,7 @@ def check_verdict(found: Verdict, truth: Truth, player: Chances) -> None:
 
 @TRUTHS
 @pytest.mark.parametrize("name", ["rule", "minimax", "minimax-first", "minimax-first:2"])
-def test_a_verdict_equals_a_walk_through_every_game(truth: Truth, name: str) -> None:
+def test_a_verdict_equals_a_walk_through_every_game(truth: Oracle, name: str) -> None:
     policy = make_policy(name, truth.game)
     found = verdict(policy, truth.game)
     assert found.basis == "probabilities"
@@ -75,7 +75,7 @@ def test_a_verdict_equals_a_walk_through_every_game(truth: Truth, name: str) -> 
 
 @TRUTHS
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_verdict_of_a_fixed_map_equals_a_walk_through_every_game(truth: Truth, seed: int) -> None:
+def test_the_verdict_of_a_fixed_map_equals_a_walk_through_every_game(truth: Oracle, seed: int) -> None:
     found = verdict(FixedMap(), truth.game, seed=seed)
     assert found.basis == "fixed map"
     check_verdict(found, truth, chances_of(FixedMap(), truth, seed))
@@ -114,8 +114,8 @@ def test_minimax_is_infallible(name: str) -> None:
 
 
 def test_minimax_first_wins_more_against_random_than_minimax() -> None:
-    assert verdict("minimax-first").as_first.against_random.win == pytest.approx(0.99479, abs=5e-6)
-    assert verdict("minimax").as_first.against_random.win < 0.97
+    assert verdict("minimax-first").as_first.against_random.wins == pytest.approx(0.99479, abs=5e-6)
+    assert verdict("minimax").as_first.against_random.wins < 0.97
 
 
 class Blunder(Policy):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tictac_env.arena import Tally
+from tictac_env.arena import WinDrawLoss
 from tictac_env.arena.intervals import mean_interval
 
 
@@ -15,20 +15,20 @@ from tictac_env.arena.intervals import mean_interval
 def test_yes_or_no_is_wilsons(wins: int, losses: int, confidence: float) -> None:
     expected = pytest.approx(tuple(binomtest(wins, wins + losses).proportion_ci(confidence, "wilson")))
     assert mean_interval(np.repeat([1.0, 0.0], (wins, losses)), confidence) == expected
-    assert Tally(wins, 0, losses).score_interval(confidence) == expected
+    assert WinDrawLoss(wins, 0, losses).score_interval(confidence) == expected
 
 
 def test_draws_narrow_the_interval() -> None:
-    decided, drawn = Tally(70, 0, 30), Tally(50, 40, 10)
+    decided, drawn = WinDrawLoss(70, 0, 30), WinDrawLoss(50, 40, 10)
     assert decided.score == drawn.score == 0.7
     (low, high), (drawn_low, drawn_high) = decided.score_interval(), drawn.score_interval()
     assert low < drawn_low < 0.7 < drawn_high < high
 
 
 def test_nothing_but_draws_or_nothing_at_all_proves_little() -> None:
-    low, high = Tally(0, 4, 0).score_interval()
+    low, high = WinDrawLoss(0, 4, 0).score_interval()
     assert low < 0.2 and high > 0.8
-    assert Tally(0, 0, 0).score_interval() == (0, 1)
+    assert WinDrawLoss(0, 0, 0).score_interval() == (0, 1)
 
 
 @pytest.mark.parametrize("chances", [(0.5, 0.4, 0.1), (0.2, 0.6, 0.2), (0.02, 0.03, 0.95)])
@@ -38,7 +38,7 @@ def test_the_score_is_held_as_often_as_said(chances: tuple[float, float, float],
     truth = chances[0] + chances[1] / 2
     held = 0
     for counts in rng.multinomial(games, chances, trials):
-        low, high = Tally(*map(int, counts)).score_interval()
+        low, high = WinDrawLoss(*map(int, counts)).score_interval()
         held += low <= truth <= high
     assert 0.93 < held / trials < 0.98
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tictac_env.arena import MatchResult, Tally, play_game, play_match, round_robin
+from tictac_env.arena import MatchResult, WinDrawLoss, play_game, play_match, round_robin
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, make_policy
 from tictac_env.position import IllegalMove, Position
@@ -42,13 +42,13 @@ def test_the_seats_are_swapped_after_each_game() -> None:
 def test_results_are_counted_from_the_side_of_the_first_one_named() -> None:
     """Lowest against lowest: the first player takes 1, 3, 5, 7 and wins by the diagonal 3-5-7."""
     match = play_match(Recorder(), Recorder(), games=7)
-    assert (match.as_first, match.as_second) == (Tally(4, 0, 0), Tally(0, 0, 3))
-    assert match.total == Tally(4, 0, 3)
+    assert (match.as_first, match.as_second) == (WinDrawLoss(4, 0, 0), WinDrawLoss(0, 0, 3))
+    assert match.total == WinDrawLoss(4, 0, 3)
 
 
 def test_a_draw_is_a_draw() -> None:
     match = play_match("minimax", "minimax-first", games=6)
-    assert (match.as_first, match.as_second) == (Tally(0, 3, 0), Tally(0, 3, 0))
+    assert (match.as_first, match.as_second) == (WinDrawLoss(0, 3, 0), WinDrawLoss(0, 3, 0))
     assert match.total.score == 0.5
 
 
@@ -113,7 +113,7 @@ WILSON = [
 
 @pytest.mark.parametrize(("count", "games", "low", "high"), WILSON)
 def test_wilson_intervals_are_the_published_ones(count: int, games: int, low: float, high: float) -> None:
-    tally = Tally(count, 0, games - count)
+    tally = WinDrawLoss(count, 0, games - count)
     assert tally.interval(count) == pytest.approx((low, high), abs=5e-5)
     mirrored = tally.interval(games - count)
     assert mirrored == pytest.approx((1 - high, 1 - low), abs=5e-5)
@@ -125,34 +125,36 @@ def test_intervals_follow_the_formula_at_any_confidence() -> None:
         share = count / games
         middle = (share + z * z / (2 * games)) / (1 + z * z / games)
         half = z / (1 + z * z / games) * math.sqrt(share * (1 - share) / games + z * z / (4 * games * games))
-        low, high = Tally(count, games - count, 0).interval(count, 0.99)
+        low, high = WinDrawLoss(count, games - count, 0).interval(count, 0.99)
         assert (low, high) == pytest.approx((middle - half, middle + half))
-    widths = [high - low for low, high in (Tally(30, 0, 70).interval(30, level) for level in (0.5, 0.9, 0.95, 0.999))]
+    widths = [
+        high - low for low, high in (WinDrawLoss(30, 0, 70).interval(30, level) for level in (0.5, 0.9, 0.95, 0.999))
+    ]
     assert all(wide > narrow for narrow, wide in pairwise(widths))
 
 
 def test_tallies_without_games_know_nothing() -> None:
-    empty = Tally(0, 0, 0)
+    empty = WinDrawLoss(0, 0, 0)
     assert empty.interval(0) == (0, 1)
     assert math.isnan(empty.score)
     assert "0.0-100.0" in str(empty)
 
 
 def test_tallies_add_up() -> None:
-    assert Tally(1, 2, 3) + Tally(10, 20, 30) == Tally(11, 22, 33)
-    assert Tally(1, 2, 3).games == 6
-    assert Tally(2, 1, 1).score == 0.625
-    assert str(Tally(81, 0, 182)) == "won 30.8 % (25.5-36.6), drawn 0.0 % (0.0-1.4), lost 69.2 % (63.4-74.5)"
+    assert WinDrawLoss(1, 2, 3) + WinDrawLoss(10, 20, 30) == WinDrawLoss(11, 22, 33)
+    assert WinDrawLoss(1, 2, 3).games == 6
+    assert WinDrawLoss(2, 1, 1).score == 0.625
+    assert str(WinDrawLoss(81, 0, 182)) == "won 30.8 % (25.5-36.6), drawn 0.0 % (0.0-1.4), lost 69.2 % (63.4-74.5)"
     with pytest.raises(TypeError):
-        Tally(1, 2, 3) + 1  # type: ignore[operator]
+        WinDrawLoss(1, 2, 3) + 1  # type: ignore[operator]
 
 
 def test_reversed_is_the_match_from_the_other_side() -> None:
-    match = MatchResult("one", "two", Tally(1, 2, 3), Tally(4, 5, 6))
+    match = MatchResult("one", "two", WinDrawLoss(1, 2, 3), WinDrawLoss(4, 5, 6))
     back = match.reversed()
-    assert back == MatchResult("two", "one", Tally(6, 5, 4), Tally(3, 2, 1))
+    assert back == MatchResult("two", "one", WinDrawLoss(6, 5, 4), WinDrawLoss(3, 2, 1))
     assert back.reversed() == match
-    assert back.total == Tally(*match.total[::-1])
+    assert back.total == WinDrawLoss(*match.total[::-1])
     assert str(match).startswith("one against two, 21 games: won 23.8 %")
 
 

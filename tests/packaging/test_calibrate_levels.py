@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tictac_env.arena import Tally, exploitability, play_match
+from tictac_env.arena import WinDrawLoss, exploitability, play_match
 from tictac_env.policies.levels import LEVELS
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_the_record_is_of_the_settings_as_they_are() -> None:
 
 def test_recorded_scores_are_within_the_bounds_with_their_intervals() -> None:
     for row in rows(RESULTS / "levels-connect-four.csv")[1:]:
-        tally = Tally(*(int(row[key]) for key in ("wins", "draws", "losses")))
+        tally = WinDrawLoss(*(int(row[key]) for key in ("wins", "draws", "losses")))
         low, high = tally.score_interval()
         assert tally.games >= 1000 and 0.6 <= low < high <= 0.8
         assert [float(row[key]) for key in ("score", "low", "high")] == pytest.approx(

@@ -12,7 +12,7 @@ import pytest
 from tictac_env.arena import exploitability, play_match, verdict
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import POLICIES, as_policy, check_policy, make_policy
-from tictac_env.policies.levels import LEVELS, Level, settings_of
+from tictac_env.policies.levels import LEVELS, Level, level_settings
 from tictac_env.position import Position
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -38,7 +38,7 @@ def test_on_tic_tac_toe_each_level_fares_better_against_perfect_play() -> None:
     """What a user sees: fewer losses from both seats."""
     verdicts = [verdict(f"level:{number}", TTT) for number in NUMBERS]
     for seat in ("as_first", "as_second"):
-        losses = [getattr(found, seat).against_best.loss for found in verdicts]
+        losses = [getattr(found, seat).against_best.losses for found in verdicts]
         assert losses == sorted(losses, reverse=True) and len(set(losses)) == 10 and losses[-1] == 0
     assert verdicts[-1].infallible and verdicts[0].basis == "probabilities"
 
@@ -68,8 +68,8 @@ def test_levels_keep_what_a_policy_promises(name: str, number: int) -> None:
 
 def test_other_sizes_have_levels_too() -> None:
     small, large = KInARow.make(4, 3, 3, gravity=True), KInARow.make(5, 5, 4, gravity=True)
-    assert settings_of(small) == LEVELS[TTT] and settings_of(large)[:9] == LEVELS[C4][:9]
-    assert settings_of(large)[9].policy == "mcts:16000"
+    assert level_settings(small) == LEVELS[TTT] and level_settings(large)[:9] == LEVELS[C4][:9]
+    assert level_settings(large)[9].policy == "mcts:16000"
     match = play_match("level:6", "level:1", large, 20)
     assert match.total.score > 0.6
     assert float(exploitability("level:10", small)) == 0

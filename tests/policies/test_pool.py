@@ -7,6 +7,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -334,6 +335,28 @@ def test_the_exact_result_is_that_of_play() -> None:
     share = verdict(mixture).as_second.against_random
     tally = play_match(mixture, "random", TTT, games=1200, seed=3).as_second
     assert chisquare(list(tally), [600 * each for each in share]).pvalue > 0.001
+
+
+class Noted(Policy):
+    """Plays the lowest legal action and notes at which ply."""
+
+    def __init__(self) -> None:
+        self.plies: list[int] = []
+
+    def act(self, position: Position, seed: int) -> int:
+        self.plies.append(position.ply)
+        return position.legal_actions[0]
+
+
+def test_one_opponent_of_a_pool_plays_a_whole_game_of_a_match() -> None:
+    one, other = members = Noted(), Noted()
+    play_match(OpponentPool(members), "random", TTT, games=40, seed=0)
+    for member in members:
+        assert all(after in (0, 1, before + 2) for before, after in pairwise(member.plies))
+        assert 10 < sum(ply < 2 for ply in member.plies) < 30
+    assert sum(ply < 2 for ply in one.plies + other.plies) == 40
+    play_match(Mixture(members), "random", TTT, games=40, seed=0)  # which draws for each move
+    assert any(after not in (0, 1, before + 2) for before, after in pairwise(one.plies))
 
 
 # Wherever an opponent is welcome

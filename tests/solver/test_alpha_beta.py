@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import playout, title
-from truth import Truth, board_of, looked_ahead, sampled
+from oracle import Oracle, board_of, looked_ahead, sampled
 
-from tictac_env.arena import read_positions
+from tictac_env.arena import read_scored_positions
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import alpha_beta
@@ -41,7 +41,7 @@ def window(game: KInARow, position: Position, depth: int, alpha: int, beta: int)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("game", SEARCHED, ids=title)
 def test_alpha_beta_equals_full_width_search(game: KInARow, depth: int) -> None:
-    truth = Truth(game)
+    truth = Oracle(game)
     decided = 0
     for position in sampled(game, 8 if depth < 4 else 5):
         expected: list[int | None] = [None] * game.num_actions
@@ -112,7 +112,7 @@ def test_what_a_table_remembers_never_changes_a_score(game: KInARow) -> None:
 
 
 def test_searched_to_the_end_the_public_scores_are_found(data: Path) -> None:
-    for position, scores in read_positions(data / "connect_four_end_easy.csv"):
+    for position, scores in read_scored_positions(data / "connect_four_end_easy.csv"):
         assert tuple(action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)) == scores
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import title
-from truth import Truth
+from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
 from tictac_env.position import Position
@@ -34,7 +34,7 @@ every_small_game = pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
 
 
 def agrees_everywhere(game: KInARow) -> None:
-    table, truth = tabulate(game), Truth(game)
+    table, truth = tabulate(game), Oracle(game)
     boards = truth.boards()
     assert len(boards) == len(table) == len(table.index)
     for board in boards:
@@ -90,7 +90,7 @@ def test_tic_tac_toe_has_5478_positions() -> None:
 
 
 def test_tic_tac_toe_has_765_positions_up_to_symmetry() -> None:
-    truth = Truth(TIC_TAC_TOE)
+    truth = Oracle(TIC_TAC_TOE)
 
     def images(board: str) -> list[str]:
         turned = [board]

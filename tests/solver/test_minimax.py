@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import title
+from oracle import Oracle, board_of, looked_ahead, sampled
 from scipy.stats import chisquare
-from truth import Truth, board_of, looked_ahead, sampled
 
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
@@ -24,7 +24,7 @@ SOLVED = [TIC_TAC_TOE, KInARow.make(4, 3, 3, gravity=True), KInARow.make(3, 3, 2
 
 @pytest.mark.parametrize("game", SOLVED, ids=title)
 def test_exact_minimax_holds_every_move_that_keeps_the_value_equally_good(game: KInARow) -> None:
-    truth, player = Truth(game), Minimax()
+    truth, player = Oracle(game), Minimax()
     for board in truth.boards():
         if not truth.over(board):
             assert player.best_actions(truth.position(board)) == tuple(truth.keeping(board)), board
@@ -32,7 +32,7 @@ def test_exact_minimax_holds_every_move_that_keeps_the_value_equally_good(game: 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_minimax_to_a_depth_prefers_near_wins_and_far_losses(depth: int) -> None:
-    truth, player = Truth(CONNECT_FOUR), Minimax(depth)
+    truth, player = Oracle(CONNECT_FOUR), Minimax(depth)
     for position in sampled(CONNECT_FOUR, 10):
         moves = truth.moves(board_of(position))
         scores = {action: -looked_ahead(truth, after, depth - 1) for action, after in moves.items()}
@@ -116,7 +116,7 @@ def test_a_position_that_no_game_reaches_is_played_well_all_the_same() -> None:
     """It passes `Position`'s checks, so an environment may start from it: O's stone lies beneath X's only one."""
     game = KInARow.make(4, 3, 3, gravity=True)
     position = Position.from_array(game, [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 0, 0]])
-    truth = Truth(game)
+    truth = Oracle(game)
     assert make_policy("minimax", game).best_actions(position) == tuple(truth.keeping(board_of(position)))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from conftest import ALL_GAMES, playout, title
 from naive import NaiveBoard
-from truth import Truth
+from oracle import Oracle
 
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.position import Position
@@ -25,7 +25,7 @@ from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
-from tictac_env.solver.table import Table, find, lower_of, scramble, spread, store, upper_of
+from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, spread, store, upper_of
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, settled
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -85,7 +85,7 @@ def test_bit_knowledge_of_the_rules(game: KInARow) -> None:
 @pytest.mark.parametrize("game", SMALL, ids=title)
 def test_every_reachable_position_of_small_games(game: KInARow) -> None:
     """Score, sign and every action's score against a memoised minimax on strings."""
-    truth = Truth(game)
+    truth = Oracle(game)
     solver = Solver(game, table_megabytes=1)
     seen = {}
     todo = [Position.start(game)]
@@ -308,7 +308,7 @@ def test_finished_games() -> None:
 
 
 def test_the_table_keeps_what_it_is_told_while_it_grows() -> None:
-    table = Table(56, 1)
+    table = TranspositionTable(56, 1)
     rng = random.Random(0)
     entries = {rng.randrange(1 << 56): (rng.randint(-31, 0), rng.randint(0, 31)) for _ in range(500)}
     for number, (key, (low, high)) in enumerate(entries.items()):
@@ -331,9 +331,9 @@ def test_ctrl_c_while_the_table_grows_empties_it(monkeypatch: pytest.MonkeyPatch
         spread(*arguments)
         raise KeyboardInterrupt
 
-    table = Table(56, 1)
+    table = TranspositionTable(56, 1)
     store(table.entries, scramble(7, 56), table.tag_bits, 0, 0, 1)
-    monkeypatch.setattr("tictac_env.solver.table.spread", interrupted)
+    monkeypatch.setattr("tictac_env.solver.transposition_table.spread", interrupted)
     with pytest.raises(KeyboardInterrupt):
         table.grow()
     assert not table.entries.any()

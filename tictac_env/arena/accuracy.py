@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest, chi2
 
-from tictac_env.arena.choices import choices, gives_probabilities
+from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
 from tictac_env.arena.intervals import mean_interval
-from tictac_env.arena.labels import LabelledPosition, check_label, read_positions
+from tictac_env.arena.scored_positions import ScoredPosition, check_scores, read_scored_positions
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies import as_policy
@@ -80,7 +80,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True)
 class MoveAccuracy:
-    """How a policy moves on a set of labelled positions.
+    """How a policy moves on a set of scored positions.
 
     Attributes:
         policy: its name.
@@ -135,7 +135,7 @@ class MoveAccuracy:
 
 def move_accuracy(
     policy: Any,
-    positions: str | os.PathLike[str] | Sequence[LabelledPosition],
+    positions: str | os.PathLike[str] | Sequence[ScoredPosition],
     game: str | Game = "ConnectFour-v0",
     seeds: int = 1,
     seed: int = 0,
@@ -161,23 +161,23 @@ def move_accuracy(
 
     Args:
         policy: whatever `as_policy` accepts.
-        positions: a file that `read_positions` reads, or labelled positions of one game.
-        game: the file's game: a name or rule book. That of labelled positions must be the same.
+        positions: a file that `read_scored_positions` reads, or scored positions of one game.
+        game: the file's game: a name or rule book. That of scored positions must be the same.
         seeds: how many moves to draw in each position, at least 1.
         seed: the first of them.
         progress: whether to show a progress bar (only on a terminal).
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is damaged (the message names the line), a label is wrong, there are no positions, they
+        ValueError: the file is damaged (the message names the line), a score is wrong, there are no positions, they
             are of another game, or `seeds` is not such a number.
         IllegalMove: the policy's choice is illegal; the message names it and the position.
 
     Example:
         >>> from tictac_env.position import Position
         >>> position = Position.from_moves("ConnectFour-v0", "475774457522754657214321516462111")
-        >>> labelled = LabelledPosition(position, (None, -4, 5, None, None, 5, None))
-        >>> rate = move_accuracy("rule", [labelled]).overall.mistakes
+        >>> scored = ScoredPosition(position, (None, -4, 5, None, None, 5, None))
+        >>> rate = move_accuracy("rule", [scored]).overall.mistakes
         >>> rate.value, round(rate.random, 3)
         (0.0, 0.333)
     """
@@ -194,7 +194,7 @@ def move_accuracy(
     numbers = range(seed, seed + 1 if draws else seed + seeds)
     played = np.zeros(scores.shape)
     for number in track(numbers, f"moves of {player}", progress):
-        played += choices(player, batch, legal, number, draws)
+        played += action_probabilities(player, batch, legal, number, draws)
     played /= len(numbers)
     random = legal / legal.sum(axis=1, keepdims=True)
     critical = (keeping.sum(axis=1) == 1) & (legal.sum(axis=1) > 1)
@@ -210,7 +210,7 @@ def move_accuracy(
 
 
 def _together(
-    positions: str | os.PathLike[str] | Sequence[LabelledPosition], game: Game
+    positions: str | os.PathLike[str] | Sequence[ScoredPosition], game: Game
 ) -> tuple[PositionBatch, npt.NDArray[np.int16]]:
     """The N positions, and the score of each action: int16 (N, num_actions), `NO_SCORE` where illegal.
 
@@ -218,20 +218,20 @@ def _together(
         FileNotFoundError, ValueError: as `move_accuracy` says.
     """
     if isinstance(positions, (str, os.PathLike)):
-        labelled = read_positions(positions, game)
+        scored = read_scored_positions(positions, game)
     else:
-        labelled = list(positions)
-        if not labelled:
+        scored = list(positions)
+        if not scored:
             raise ValueError("there are no positions to move in")
-        for entry in labelled:
+        for entry in scored:
             if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], Position)):
-                raise ValueError(f"{entry!r} is no labelled position: give a LabelledPosition, or a file of them")
+                raise ValueError(f"{entry!r} is no scored position: give a ScoredPosition, or a file of them")
             position, scores = entry
             if position.game != game:
                 raise ValueError(f"{position!r} is not of the game {game!r}: give the positions' own")
-            check_label(position, scores)
-    rows = [[NO_SCORE if score is None else score for score in scores] for _, scores in labelled]
-    return PositionBatch.of([position for position, _ in labelled]), np.array(rows, np.int16)
+            check_scores(position, scores)
+    rows = [[NO_SCORE if score is None else score for score in scores] for _, scores in scored]
+    return PositionBatch.of([position for position, _ in scored]), np.array(rows, np.int16)
 
 
 def _rate(shares: Floats, random: Floats) -> Rate:

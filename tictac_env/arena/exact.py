@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.choices import choices, gives_probabilities
+from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
+from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.notation import format_moves
@@ -18,25 +19,6 @@ from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import GameTable, tabulate
 
 Floats = npt.NDArray[np.float64]
-
-
-class Share(NamedTuple):
-    """Exact shares of the games, each in [0, 1]."""
-
-    win: float
-    draw: float
-    loss: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.win:.3f} / {100 * self.draw:.3f} / {100 * self.loss:.3f} %"
-
-
-class Lines(NamedTuple):
-    """How many complete games are possible, the policy's moves being its own and the replies any at all."""
-
-    wins: int
-    draws: int
-    losses: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +47,8 @@ class SeatVerdict:
         infallible: whether no replies at all make it lose.
         losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
             it is infallible.
-        lines: the numbers of complete games it can win, draw and lose.
-        against_random: against uniformly random play.
+        lines: how many complete games it can win, draw and lose, its moves being its own and the replies any at all.
+        against_random: the exact shares of its games won, drawn and lost against uniformly random play.
         against_best: against uniform play over the moves that keep the game's value ("minimax").
         against_first_best: against the lowest of these moves ("minimax-first").
         plies_to_win: how many plies a game won against random play lasts on the mean; nan if none is won.
@@ -75,10 +57,10 @@ class SeatVerdict:
 
     infallible: bool
     losing_line: str | None
-    lines: Lines
-    against_random: Share
-    against_best: Share
-    against_first_best: Share
+    lines: WinDrawLoss
+    against_random: WinDrawLoss
+    against_best: WinDrawLoss
+    against_first_best: WinDrawLoss
     plies_to_win: float
     gain: float
 
@@ -118,7 +100,10 @@ class Verdict:
         rows = []
         for name, seat in (("first", self.as_first), ("second", self.as_second)):
             beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}"
-            rows.append(f"  as {name}: {beaten}; v random {seat.against_random}; v best {seat.against_best} (W/D/L)")
+            rows.append(
+                f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
+                f"v best {seat.against_best.percentages} (W/D/L)"
+            )
         return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows])
 
 
@@ -186,7 +171,7 @@ def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strateg
         rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
         if len(rows) and table.seat[rows[0]] == seat:
             batch = PositionBatch(game, table.own[rows], table.opp[rows])
-            moves[rows] = choices(policy, batch, table.children[rows] >= 0, seed, draws)
+            moves[rows] = action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
             followed = moves[rows] > 0
         else:
             followed = table.children[rows] >= 0
@@ -213,9 +198,9 @@ def best_moves(table: GameTable, first_only: bool = False) -> Floats:
     return _normalised(best)
 
 
-def outcome_shares(strategy: Strategy, replies: Floats) -> Share:
+def outcome_shares(strategy: Strategy, replies: Floats) -> WinDrawLoss:
     """How the policy's games end if the other side plays `replies`, float64 (N, num_actions)."""
-    return Share(*(float(share) for share in _backed_up(strategy, replies)))
+    return WinDrawLoss(*(float(share) for share in _backed_up(strategy, replies)))
 
 
 def _judge(strategy: Strategy) -> SeatVerdict:
@@ -225,7 +210,7 @@ def _judge(strategy: Strategy) -> SeatVerdict:
     return SeatVerdict(
         infallible=line is None,
         losing_line=None if line is None else format_moves(table.game, line),
-        lines=Lines(*(int(count) for count in every_line)),
+        lines=WinDrawLoss(*(int(count) for count in every_line)),
         against_random=outcome_shares(strategy, random_moves(table)),
         against_best=outcome_shares(strategy, best_moves(table)),
         against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),

@@ -4,59 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tictac_env.arena.intervals import mean_interval, wilson
+from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import positive
 from tictac_env.games import UNFINISHED, Game, get_game
-from tictac_env.policies import Policy, answer, as_policy
+from tictac_env.policies import OpponentPool, Policy, answer, as_policy
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.rng import STATES, advance, mix
-
-
-class Tally(NamedTuple):
-    """Games counted from one side."""
-
-    wins: int
-    draws: int
-    losses: int
-
-    @property
-    def games(self) -> int:
-        """How many there are."""
-        return self.wins + self.draws + self.losses
-
-    @property
-    def score(self) -> float:
-        """The mean result in [0, 1], a draw counting half; nan without games."""
-        return (self.wins + self.draws / 2) / self.games if self.games else float("nan")
-
-    def interval(self, count: int, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval of the share `count` of the games (see `tictac_env.arena.intervals.wilson`)."""
-        return wilson(count / self.games, self.games, confidence) if self.games else (0.0, 1.0)
-
-    def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval of `score` (see `tictac_env.arena.intervals.mean_interval`)."""
-        if not self.games:
-            return 0.0, 1.0
-        return mean_interval(np.repeat([1.0, 0.5, 0.0], self), confidence)
-
-    def __add__(self, other: object) -> Tally:
-        if not isinstance(other, Tally):
-            return NotImplemented
-        return Tally(self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
-
-    def __str__(self) -> str:
-        """Each share in per cent with its 95 % interval."""
-        named = zip(("won", "drawn", "lost"), self, strict=True)
-        return ", ".join(
-            f"{name} {100 * count / max(self.games, 1):.1f} % ({100 * low:.1f}-{100 * high:.1f})"
-            for name, count in named
-            for low, high in [self.interval(count)]
-        )
 
 
 @dataclass(frozen=True)
@@ -72,41 +30,46 @@ class MatchResult:
 
     player: str
     opponent: str
-    as_first: Tally
-    as_second: Tally
+    as_first: WinDrawLoss
+    as_second: WinDrawLoss
 
     @property
-    def total(self) -> Tally:
+    def total(self) -> WinDrawLoss:
         """Both seats together."""
         return self.as_first + self.as_second
 
     def reversed(self) -> MatchResult:
         """The same match from the other side."""
-        first, second = self.as_second, self.as_first
-        return MatchResult(self.opponent, self.player, Tally(*first[::-1]), Tally(*second[::-1]))
+        return MatchResult(self.opponent, self.player, self.as_second.reversed(), self.as_first.reversed())
 
     def __str__(self) -> str:
         return f"{self.player} against {self.opponent}, {self.total.games} games: {self.total}"
 
 
 def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position:
-    """The final position of a game between two policies.
+    """The final position of a game between two policies. Of an `OpponentPool` one member plays the whole game.
 
     Args:
         game: the rule book.
         first: plays first.
         second: plays second.
-        state: the board's random state (see `tictac_env.rng`), advanced before each move.
+        state: the board's random state (see `tictac_env.rng`), advanced before each draw: from the first player's
+            pool, from the second's, and before each move.
 
     Raises:
         IllegalMove: a policy's choice is illegal; the message names it.
     """
+    sides = []
+    for side in (first, second):
+        if isinstance(side, OpponentPool):
+            state = advance(state)
+            side = side.member(side.draw(mix(state)), game)
+        sides.append(side)
     own, opp = game.start()
     moves: list[int] = []
     while game.result(own, opp) == UNFINISHED:
         state = advance(state)
-        mover = second if game.seat(own, opp) else first
-        action, own, opp = answer(mover, game, own, opp, moves, mix(state))
+        action, own, opp = answer(sides[game.seat(own, opp)], game, own, opp, moves, mix(state))
         moves.append(action)
     return Position(game, own, opp, tuple(moves))
 
@@ -137,7 +100,7 @@ def play_match(
         outcome = play_game(rules, sides[seat], sides[1 - seat], int(state)).outcome
         winner = outcome.winner if outcome else None
         counts[seat, 1 if winner is None else 0 if winner == seat else 2] += 1
-    as_first, as_second = (Tally(*map(int, row)) for row in counts)
+    as_first, as_second = (WinDrawLoss(*map(int, row)) for row in counts)
     return MatchResult(str(sides[0]), str(sides[1]), as_first, as_second)
 
 
@@ -155,9 +118,9 @@ class Tournament:
     names: tuple[str, ...]
     matches: dict[tuple[str, str], MatchResult]
 
-    def total(self, name: str) -> Tally:
+    def total(self, name: str) -> WinDrawLoss:
         """All games of one player."""
-        return sum((self.matches[name, other].total for other in self.names if other != name), Tally(0, 0, 0))
+        return sum((self.matches[name, other].total for other in self.names if other != name), WinDrawLoss(0, 0, 0))
 
     def standings(self) -> list[str]:
         """The players by their score, best first."""

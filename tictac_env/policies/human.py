@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import Game
 from tictac_env.notation import MOVE_CHARACTERS
 from tictac_env.policies import Policy
@@ -51,12 +52,10 @@ class HumanPolicy(Policy):
 def _parse(answer: str, game: Game) -> int:
     """The action `answer` names, -1 if it names none."""
     keypad = KEYPAD if _has_keypad(game) else ""
-    if answer.isascii() and answer.isdigit() and len(answer) <= 2:
-        action = int(answer) - 1
-    elif len(answer) == 1:
-        action = keypad.find(answer) if keypad else MOVE_CHARACTERS.find(answer)
-    else:
-        action = -1
+    number = parse_whole(answer, 1, game.num_actions)
+    if number is not None:
+        return number - 1
+    action = (keypad or MOVE_CHARACTERS).find(answer) if len(answer) == 1 else -1
     return action if action < game.num_actions else -1
 
 

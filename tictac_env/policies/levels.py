@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name
 from tictac_env.policies.pool import Mixture
 from tictac_env.solver.minimax import SMALL_CELLS
@@ -65,27 +67,33 @@ class Level(Mixture):
     name = "level"
 
     def __init__(self, number: int, game: Game) -> None:
-        settings = settings_of(game)
+        settings = level_settings(game)
         if type(number) is not int or not 1 <= number <= len(settings):
-            raise ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {number!r}")
+            raise _no_level(number, settings)
         setting = settings[number - 1]
+        # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
         super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])
         self.name = f"level:{number}"
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Level:
         """`level:<number>`."""
-        if not (argument.isascii() and argument.isdigit() and 1 <= int(argument) <= len(settings_of(game))):
-            raise ValueError(f"a level must be a whole number from 1 to {len(settings_of(game))}, not {argument!r}")
-        return cls(int(argument), game)
+        number = parse_whole(argument)
+        if number is None:
+            raise _no_level(argument, level_settings(game))
+        return cls(number, game)
 
     def __str__(self) -> str:
         return self.name
 
 
-def settings_of(game: Game) -> tuple[Setting, ...]:
+def level_settings(game: Game) -> tuple[Setting, ...]:
     """The settings of a game's levels, weakest first."""
     name = game_name(game)
     if name in LEVELS:
         return LEVELS[name]
     return SMALL_GAMES if game.cells <= SMALL_CELLS else LARGE_GAMES
+
+
+def _no_level(given: object, settings: Sequence[Setting]) -> ValueError:
+    return ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {given!r}")

@@ -119,7 +119,11 @@ class OpponentPool(Mixture):
     """Opponents with weights, one of which is drawn for each game, at the reset, by the board's own randomness.
 
     Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
-    under way goes on with the opponent it has. Where nothing draws once a game, one is drawn for each move.
+    under way goes on with the opponent it has.
+
+    Whoever plays whole games draws once for each game: environments at the reset, `play_match` before the first move.
+    As a policy (`act`, `probabilities`, the exact measures) a pool is a function of the position alone, which does not
+    know its game: there, and as a member of another mixture, it is the mixture that draws for each move.
 
     Arguments and errors are those of `Mixture`.
     """

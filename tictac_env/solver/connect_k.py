@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tictac_env.compiled import kernel
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.solver.knowledge import play_forced, static_bounds
-from tictac_env.solver.table import fetch, find, lower_of, scramble, store, upper_of
+from tictac_env.solver.transposition_table import fetch, find, lower_of, scramble, store, upper_of
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from tictac_env.checks import number, whole
 from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
 from tictac_env.solver import connect_k
-from tictac_env.solver.table import Table
+from tictac_env.solver.transposition_table import TranspositionTable
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch, settled, solve_batch
 
 SLICE = 1 << 15
@@ -59,7 +59,7 @@ class Budget:
 class Worker:
     """One thread's part of a search: its stack, its state, and the order in which it tries the columns."""
 
-    def __init__(self, game: KInARow, table: Table, number: int) -> None:
+    def __init__(self, game: KInARow, table: TranspositionTable, number: int) -> None:
         self.game = game
         self.table = table
         self.columns = columns_of(game, number)
@@ -112,7 +112,7 @@ class Engine:
 
     def __init__(self, game: KInARow, megabytes: float, threads: int) -> None:
         self.game = game
-        self.table = Table(game.key_bits, megabytes)
+        self.table = TranspositionTable(game.key_bits, megabytes)
         self.workers = [Worker(game, self.table, number) for number in range(threads)]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import Game
 from tictac_env.policies import Policy, uniform
 from tictac_env.position import Position
@@ -49,11 +50,12 @@ class Minimax(Policy):
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Minimax:
         """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, else 4 plies deep."""
-        if argument and not (argument.isascii() and argument.isdigit() and int(argument)):
+        if not argument:
+            return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
+        depth = parse_whole(argument, 1)
+        if depth is None:
             raise ValueError(f"the depth of {cls.name!r} must be a positive whole number, not {argument!r}")
-        if argument:
-            return cls(int(argument))
-        return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
+        return cls(depth)
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """All actions the player holds equally good, in ascending order."""

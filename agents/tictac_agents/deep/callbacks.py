@@ -51,7 +51,7 @@ class Judgement:
         """What is larger for the better model: less exploitable, then more won against random play."""
         if self.verdict is None:
             return -float("inf"), 0.0
-        won = self.verdict.as_first.against_random.win + self.verdict.as_second.against_random.win
+        won = self.verdict.as_first.against_random.wins + self.verdict.as_second.against_random.wins
         return -self.verdict.exploitability, won
 
 
@@ -148,8 +148,8 @@ class ExactEvalCallback(BaseCallback):
             return
         self.logger.record("eval/exploitability", truth.exploitability)
         for name, seat in zip(SEATS, (truth.as_first, truth.as_second), strict=True):
-            self.logger.record(f"eval/win_rate_random_{name}", seat.against_random.win)
-            self.logger.record(f"eval/win_rate_best_{name}", seat.against_best.win)
+            self.logger.record(f"eval/win_rate_random_{name}", seat.against_random.wins)
+            self.logger.record(f"eval/win_rate_best_{name}", seat.against_best.wins)
         if self.verbose:
             print(f"{judgement.num_timesteps:,} steps, {judgement.cpu_seconds:.0f} CPU-s\n{truth}")
 

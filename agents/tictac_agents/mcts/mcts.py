@@ -15,7 +15,7 @@ from tictac_agents.mcts.explanation import Explanation, MoveReport
 from tictac_agents.mcts.root import Root, chosen_action, merged
 from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_agents.mcts.uct import RANDOM, RULE, STORED, Rules
-from tictac_env.checks import flag, number, one_of, positive
+from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch
@@ -149,11 +149,12 @@ class MCTS(Policy):
         """`mcts:<simulations>`; 1,000 without a number."""
         if not argument:
             return cls()
-        if not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= MAX_SIMULATIONS):
+        simulations = parse_whole(argument, 1, MAX_SIMULATIONS)
+        if simulations is None:
             raise ValueError(
                 f"the simulations of 'mcts' must be a whole number from 1 to {MAX_SIMULATIONS}, not {argument!r}"
             )
-        return cls(int(argument))
+        return cls(simulations)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:

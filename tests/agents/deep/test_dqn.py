@@ -223,7 +223,7 @@ def test_s2_learns_by_plain_gradient_descent_against_random_play() -> None:
     model = DQN.preset("S2", seed=0, device="cpu", total_timesteps=60_000, num_envs=64, gradient_steps=1)
     assert isinstance(model.policy.optimizer, torch.optim.SGD) and not isinstance(model.policy, AfterstatePolicy)
     before, after = verdict(model), verdict(model.learn(model.settings.total_timesteps))
-    assert after.as_first.against_random.win > 0.8 > before.as_first.against_random.win
+    assert after.as_first.against_random.wins > 0.8 > before.as_first.against_random.wins
 
 
 def test_returns_over_several_steps_need_untouched_games() -> None:
@@ -254,8 +254,8 @@ def test_it_learns_to_win() -> None:
     """A twentieth of the tuned run: it wins nearly all that can be won against random play as first."""
     model = DQN.from_settings(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
     before, after = verdict(model), verdict(model.learn(20_000))
-    assert after.as_first.against_random.win > 0.9 > before.as_first.against_random.win
-    assert after.as_second.against_random.win > 0.75 > before.as_second.against_random.win
+    assert after.as_first.against_random.wins > 0.9 > before.as_first.against_random.wins
+    assert after.as_second.against_random.wins > 0.75 > before.as_second.against_random.wins
 
 
 @pytest.mark.slow
@@ -267,5 +267,5 @@ def test_it_becomes_unbeatable(algorithm: str) -> None:
     model = getattr(tictac_agents, algorithm).from_settings(chosen, seed=0, device="cpu")
     found = verdict(model.learn(chosen.total_timesteps))
     assert found.infallible
-    assert found.as_first.against_random.win > 0.97
-    assert found.as_second.against_random.win > 0.88
+    assert found.as_first.against_random.wins > 0.97
+    assert found.as_second.against_random.wins > 0.88

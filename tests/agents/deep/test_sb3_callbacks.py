@@ -113,7 +113,7 @@ def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Pat
     assert all(0 <= rate <= 1 for tag, values in rates.items() if "win_rate" in tag for rate in values)
     assert max(rates["charts/win_rate_minimax_second"]) < max(rates["charts/win_rate_random_second"])
     last = callbacks[0].judgements[-1].verdict
-    assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.win)
+    assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.wins)
 
 
 def test_the_last_verdict_is_written_when_it_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,8 +100,8 @@ def test_maskable_ppo_learns_to_win() -> None:
     )
     before = verdict(model)
     after = verdict(model.learn(20_000))
-    assert after.as_first.against_random.win > max(0.9, before.as_first.against_random.win + 0.1)
-    assert after.as_second.against_random.win > max(0.7, before.as_second.against_random.win + 0.1)
+    assert after.as_first.against_random.wins > max(0.9, before.as_first.against_random.wins + 0.1)
+    assert after.as_second.against_random.wins > max(0.7, before.as_second.against_random.wins + 0.1)
 
 
 def test_without_masks_an_algorithm_learns_to_avoid_what_is_illegal() -> None:

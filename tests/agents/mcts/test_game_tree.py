@@ -28,7 +28,7 @@ def test_it_learns() -> None:
     """By the exact measure on tic-tac-toe, and by games won on Connect Four."""
     before, after = (GameTree("TicTacToe-v0", seed=0).learn(n, progress_bar=False) for n in (100, 50_000))
     for seat in ("as_first", "as_second"):
-        early, late = (getattr(verdict(tree), seat).against_random.win for tree in (before, after))
+        early, late = (getattr(verdict(tree), seat).against_random.wins for tree in (before, after))
         assert late > early + 0.1, seat
     tree = GameTree(seed=0).learn(100_000, progress_bar=False)
     assert play_match(tree, "random", game="ConnectFour-v0", games=400).total.wins > 220

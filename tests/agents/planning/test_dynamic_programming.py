@@ -9,11 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ODD_GAMES, make_env, title
+from oracle import Oracle
 from scipy.sparse import coo_array, eye_array
 from scipy.sparse.linalg import spsolve
 from test_sweeps import AGENTS, UNFLAGGED_END, solved
 from test_tabular_model import TIC_TAC_TOE, Lowest, board
-from truth import Truth
 
 from tictac_agents.planning.dynamic_programming import (
     DynamicProgramming,
@@ -130,7 +130,7 @@ def test_without_a_discount_no_policy_goes_in_circles(cls: type[DynamicProgrammi
 
 def board_values(game: KInARow, policy: Callable[[Position], int], opponent: Policy, gamma: float) -> dict[Any, float]:
     """What each position is worth to a player of the side to move, from one system of equations over plain boards."""
-    truth = Truth(game)
+    truth = Oracle(game)
     boards = [name for name in truth.boards() if truth.moves(name)]
     row_of = {name: row for row, name in enumerate(boards)}
     income = np.zeros(len(boards))
@@ -169,7 +169,7 @@ def test_tic_tac_toe_agrees_with_a_linear_solve(name: str) -> None:
         assert agent.values[state] == pytest.approx(expected.get((own, opp), 0.0), abs=1e-8)
     check_bellman(agent)
     # The best that can be earned, by another way: the best reply to the opponent, in each seat.
-    truth = Truth(TIC_TAC_TOE)
+    truth = Oracle(TIC_TAC_TOE)
 
     def plays(text: str) -> dict[int, float]:
         return chances_of(opponent, truth.position(text))
@@ -202,7 +202,7 @@ SMALL_GAMES = [game for game in ODD_GAMES if game.cells <= 8 or game.cells == 12
 
 @pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
 def test_small_games_of_odd_sizes(game: KInARow) -> None:
-    truth, opponent = Truth(game), as_policy("random", game)
+    truth, opponent = Oracle(game), as_policy("random", game)
     env = make_env(game, opponent="random", play_as="random")
     agent = ValueIteration(env, in_place=game.cells < 9).learn(progress_bar=False)
     for seat in (0, 1):
@@ -226,8 +226,8 @@ def test_the_ceilings_against_random(cls: type[DynamicProgramming]) -> None:
     opponent = as_policy("random", TIC_TAC_TOE)
     judged = verdict(agent)
     for seat, (judgement, most) in enumerate(((judged.as_first, 0.99479), (judged.as_second, 0.93862))):
-        assert judgement.against_random.win == pytest.approx(most, abs=5e-6)
-        assert start_value(agent, opponent, seat) == pytest.approx(judgement.against_random.win, abs=1e-9)
+        assert judgement.against_random.wins == pytest.approx(most, abs=5e-6)
+        assert start_value(agent, opponent, seat) == pytest.approx(judgement.against_random.wins, abs=1e-9)
 
 
 @both_agents
@@ -237,15 +237,15 @@ def test_minimax_cannot_beat_it(cls: type[DynamicProgramming]) -> None:
         judged = verdict(agent)
         for seat in (judged.as_first, judged.as_second):
             share = seat.against_best if opponent == "minimax" else seat.against_first_best
-            assert share.win == share.loss == 0
+            assert share.wins == share.losses == 0
 
 
 def test_the_best_reply_to_a_mixture_is_infallible_and_wins_what_can_be_won() -> None:
     """Worked example 13, for e = 0.5."""
     judged = verdict(ValueIteration(board(Mixture(["random", "minimax"]))).learn(progress_bar=False))
     assert judged.infallible
-    assert judged.as_first.against_random.win == pytest.approx(0.99479, abs=5e-6)
-    assert judged.as_second.against_random.win == pytest.approx(0.91640, abs=5e-6)
+    assert judged.as_first.against_random.wins == pytest.approx(0.99479, abs=5e-6)
+    assert judged.as_second.against_random.wins == pytest.approx(0.91640, abs=5e-6)
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def test_the_preset_of_s1() -> None:
     assert set(agent.values[on]) == {0.5} and set(agent.values[~on]) == {0}
     assert set(agent.model.reward[agent.model.terminated]) == {1, 0.5, 0}
     agent.learn(progress_bar=False)
-    truth, opponent = Truth(TIC_TAC_TOE), as_policy("random", TIC_TAC_TOE)
+    truth, opponent = Oracle(TIC_TAC_TOE), as_policy("random", TIC_TAC_TOE)
     for seat in (0, 1):  # half the difference of wins and losses, more than a half
         earned = truth.best_reply(truth.uniform, "OX"[seat])
         assert start_value(agent, opponent, seat) == pytest.approx((1 + earned) / 2, abs=1e-9)

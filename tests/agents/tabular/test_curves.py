@@ -79,7 +79,7 @@ def test_a_row_tells_of_the_learner_before_it_forgot() -> None:
     curve = LearningCurve(every=300, callback=UntilProven(every=300, start_afresh=300))
     agent = self_play(300, curve)
     assert len(agent) == 0
-    assert curve.rows[0]["win_rate_first"] != verdict(agent).as_first.against_random.win
+    assert curve.rows[0]["win_rate_first"] != verdict(agent).as_first.against_random.wins
 
 
 def test_the_callback_inside_is_always_called_and_can_end_the_run() -> None:

@@ -101,8 +101,8 @@ def test_sarsa_values_follow_from_its_games(opponent: str | None, expected: bool
 def test_they_learn(learner: type[ActionValues], settings: dict[str, Any]) -> None:
     env = gym.make("TicTacToe-v0", play_as="alternate")
     found = verdict(learner(env, seed=0, **settings).learn(total_episodes=8_000, progress_bar=False))
-    assert found.as_first.against_random.win > 0.95
-    assert found.as_second.against_random.win > 0.82
+    assert found.as_first.against_random.wins > 0.95
+    assert found.as_second.against_random.wins > 0.82
 
 
 @pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])

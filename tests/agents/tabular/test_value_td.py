@@ -134,8 +134,8 @@ def test_fifty_rounds_are_not_enough() -> None:
 def test_it_learns(settings: dict[str, Any]) -> None:
     agent = self_play(epsilon=0.2, **settings).learn(total_episodes=6_000, progress_bar=False)
     found = verdict(agent)
-    assert found.as_first.against_random.win > 0.93
-    assert found.as_second.against_random.win > 0.70
+    assert found.as_first.against_random.wins > 0.93
+    assert found.as_second.against_random.wins > 0.70
 
 
 @pytest.mark.parametrize("preset", ["S0", "S1", "S3", "S4-prequel"])

@@ -64,8 +64,8 @@ def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, co
 def test_they_learn_on_many_boards(learner: Any, settings: dict[str, Any]) -> None:
     envs = gym.make_vec("TicTacToe-v0", num_envs=16, play_as="alternate")
     found = verdict(learner(envs, seed=0, **settings).learn(total_episodes=12_000, progress_bar=False))
-    assert found.as_first.against_random.win > 0.95
-    assert found.as_second.against_random.win > 0.80
+    assert found.as_first.against_random.wins > 0.95
+    assert found.as_second.against_random.wins > 0.80
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])

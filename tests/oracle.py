@@ -18,7 +18,7 @@ Chances = Callable[[str], dict[int, float]]
 """A player: the chance of each action it may choose on a board."""
 
 
-class Truth:
+class Oracle:
     """One game: its moves, its winners and the exact value of every board, all remembered."""
 
     def __init__(self, game: KInARow) -> None:
@@ -181,7 +181,7 @@ class Truth:
         return {min(self.keeping(board)): 1.0}
 
 
-def looked_ahead(truth: Truth, board: str, depth: int) -> int:
+def looked_ahead(truth: Oracle, board: str, depth: int) -> int:
     """Full-width minimax: the score if the game is decided within `depth` plies, else 0."""
     if truth.over(board):
         return truth.end_score(board)

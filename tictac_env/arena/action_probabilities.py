@@ -18,7 +18,7 @@ def gives_probabilities(policy: Policy, game: Game) -> bool:
     return policy.probabilities(Position.start(game)) is not None
 
 
-def choices(
+def action_probabilities(
     policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
 ) -> npt.NDArray[np.float64]:
     """float64 (B, num_actions): the chance of each action of the policy's in B unfinished positions.

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import LOST, Game, get_game
 from tictac_env.position import Position
 from tictac_env.solver.enumerate import loss_score
 
 
-class LabelledPosition(NamedTuple):
+class ScoredPosition(NamedTuple):
     """An unfinished position and what each move in it is worth.
 
     The scores are exact distances, as everywhere: +n, the player to move wins with its n-th stone counted from the
@@ -28,8 +29,8 @@ class LabelledPosition(NamedTuple):
     """The exact score of each action (num_actions of them), None where it is illegal."""
 
 
-def read_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour-v0") -> list[LabelledPosition]:
-    """The labelled positions of a CSV file, in its order.
+def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour-v0") -> list[ScoredPosition]:
+    """The scored positions of a CSV file, in its order.
 
     The file's first line is `moves,score,column_1,...,column_n` for the n actions of the game. Each further line has a
     move string, the exact score of the position it leads to, and the exact score of each action there, empty where it
@@ -46,7 +47,7 @@ def read_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour
     rules = get_game(game)
     name = os.fspath(path)
     content = Path(path).read_bytes()
-    found: list[LabelledPosition] = []
+    found: list[ScoredPosition] = []
     line = 1
     try:
         reader = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
@@ -55,7 +56,7 @@ def read_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour
             if line == 1:
                 _check_header(rules, fields)
             else:
-                found.append(_labelled(rules, fields))
+                found.append(_scored(rules, fields))
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise ValueError(f"{name}, line {line}: not text in UTF-8 ({error})") from None
@@ -68,8 +69,8 @@ def read_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour
     return found
 
 
-def check_label(position: Position, action_scores: Sequence[int | None]) -> None:
-    """Tells what is wrong with a label; nothing is returned.
+def check_scores(position: Position, action_scores: Sequence[int | None]) -> None:
+    """Checks that `action_scores` can be the exact scores of the actions in `position`.
 
     Raises:
         ValueError: the game is over, an action has a score without being legal or none although it is, or a score is
@@ -105,7 +106,7 @@ def _check_header(game: Game, fields: list[str]) -> None:
         raise ValueError(f"the header must be {','.join(wanted)}, not {','.join(fields)}")
 
 
-def _labelled(game: Game, fields: list[str]) -> LabelledPosition:
+def _scored(game: Game, fields: list[str]) -> ScoredPosition:
     """The position of a line.
 
     Raises:
@@ -116,15 +117,15 @@ def _labelled(game: Game, fields: list[str]) -> LabelledPosition:
     position = Position.from_moves(game, fields[0])
     score = _score("score", fields[1])
     scores = tuple(_score(f"column_{i + 1}", text) if text else None for i, text in enumerate(fields[2:]))
-    check_label(position, scores)
+    check_scores(position, scores)
     best = max(value for value in scores if value is not None)
     if best != score:
         raise ValueError(f"the score is {score}, but that of the best action {best}")
-    return LabelledPosition(position, scores)
+    return ScoredPosition(position, scores)
 
 
 def _score(name: str, text: str) -> int:
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
+    size = parse_whole(text.removeprefix("-"))
+    if size is None:
         raise ValueError(f"{name} must be a whole number, not {text!r}")
-    return int(text)
+    return -size if text.startswith("-") else size

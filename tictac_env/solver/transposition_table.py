@@ -117,7 +117,7 @@ def spread(table: npt.NDArray[np.int64], buckets: int, tag_bits: int, growth: in
                 table[place] = kept << ENTRY_BITS | entry & (1 << ENTRY_BITS) - 1
 
 
-class Table:
+class TranspositionTable:
     """The array and how much of it is in use.
 
     Args:

@@ -1,0 +1,60 @@
+"""Results from one side: how often it wins, draws and loses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tictac_env.arena.intervals import mean_interval, wilson
+
+
+class WinDrawLoss(NamedTuple):
+    """Results from one side: games counted, or exact shares of all games, which sum to 1."""
+
+    wins: float
+    draws: float
+    losses: float
+
+    @property
+    def games(self) -> float:
+        """How many games there are; 1 for shares."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def score(self) -> float:
+        """The mean result in [0, 1], where a draw counts half; nan without games."""
+        return (self.wins + self.draws / 2) / self.games if self.games else float("nan")
+
+    @property
+    def percentages(self) -> str:
+        """Wins, draws and losses in per cent of the games, as in "99.479 / 0.521 / 0.000 %"."""
+        return " / ".join(f"{100 * count / self.games if self.games else float('nan'):.3f}" for count in self) + " %"
+
+    def interval(self, count: float, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval of the share `count` of the games counted (see `tictac_env.arena.intervals.wilson`)."""
+        return wilson(count / self.games, self.games, confidence) if self.games else (0.0, 1.0)
+
+    def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval of `score` of the games counted (see `tictac_env.arena.intervals.mean_interval`)."""
+        if not self.games:
+            return 0.0, 1.0
+        return mean_interval(np.repeat([1.0, 0.5, 0.0], np.array(self, np.int64)), confidence)
+
+    def reversed(self) -> WinDrawLoss:
+        """The same results from the other side."""
+        return WinDrawLoss(self.losses, self.draws, self.wins)
+
+    def __add__(self, other: object) -> WinDrawLoss:
+        if not isinstance(other, WinDrawLoss):
+            return NotImplemented
+        return WinDrawLoss(self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
+
+    def __str__(self) -> str:
+        """Each share of the games counted in per cent, with its 95 % interval."""
+        named = zip(("won", "drawn", "lost"), self, strict=True)
+        return ", ".join(
+            f"{name} {100 * count / max(self.games, 1):.1f} % ({100 * low:.1f}-{100 * high:.1f})"
+            for name, count in named
+            for low, high in [self.interval(count)]
+        )
