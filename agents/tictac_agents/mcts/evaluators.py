@@ -1,4 +1,4 @@
-"""What a search may ask instead of playing games out: values and priors from a table, a network or the solver."""
+"""Evaluators, which a search may ask instead of rollouts: values and priors of a table, a network or the solver."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class Evaluation(NamedTuple):
-    """What an evaluator says of B positions, each for its side to move."""
+    """An evaluator's answer for B positions, each for its side to move."""
 
     values: Floats
-    """(B,), in [-1, 1]: what the position is worth."""
+    """(B,), in [-1, 1]: the value of each position."""
     priors: Floats | None = None
-    """(B, num_actions), not negative: how good each action looks. Illegal ones are ignored, the rest scaled to 1."""
+    """(B, num_actions), not negative: how good each action looks. Those of the legal ones are scaled to sum 1."""
 
 
 class Evaluator(Protocol):
-    """Judges unfinished positions, any number at once. What it says of one must not depend on the others."""
+    """Evaluates unfinished positions, any number at once. Its answer for one must not depend on the others."""
 
     priors: bool
     """Whether it gives priors."""
@@ -36,7 +36,7 @@ class Evaluator(Protocol):
 
 
 class ExactEvaluator:
-    """The true values, on games small enough to tabulate."""
+    """The exact values of games small enough to tabulate."""
 
     priors = False
 
@@ -45,7 +45,7 @@ class ExactEvaluator:
 
         Raises:
             ValueError: the game is too large to tabulate.
-            KeyError: a position is none that a game can reach.
+            KeyError: no game can reach one of the positions.
         """
         table = tabulate(batch.game)
         rows = [table.index[key] for key in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
@@ -53,7 +53,7 @@ class ExactEvaluator:
 
 
 class HasValues(Protocol):
-    """Whatever has a value for each move, as all tabular learners have."""
+    """An agent with a value for each move, as all tabular learners have."""
 
     game: Game
 
@@ -62,11 +62,11 @@ class HasValues(Protocol):
 
 
 class TableEvaluator:
-    """A position is worth its best move, by what a learner's table says.
+    """The value of the best move, from a learner's table.
 
     Args:
-        learner: has `values(own, opp)`, as `QLearning` does.
-        scale: what a table's value is divided by, so that a sure win is worth 1.
+        learner: an agent with `values(own, opp)`, such as a `QLearning`.
+        scale: divides the table's values, so that a sure win is worth 1.
     """
 
     priors = False
@@ -92,13 +92,13 @@ class TableEvaluator:
 
 
 class NetworkEvaluator:
-    """Any function of planes, such as a network.
+    """The values, and priors, of any function of planes, such as a network.
 
     Args:
         function: from int8 (B, 2, rows, cols) planes, own stones first, to values (B,) in [-1, 1] and, if `priors`,
-            non-negative priors (B, num_actions). A network's answer to one row can depend on the number of rows in its
-            last bits; who needs results to the bit gives a function that asks it row by row.
-        priors: whether the function returns the pair, or values alone.
+            non-negative priors (B, num_actions). The last bits of a network's answer to one row can depend on the
+            number of rows; for results to the bit give a function that asks it row by row.
+        priors: whether the function returns values and priors, or values alone.
     """
 
     def __init__(self, function: Callable[[npt.NDArray[np.int8]], Any], priors: bool = True) -> None:
@@ -114,7 +114,7 @@ class NetworkEvaluator:
 
 
 def checked(found: Evaluation, batch: PositionBatch, priors: bool, who: object) -> Evaluation:
-    """What an evaluator said, in the form the tree wants: float32, priors of legal actions only, scaled to sum 1.
+    """An evaluator's answer as the tree wants it: float32, priors of legal actions only, scaled to sum 1.
 
     Raises:
         ValueError: wrong shapes, values outside [-1, 1], or negative priors; the message names the position.

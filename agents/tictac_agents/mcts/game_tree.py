@@ -1,4 +1,4 @@
-"""S4's learned tree: statistics of positions that grow by one a game over self-play, kept, saved and resumed."""
+"""S4's learned tree: statistics of positions, one more a game, grown by self-play, saved and resumed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.mcts.playouts import first_state
-from tictac_agents.mcts.seat_tree import SAVED, find, new_seat, play_games, seat_of, with_room
+from tictac_agents.mcts.rollouts import first_state
+from tictac_agents.mcts.seat_tree import SAVED, find_row, new_seat_tree, read_seat_tree, self_play, with_room
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.policies import Policy
@@ -26,30 +26,30 @@ from tictac_env.storage import load_arrays, save_arrays
 KIND = "tictac_agents.GameTree"
 SEATS = ("first", "second")
 CHUNK = 5_000
-"""So many games are played between two looks at the clock and for Ctrl-C."""
+"""How many games are played between two looks at the clock and for Ctrl-C."""
 MAX_GAMES = 1 << 24
 """Sums in float32 are exact up to here, with a draw a multiple of 1/2."""
 
 
 class GameTree(Policy):
-    """Monte Carlo tree search that remembers: a tree a seat, grown over self-play games (S4 of the five systems).
+    """Monte Carlo tree search with a memory: one tree a seat, grown over games of self-play (S4 of the five systems).
 
     ## Description
 
-    In a game each seat moves by its own tree, by the highest mean + exploration * sqrt(ln N / n), unvisited actions
+    Each seat selects its moves by its own tree: the highest mean + exploration * sqrt(ln N / n), unvisited actions
     first. The first position it does not know is added to its tree, one a game, and from there on it moves at random.
-    The result is added to all its known moves: 1 for a win, -1 for a loss, `draw` for a draw.
+    The result is added to all its moves within the tree: 1 for a win, -1 for a loss, `draw` for a draw.
 
-    Positions that different orders of moves lead to are one, which the published tree did not do; its moves therefore
-    depend on the position alone, and the agent is a policy like any other: the most visited action, at random by the
-    seed where the position is not known.
+    A position that different orders of moves lead to has one entry; the published tree had several. Moves therefore
+    depend on the position alone, and the agent is a policy like any other: it plays the most visited action, and one
+    drawn by the seed where it does not know the position.
 
     Args:
         game: a game's name or rule book.
         exploration: the constant above, at least 0. S4 leaves it open; with 2 the tree learns more than with 1.
         draw: what a draw counts, for both seats, in [-1, 1].
         seed: of the self-play; None for fresh entropy.
-        memory_mb: the most memory the trees may take, in MiB. Full trees grow no more, but their statistics do.
+        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more positions; its statistics go on.
 
     Attributes:
         num_games: how many games it has learned from, at most 16,777,216.
@@ -79,17 +79,17 @@ class GameTree(Policy):
         self.seed = None if seed is None else whole("seed", seed)
         self.name = "GameTree"
         self.num_games = 0
-        self.seats = (new_seat(self.game, 1), new_seat(self.game, 1))
+        self.seats = (new_seat_tree(self.game, 1), new_seat_tree(self.game, 1))
         self._state = first_state(new_state(seed))
         self._goal = 0
 
     def __len__(self) -> int:
-        """How many positions both trees know."""
+        """How many positions the two trees know together."""
         return sum(int(tree.size[0]) for tree in self.seats)
 
     @property
     def nbytes(self) -> int:
-        """What the trees take up, hash tables and what is reserved included."""
+        """How many bytes the trees take, hash tables and reserved room included."""
         return sum(array.nbytes for tree in self.seats for array in tree)
 
     def learn(
@@ -101,19 +101,19 @@ class GameTree(Policy):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> GameTree:
-        """Plays so many games against itself and learns from them.
+        """Learns from games against itself.
 
         Ctrl-C stops within a few thousand games and keeps what is learned; `resume` goes on.
 
         Args:
-            total_games: how many.
+            total_games: how many, at least 1.
             callback: called every few thousand games; returning False ends the run.
             progress_bar: whether to show progress (only on a terminal).
             checkpoint: a file to save to now and then, and at the end.
-            checkpoint_seconds: how often.
+            checkpoint_seconds: the time between two saves, at least.
 
         Raises:
-            ValueError: `total_games` is no positive whole number, or more than it can learn from.
+            ValueError: `total_games` is no positive whole number, or more than the trees can still count.
         """
         positive("total_games", total_games, MAX_GAMES - self.num_games)
         self._goal = self.num_games + total_games
@@ -127,7 +127,7 @@ class GameTree(Policy):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> GameTree:
-        """Goes on with a run that was stopped, or that a loaded file is a checkpoint of; arguments as in `learn`.
+        """Goes on with a run that was stopped, or that was loaded from its checkpoint; arguments as in `learn`.
 
         The result is that of an unbroken run, to the bit.
         """
@@ -136,7 +136,7 @@ class GameTree(Policy):
         with interruptible() as asked_to_stop, new_bar(self._goal - begun, "GameTree", progress_bar) as show:
             while self.num_games < self._goal:
                 games = min(CHUNK - self.num_games % CHUNK, self._goal - self.num_games)
-                self._state = play_games(
+                self._state = self_play(
                     self.game, *self.seats, games, float(self.exploration), float(self.draw), self._state
                 )
                 self.num_games += games
@@ -155,7 +155,7 @@ class GameTree(Policy):
         return self
 
     def act(self, position: Position, seed: int) -> int:
-        """The action that was visited most, the lowest among equals; at random where the position is not known.
+        """The most visited action, the lowest among equals; one drawn by the seed where the position is not known.
 
         Raises:
             ValueError: the position is of another game.
@@ -170,17 +170,17 @@ class GameTree(Policy):
     def visits(self, position: Position) -> npt.NDArray[np.int32]:
         """How often each action was played in a position, int32 (num_actions,); all 0 where it is not known."""
         tree = self.seats[position.seat]
-        found = find(tree, position.own, position.opp)
-        return np.zeros(self.game.num_actions, np.int32) if found < 0 else tree.visits[found].copy()
+        row = find_row(tree, position.own, position.opp)
+        return np.zeros(self.game.num_actions, np.int32) if row < 0 else tree.visits[row].copy()
 
     def values(self, own: int, opp: int) -> dict[int, float]:
-        """The mean of what came of each legal action, 0 where it was never played."""
+        """The mean result of each legal action, 0 where it was never played."""
         tree = self.seats[self.game.seat(own, opp)]
-        found = find(tree, own, opp)
+        row = find_row(tree, own, opp)
         legal = Position(self.game, own, opp).legal_actions
-        if found < 0:
+        if row < 0:
             return dict.fromkeys(legal, 0.0)
-        visits, sums = tree.visits[found].tolist(), tree.values[found].tolist()
+        visits, sums = tree.visits[row].tolist(), tree.value_sums[row].tolist()
         return {action: sums[action] / visits[action] if visits[action] else 0.0 for action in legal}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -219,7 +219,7 @@ class GameTree(Policy):
             loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
             loaded._state = whole("state", meta["state"], (1 << 63) - 1)
             first, second = (
-                seat_of(loaded.game, {field: arrays[f"{name}_{field}"] for field in SAVED}) for name in SEATS
+                read_seat_tree(loaded.game, {field: arrays[f"{name}_{field}"] for field in SAVED}) for name in SEATS
             )
             loaded.seats = first, second
         except (KeyError, TypeError, IndexError, ValueError) as error:

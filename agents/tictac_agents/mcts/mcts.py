@@ -1,4 +1,4 @@
-"""Monte Carlo tree search as a policy: compiled, seeded, and able to say why it moves as it does."""
+"""Monte Carlo tree search as a policy: compiled, seeded, and able to report what it found."""
 
 from __future__ import annotations
 
@@ -11,23 +11,31 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.evaluators import Evaluator
-from tictac_agents.mcts.explanation import Explanation, MoveReport
-from tictac_agents.mcts.root import Root, chosen_action, merged
+from tictac_agents.mcts.report import MoveReport, SearchReport
+from tictac_agents.mcts.root import (
+    Root,
+    Statistics,
+    backup_leaves,
+    best_action,
+    new_root,
+    root_statistics,
+    set_priors,
+)
 from tictac_agents.mcts.search_tree import bytes_per_node
-from tictac_agents.mcts.uct import RANDOM, RULE, STORED, Rules
+from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, ROLLOUT_STORED, SearchParams
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch
 from tictac_env.rng import mix
 
-ROLLOUTS = {"rule": RULE, "random": RANDOM, "stored": STORED}
+ROLLOUTS = {"rule": ROLLOUT_BY_RULE, "random": ROLLOUT_AT_RANDOM, "stored": ROLLOUT_STORED}
 MAX_SIMULATIONS = 1 << 24
 """Sums in float32 are exact up to here."""
 CHUNK = 1 << 15
-"""So many games are played between two looks at the clock and for Ctrl-C."""
+"""How many simulations run between two looks at the clock and for Ctrl-C."""
 BATCH = 256
-"""So many positions are searched side by side."""
+"""How many positions are searched side by side."""
 
 
 class MCTS(Policy):
@@ -35,9 +43,10 @@ class MCTS(Policy):
 
     ## Description
 
-    Each simulated game follows the tree by the highest mean + exploration * sqrt(ln N / n) (N visits of the position, n
-    of the action; unvisited actions first, in random order), is played out beyond it, and its result is added to every
-    action on the way. Wins count 1, draws 0, losses -1, for whoever plays the action. The tree has no transpositions.
+    Each simulation selects actions by the highest mean + exploration * sqrt(ln N / n) (N visits of the position, n of
+    the action; unvisited actions first, in random order) down to a leaf, plays a game from there, and backs its result
+    up to every action on the path. A win counts 1, a draw 0 and a loss -1 for the side that plays the action. The tree
+    has no transpositions.
 
     By default it is a pure function of position and seed, whatever was asked before and is asked beside it. Two
     settings give that up, and say so: `milliseconds` and `reuse`.
@@ -46,31 +55,31 @@ class MCTS(Policy):
 
     With `solver` the ends of games are passed up as certain: an action that wins by force is played, one that loses by
     force never, and the search stops when the position is proven. The statistics stay as they are, and a proven action
-    goes on being counted at its exact value. Solvers that stop counting refuted actions make more mistakes in Connect
-    Four's openings with it than without (docs/search.md has the figures, and those of this one).
+    goes on counting at its exact value. Solvers that stop counting refuted actions make more mistakes in Connect Four's
+    openings than no solver (docs/search.md has the figures, and those of this one).
 
     ## Arguments
 
     Args:
-        simulations: games a move, at most 16,777,216; 1,000 unless `milliseconds` is given.
+        simulations: how many a move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
         milliseconds: time a move by the clock, instead. The policy is then no pure function: the machine's speed, and
-            what else it does, decides how many games are played.
+            what else it does, decides how many simulations there are.
         exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
-        rollout: how games go on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
-            random), "random", or "stored": by the formula to the very end, every position met getting a node.
-            Without effect where an evaluator judges.
-        evaluator: judges positions instead of games played out (see `tictac_agents.mcts.evaluators`).
+        rollout: how a game goes on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
+            random), "random", or "stored": by the formula to the very end, every position on the path getting a node.
+            It has no effect where there is an evaluator.
+        evaluator: gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`).
         solver: whether proven results are passed up.
         choose: the action that was visited most ("visits"), or of the highest mean ("value").
         draw: what a draw counts, for both sides, in [-1, 1].
         threads: how many trees are grown at once, with randomness of their own, each with its share of the simulations
             (or for all the time); their visits are added up. Another number gives other results.
-        leaves: how many positions a tree waits for before it asks the evaluator; until it knows, each counts as a loss
-            (a virtual loss). Many are quicker and a little worse.
-        memory_mb: the most memory the trees may take, in MiB. A full tree grows no more, but its statistics do.
+        leaves: how many leaves of a tree the evaluator is asked about at a time; until it answers, each counts as a
+            loss (a virtual loss). Many are quicker and a little worse.
+        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes; its statistics go on.
         reuse: whether the next search goes on with what this one found, if its position is at most two plies on. The
-            policy then has a memory and is no pure function: one for each game and seat, please, and no sharing between
-            threads. `forget` empties it.
+            policy then has a memory and is no pure function: use one for each game and seat, and share none between
+            threads. `forget` empties the memory.
 
     Raises:
         ValueError: an argument is out of range; the message says which are allowed.
@@ -78,8 +87,8 @@ class MCTS(Policy):
     ## Presets
 
     "S2": 4,000 simulations by UCB1 to the end of every game, every position met stored, the action of the highest (wins
-    + draws) / visits; c = sqrt 2 on values from 0 to 1, which is 2 sqrt 2 on ours. "S4": one new position a game, then
-    random moves; a draw counts 0.5; its c was a setting, here 2 by default; the 1,000 simulations are ours.
+    + draws) / visits; c = sqrt 2 on values from 0 to 1, which is 2 sqrt 2 on ours. "S4": one new position a simulation,
+    then random moves; a draw counts 0.5; its c was a setting, here 2 by default; the 1,000 simulations are ours.
 
     ## References
 
@@ -140,8 +149,12 @@ class MCTS(Policy):
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.reuse = flag("reuse", reuse)
         self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
-        beyond = ROLLOUTS[rollout] if evaluator is None else RANDOM
-        self._rules = Rules(float(exploration), float(draw), solver, beyond)
+        self._params = SearchParams(
+            exploration=float(exploration),
+            draw=float(draw),
+            solver=solver,
+            rollout=ROLLOUTS[rollout] if evaluator is None else ROLLOUT_AT_RANDOM,
+        )
         self._kept: list[Root] = []
 
     @classmethod
@@ -169,7 +182,7 @@ class MCTS(Policy):
 
     def act(self, position: Position, seed: int) -> int:
         roots, _ = self._search([position], [seed])
-        return chosen_action(merged(roots[0], self.solver), self.choose)
+        return best_action(root_statistics(roots[0], self.solver), self.choose)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
@@ -178,11 +191,11 @@ class MCTS(Policy):
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))
             roots, _ = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
-            actions += [chosen_action(merged(trees, self.solver), self.choose) for trees in roots]
+            actions += [best_action(root_statistics(trees, self.solver), self.choose) for trees in roots]
         return np.array(actions, np.int64)
 
-    def search(self, position: Position, seed: int = 0) -> Explanation:
-        """Searches as `act` does, and tells what was found.
+    def search(self, position: Position, seed: int = 0) -> SearchReport:
+        """Searches as `act` does, and reports what it found.
 
         Args:
             position: an unfinished position.
@@ -192,114 +205,114 @@ class MCTS(Policy):
             ValueError: the game is over.
         """
         began = time.perf_counter()
-        roots, played = self._search([position], [seed])
-        found = merged(roots[0], self.solver)
-        action = chosen_action(found, self.choose)
-        return Explanation(
-            position,
-            action,
-            played,
-            sum(len(root) for root in roots[0]),
-            time.perf_counter() - began,
-            float(found.values.sum() / max(found.visits.sum(), 1)),
-            found.outcome,
-            tuple(self._reports(found)),
-            roots[0][0].variation(action, self.solver),
+        roots, simulations = self._search([position], [seed])
+        found = root_statistics(roots[0], self.solver)
+        action = best_action(found, self.choose)
+        return SearchReport(
+            position=position,
+            action=action,
+            simulations=simulations,
+            nodes=sum(len(root) for root in roots[0]),
+            seconds=time.perf_counter() - began,
+            value=float(found.value_sums.sum() / max(found.visits.sum(), 1)),
+            proven=found.proven,
+            moves=tuple(_move_reports(found)),
+            principal_variation=roots[0][0].principal_variation(action, self.solver),
         )
 
     def forget(self) -> None:
         """Forgets what `reuse` has kept."""
         self._kept = []
 
-    def _reports(self, found: Any) -> Iterator[MoveReport]:
-        for action in found.legal:
-            visits = int(found.visits[action])
-            yield MoveReport(
-                action,
-                visits,
-                float(found.values[action] / visits) if visits else float("nan"),
-                found.proven.get(action),
-                None if found.priors is None else float(found.priors[action]),
-            )
-
     def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> tuple[list[list[Root]], int]:
-        """The trees of each position, and how many games were played altogether."""
+        """The trees of each position, and how many simulations ran altogether."""
         for position in positions:
             if position.is_over:
                 raise ValueError(f"the game is over, there is nothing to search: {position!r}")
-        grown = [self._plant(position, seed) for position, seed in zip(positions, seeds, strict=True)]
-        every = [root for trees in grown for root in trees]
-        before = sum(root.games for root in every)
+        trees = [self._roots(position, seed) for position, seed in zip(positions, seeds, strict=True)]
+        roots = [root for one in trees for root in one]
+        before = sum(root.simulations for root in roots)
         began = time.perf_counter()
         if self.evaluator is not None:
-            self._ask(every, self.evaluator, began)
-        elif len(every) == 1:
-            self._play(every[0], self._share(0, every[0].games), began)
+            self._simulate_with_evaluator(roots, self.evaluator, began)
+        elif len(roots) == 1:
+            self._simulate(roots[0], self._budget(0, roots[0].simulations), began)
         else:
-            with ThreadPoolExecutor(len(every)) as pool:
+            with ThreadPoolExecutor(len(roots)) as pool:
                 jobs = [
-                    pool.submit(self._play, root, self._share(i, root.games), began) for i, root in enumerate(every)
+                    pool.submit(self._simulate, root, self._budget(i, root.simulations), began)
+                    for i, root in enumerate(roots)
                 ]
                 for job in jobs:
                     job.result()
         if self.reuse:
-            self._kept = grown[-1]
-        return grown, sum(root.games for root in every) - before
+            self._kept = trees[-1]
+        return trees, sum(root.simulations for root in roots) - before
 
-    def _plant(self, position: Position, seed: int) -> list[Root]:
-        """A tree for each thread: fresh, or what is left of those that were kept."""
+    def _roots(self, position: Position, seed: int) -> list[Root]:
+        """A tree for each thread: new, or what is left of those that were kept."""
         game = position.game
         priors = self.evaluator is not None and self.evaluator.priors
         capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, priors)
         if self.simulations is not None:
             each = game.cells if self.rollout == "stored" else 1
             kept = max((len(root) for root in self._kept), default=0)
-            capacity = min(capacity, self._share(0) * each + 1 + kept)
+            capacity = min(capacity, self._budget(0) * each + 1 + kept)
         roots = []
         for i in range(self.threads):
-            state_seed = mix(mix(seed) ^ i)
-            root = self._kept[i].follow(position, capacity, state_seed) if self._kept else None
-            if root is None or not 0 < self._share(i, root.games) <= MAX_SIMULATIONS - root.games:
-                root = Root.plant(position, max(capacity, 1), state_seed, priors)
+            root_seed = mix(mix(seed) ^ i)
+            root = self._kept[i].reroot(position, capacity, root_seed) if self._kept else None
+            if root is None or not 0 < self._budget(i, root.simulations) <= MAX_SIMULATIONS - root.simulations:
+                root = new_root(position, max(capacity, 1), root_seed, priors)
             roots.append(root)
         return roots
 
-    def _share(self, thread: int, played: int = 0) -> int:
-        """How many games a thread may play, with a tree that has seen some."""
+    def _budget(self, thread: int, seen: int = 0) -> int:
+        """How many simulations a thread may run, with a tree that has `seen` some."""
         if self.simulations is None:
-            return MAX_SIMULATIONS - played
+            return MAX_SIMULATIONS - seen
         return self.simulations // self.threads + (thread < self.simulations % self.threads)
 
-    def _play(self, root: Root, simulations: int, began: float) -> None:
-        """Grows a tree by games that are played out."""
+    def _simulate(self, root: Root, simulations: int, began: float) -> None:
+        """Grows a tree by simulations with rollouts."""
         left, chunk = simulations, CHUNK if self.milliseconds is None else 32
-        while left and not (self.solver and root.outcome is not None):
-            played = root.simulate(min(chunk, left), self._rules)
-            left -= played
+        while left and not (self.solver and root.proven is not None):
+            left -= root.simulate(min(chunk, left), self._params)
             if self.milliseconds is not None:
-                now = time.perf_counter() - began
-                rest = self.milliseconds / 1000 - now
+                elapsed = time.perf_counter() - began
+                rest = self.milliseconds / 1000 - elapsed
                 if rest <= 0:
                     return
-                rate = (simulations - left) / now
+                rate = (simulations - left) / elapsed
                 chunk = max(1, min(CHUNK, int(rate * min(rest, self.milliseconds / 5000))))
 
-    def _ask(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
-        """Grows trees by what the evaluator says, all of them in step."""
-        left = {i: self._share(i % self.threads, root.games) for i, root in enumerate(roots)}
-        Root.ask_priors(roots, evaluator)
+    def _simulate_with_evaluator(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
+        """Grows trees in step, so that the evaluator is asked about leaves of all of them at once."""
+        left = {i: self._budget(i % self.threads, root.simulations) for i, root in enumerate(roots)}
+        set_priors(roots, evaluator)
         while left:
             waiting = []
             for i in list(left):
                 root = roots[i]
-                if self.solver and root.outcome is not None:
+                if self.solver and root.proven is not None:
                     del left[i]
                     continue
-                played = root.collect(min(self.leaves, left[i]), self._rules)
-                left[i] -= played
+                left[i] -= root.select_leaves(min(self.leaves, left[i]), self._params)
                 if not left[i]:
                     del left[i]
                 waiting.append(root)
-            Root.deliver(waiting, evaluator, self._rules)
+            backup_leaves(waiting, evaluator, self._params)
             if self.milliseconds is not None and time.perf_counter() - began > self.milliseconds / 1000:
                 return
+
+
+def _move_reports(found: Statistics) -> Iterator[MoveReport]:
+    for action in found.legal:
+        visits = int(found.visits[action])
+        yield MoveReport(
+            action=action,
+            visits=visits,
+            value=float(found.value_sums[action] / visits) if visits else float("nan"),
+            proven=found.proven_actions.get(action),
+            prior=None if found.priors is None else float(found.priors[action]),
+        )

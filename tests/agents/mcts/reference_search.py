@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tictac_agents.mcts.mcts import MCTS, ROLLOUTS
-from tictac_agents.mcts.playouts import below, first_state, play_out
-from tictac_agents.mcts.uct import RULE, STORED
+from tictac_agents.mcts.rollouts import first_state, random_below, rollout
+from tictac_agents.mcts.simulation import ROLLOUT_BY_RULE, ROLLOUT_STORED
 from tictac_env.position import Position
 from tictac_env.rng import mix
 
@@ -40,7 +40,7 @@ class ReferenceSearch:
 
     def __init__(self, agent: MCTS, position: Position, seed: int) -> None:
         self.agent = agent
-        self.beyond = ROLLOUTS[agent.rollout]
+        self.rollout = ROLLOUTS[agent.rollout]
         self.root = Node(position)
         self.state = first_state(mix(mix(seed) ^ 0))
         assert agent.simulations is not None
@@ -59,8 +59,10 @@ class ReferenceSearch:
             after = node.position.play(action)
             if visited == 0 and after.is_over:
                 value = node.proven[action] = -after.result
-            elif visited == 0 and self.beyond != STORED:
-                found, self.state = play_out(after.game, after.own, after.opp, self.beyond == RULE, self.state)
+            elif visited == 0 and self.rollout != ROLLOUT_STORED:
+                found, self.state = rollout(
+                    after.game, after.own, after.opp, self.rollout == ROLLOUT_BY_RULE, self.state
+                )
                 value = -found
             else:
                 child = node.children.setdefault(action, Node(after))
@@ -77,7 +79,7 @@ class ReferenceSearch:
         legal = node.position.legal_actions
         unvisited = [action for action in legal if action not in node.visits]
         if unvisited:
-            self.state, index = below(self.state, len(unvisited))
+            self.state, index = random_below(self.state, len(unvisited))
             return unvisited[index]
         factor = np.float32(np.float32(self.agent.exploration**2) * np.float32(math.log(total)))
         scores = {}

@@ -10,7 +10,7 @@ import pytest
 from conftest import playout
 
 from tictac_agents import GameTree
-from tictac_agents.mcts.seat_tree import find
+from tictac_agents.mcts.seat_tree import find_row
 from tictac_env.arena import play_match, verdict
 from tictac_env.games import Game
 from tictac_env.policies import make_policy
@@ -68,9 +68,9 @@ def test_the_statistics_are_those_of_the_games(game: Game) -> None:
         for row in range(int(learned.size[0])):
             own, opp = int(learned.own[row]), int(learned.opp[row])
             assert game.seat(own, opp) == seat
-            assert find(learned, own, opp) == row
+            assert find_row(learned, own, opp) == row
             played = learned.visits[row] > 0
-            assert (np.abs(learned.values[row][played]) <= learned.visits[row][played]).all()
+            assert (np.abs(learned.value_sums[row][played]) <= learned.visits[row][played]).all()
 
 
 def test_it_plays_any_position() -> None:
@@ -104,7 +104,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     bad = {
         "no position": altered(arrays, "first_own", 3, 1 << 40),
         "twice": {name: array[:3].repeat(2, axis=0) for name, array in arrays.items()},
-        "contradict": altered(arrays, "second_values", 1, 1e6),
+        "contradict": altered(arrays, "second_value_sums", 1, 1e6),
         "visits is": arrays | {"second_visits": arrays["second_visits"].astype(np.int64)},
     }
     for message, wrong in bad.items():

@@ -11,7 +11,7 @@ from conftest import playout
 from reference_search import Node, ReferenceSearch, lines
 
 from tictac_agents import MCTS
-from tictac_agents.mcts.playouts import play_out
+from tictac_agents.mcts.rollouts import rollout
 from tictac_agents.mcts.root import Root
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
@@ -36,7 +36,7 @@ def as_nodes(root: Root, solver: bool, node: int = 0, position: Position | None 
     for action in position.legal_actions:
         if visits := int(tree.visits[node, action]):
             found.visits[action] = visits
-            found.sums[action] = float(tree.values[node, action])
+            found.sums[action] = float(tree.value_sums[node, action])
         if abs(int(tree.proven[node, action])) <= 1:
             found.proven[action] = int(tree.proven[node, action])
         if child := int(tree.children[node, action]):
@@ -81,7 +81,7 @@ def test_random_games_are_fair(rule: bool, name: str, won: float) -> None:
     """As often won as uniformly random play is, exactly (tic-tac-toe) and in 10**6 games of another program."""
     game, state, wins = GAMES[name], 12345, 0
     for _ in range(20_000):
-        value, state = play_out(game, *game.start(), rule, state)
+        value, state = rollout(game, *game.start(), rule, state)
         wins += value == 1
     assert wins / 20_000 == pytest.approx(won, abs=4 * np.sqrt(0.25 / 20_000))
 
@@ -91,8 +91,8 @@ def test_the_rule_wins_and_blocks() -> None:
     won = Position.from_moves(game, "112233")
     blocked = Position.from_moves(game, "1122335")  # O has 1, 2 and 3 too, and X cannot stop column 4
     for state in range(1, 200):
-        assert play_out(game, won.own, won.opp, True, state)[0] == 1
-    assert {play_out(game, blocked.own, blocked.opp, True, state)[0] for state in range(1, 200)} != {1}
+        assert rollout(game, won.own, won.opp, True, state)[0] == 1
+    assert {rollout(game, blocked.own, blocked.opp, True, state)[0] for state in range(1, 200)} != {1}
 
 
 def test_every_game_is_counted_once(game: Game) -> None:
