@@ -64,8 +64,8 @@ class Book:
     def bounds(self, position: Position) -> tuple[int, int]:
         """A lower and an upper bound of a position's score: the score itself, if the book has it.
 
-        One ply beyond the book the lower bound comes from the positions a move earlier, none of which is worth more to
-        its side to move than this one is to it. In four of ten positions of Connect Four it is the score.
+        One ply beyond the book the lower bound comes from the positions a move earlier: each is worth to its side to
+        move at least what this one is worth to the other. In four of ten positions of Connect Four the bound is the score.
         """
         game, own, opp = self.game, position.own, position.opp
         most = (game.cells + 1) // 2
