@@ -65,7 +65,7 @@ class Book:
         """A lower and an upper bound of a position's score: the score itself, if the book has it.
 
         One ply beyond the book the lower bound comes from the positions a move earlier: each is worth to its side to
-        move at least what this one is worth to the other. In four of ten positions of Connect Four the bound is the score.
+        move at least what this one is worth to the other. In four of ten positions of Connect Four it is the score.
         """
         game, own, opp = self.game, position.own, position.opp
         most = (game.cells + 1) // 2
