@@ -115,6 +115,7 @@ def kernel_methods(record: Record) -> Record:
     the same parameters in all of them. Methods make no arrays: see `borrowing_kernel`.
     """
     for name, method in inspect.getmembers(record, inspect.isfunction):
+        _compile_callees(method)
         if not name.startswith("_") and name not in _RECORD_METHODS:
             _RECORD_METHODS.add(name)
             _compile_record_method(name, inspect.signature(method))

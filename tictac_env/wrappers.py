@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
-from tictac_env.envs.arguments import PLAY_AS
 from tictac_env.envs.copies import SharesOpponent
+from tictac_env.envs.protocol import PLAY_AS, draw_seat
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action
@@ -20,7 +20,7 @@ from tictac_env.rng import advance, mix, new_state
 
 __all__ = ["Mixture", "OpponentPolicyEnv", "OpponentPool"]
 
-RANDOM = "random"
+RANDOM_PLAYER = "random"
 Mask = npt.NDArray[np.int8]
 
 
@@ -93,10 +93,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         super().reset(seed=seed)
         if seed is not None or self._state < 0:
             self._state, self._resets = new_state(seed), 0
-        if play_as == "random":
-            seat = self._draw() & 1
-        else:
-            seat = self._resets & 1 if play_as == "alternate" else int(play_as == "second")
+        seat, self._state = draw_seat(PLAY_AS.index(play_as), self._resets, self._state)
         self._resets += 1
         self._over = True  # until the opponent has moved, where it moves first
         playing = self._opponent
@@ -171,7 +168,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         seed = self._draw()
         while isinstance(opponent, Mixture):  # as it does by itself, but a function gets this environment's observation
             opponent, seed = self._member(opponent, seed), mix(seed)
-        if opponent == RANDOM:
+        if opponent == RANDOM_PLAYER:
             choice = legal[seed % len(legal)]
         elif isinstance(opponent, FunctionPolicy):
             choice = opponent.function(observation, mask)
@@ -187,7 +184,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
 
     def _as_player(self, opponent: Any) -> Any:
         """The opponent, checked: a Policy (a FunctionPolicy gets observations), or where the environment does not know
-        positions RANDOM, a FunctionPolicy or a mixture of these.
+        positions RANDOM_PLAYER, a FunctionPolicy or a mixture of these.
         """
         if self._game is not None:
             return as_policy(opponent, self._game)
@@ -195,13 +192,13 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             for member in opponent.players:
                 self._as_player(member)
             return opponent
-        if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM):
+        if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM_PLAYER):
             return opponent
         if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
             raise ValueError(
-                f"{opponent!r} cannot play {self.env}; what can is {RANDOM!r}, a model with `predict`, a function of "
-                "observation and mask, or several of these in a Mixture or OpponentPool (other policies play this "
-                "package's games only)"
+                f"{opponent!r} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
+                "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies play "
+                "this package's games only)"
             )
         return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
 

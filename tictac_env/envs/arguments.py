@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from tictac_env.checks import one_of
+from tictac_env.envs.protocol import PLAY_AS, Numbers, Setup
 from tictac_env.games import Game, describe_game
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
 
-PLAY_AS = ("first", "second", "random", "alternate")
 ILLEGAL = ("lose", "raise")
 
 
@@ -62,6 +62,12 @@ class Arguments:
         if self.opponent is None and play_as != PLAY_AS[0]:
             raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
+
+    def setup(self, as_numbers: Callable[[list[int]], Numbers] = tuple) -> Setup:
+        """What the games begin with; `as_numbers` makes the sequences in it."""
+        starts = self.start or ()
+        owns, opps = [start.own for start in starts], [start.opp for start in starts]
+        return Setup(self.opponent is None, as_numbers(owns), as_numbers(opps))
 
     def describe(self) -> dict[str, Any]:
         """What the games depend on, for JSON: to see whether another environment plays the same games."""

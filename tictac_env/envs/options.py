@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import one_of, whole
-from tictac_env.envs.arguments import PLAY_AS, Arguments, unfinished
+from tictac_env.envs.arguments import Arguments, unfinished
+from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import Game
 from tictac_env.position import Position, PositionBatch
 

@@ -11,23 +11,19 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from tictac_env.checks import flag
+from tictac_env.envs import protocol
 from tictac_env.envs.arguments import Arguments, unfinished
+from tictac_env.envs.board_opponents import BoardOpponents
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.options import check_options
-from tictac_env.games import LOST, UNFINISHED, Game, describe_game, game_name
+from tictac_env.envs.protocol import GOES_ON, ILLEGAL, NOT_GIVEN, PLAY_AS
+from tictac_env.envs.saved_state import NOT_SEEDED, BoardState
+from tictac_env.games import Game, game_name
 from tictac_env.observation import Observer
-from tictac_env.policies import Policy, answer
-from tictac_env.policies.pool import OpponentPool
+from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch, as_action, illegal_move
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
-from tictac_env.rng import STATES, advance, mix, new_state
-
-STATE = ("own", "opp", "mover", "learner", "over", "state", "resets", "drawn")
-NOT_SEEDED = -1
-MAX_INT = 2**63 - 1
-MAX_STARTS = 1000
-"""How often a reset draws anew when the opponent ends the game before the learner's first move."""
+from tictac_env.rng import new_state
 
 
 class BoardEnv(SharesOpponent, gym.Env[Any, int]):
@@ -50,7 +46,6 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # as gym.Env
 
     _opponent: Policy | None
-    _playing: Policy
 
     def __init__(
         self,
@@ -76,20 +71,16 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self.observation_space = self._observer.space
         self.action_space = spaces.Discrete(game.num_actions)  # type: ignore[assignment]  # a Space[np.int64]
 
-        self._state = NOT_SEEDED  # of the board's randomness
-        self._resets = 0  # since the last seeded one
-        self._own, self._opp = game.start()  # of the side to move
-        self._drawn = -1  # which opponent of a pool plays this game
-        self._playing = self._player(self._drawn)
-        self._mover = 0
-        self._learner = 0
-        self._moves: list[int] = []
-        self._over = True
+        self._opponents = BoardOpponents(self._opponent, game, obs_type)
+        self._setup = self.arguments.setup()
+        self._starts = (*(self.arguments.start or ()), Position(game, *game.start()))  # by number; the last is -1
+        self._board = BoardState(*game.start())
 
     @property
     def position(self) -> Position:
         """The position on the board."""
-        return Position(self._game, self._own, self._opp, tuple(self._moves))
+        board = self._board
+        return Position(self._game, board.own, board.opp, tuple(board.moves))
 
     @property
     def game(self) -> Game:
@@ -107,8 +98,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""
-        numbers = {name: getattr(self, "_" + name) for name in STATE}
-        return {"game": describe_game(self._game), **numbers, "moves": list(self._moves)}
+        return self._board.to_json(self._game)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the environment that `state_dict` was called on stood.
@@ -117,16 +107,12 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             ValueError: `state` is not such a dict, of another game, of a larger pool, or of no game that there can be.
                 Nothing has changed then.
         """
-        self._check_state(state)
-        playing = self._player(state["drawn"])
-        for name in STATE:
-            setattr(self, "_" + name, state[name])
-        self._moves = list(state["moves"])
-        self._playing = playing
+        self._go_on(BoardState.from_json(state, self._game, self._opponents.num_members))
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
-        return self._mask(0 if self._over else self._game.legal(self._own, self._opp))
+        board = self._board
+        return self._mask(0 if board.over else self._game.legal(board.own, board.opp))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins a game.
@@ -142,40 +128,24 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """
         given, play_as = self._check_options(options)
         super().reset(seed=seed)
-        fresh = seed is not None or self._state < 0
-        state = new_state(seed) if fresh else self._state
-        resets = 0 if seed is not None else self._resets
-        for _ in range(MAX_STARTS):
-            position = given
-            if position is None and self.arguments.start:
-                state = advance(state)
-                position = self.arguments.start[mix(state) % len(self.arguments.start)]
-            if position is None:
-                position = Position(self._game, *self._game.start())
-            own, opp, mover, moves = position.own, position.opp, position.seat, list(position.moves)
-            if play_as == "random":
-                state = advance(state)
-                learner = mix(state) & 1
-            else:
-                learner = resets & 1 if play_as == "alternate" else int(play_as == "second")
-            reply, drawn = -1, -1
-            if isinstance(self._opponent, OpponentPool):
-                state = advance(state)
-                drawn = self._opponent.draw(mix(state))
-            if self._opponent is None:
-                learner = mover
-            elif mover != learner:
-                state = advance(state)
-                reply, own, opp = answer(self._player(drawn), self._game, own, opp, moves, mix(state))
-                moves.append(reply)
-                mover = learner
-            if self._game.result(own, opp) == UNFINISHED:
-                break
-        else:
-            raise ValueError(f"the opponent ends the game before the learner's first move, from {position!r}")
-        self._own, self._opp, self._mover, self._learner, self._moves = own, opp, mover, learner, moves
-        self._state, self._resets, self._over = state, resets + 1, False
-        self._drawn, self._playing = drawn, self._player(drawn)
+        board, opponents = self._board, self._opponents
+        fresh = seed is not None or board.random_state == NOT_SEEDED
+        state = new_state(seed) if fresh else board.random_state
+        games_begun = 0 if seed is not None else board.games_begun
+        opponents.starts = starts = self._starts if given is None else (given,)
+        own, opp = (NOT_GIVEN, NOT_GIVEN) if given is None else (given.own, given.opp)
+        opening = protocol.begin(
+            self._game, self._setup, opponents, PLAY_AS.index(play_as), own, opp, games_begun, state
+        )
+        found, own, opp, learner, member, start, reply, state = opening
+        moves = list(starts[start].moves)
+        if not found:
+            raise ValueError(f"the opponent ends the game before the learner's first move, from {starts[start]!r}")
+        if reply >= 0:
+            moves.append(reply)
+        self._go_on(BoardState(own, opp, learner, False, state, games_begun + 1, member, moves))
+        if self.render_mode == "human":
+            self.render()
         return self._view(reply)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -192,40 +162,38 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             IllegalMove: `action` is illegal and illegal="raise"; or the opponent's choice is illegal.
             gymnasium.error.ResetNeeded: no game is under way.
         """
-        if self._over:
+        board = self._board
+        if board.over:
             raise ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
-        game, own, opp = self._game, self._own, self._opp
+        game, self_play, moves = self._game, self._setup.self_play, board.moves
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
-        next_own, next_opp = game.play(own, opp, action)
-        if next_own == own and next_opp == opp:
-            return self._lose(action)
-        result = game.result(next_own, next_opp)
-        outcome = -result
-        reply = -1
-        self._moves.append(action)
-        if result == UNFINISHED and self._opponent is not None:
-            state = advance(self._state)
-            try:
-                reply, next_own, next_opp = answer(self._playing, game, next_own, next_opp, self._moves, mix(state))
-            except BaseException:  # Ctrl-C included: nothing else has changed yet
-                self._moves.pop()
-                raise
-            outcome = result = game.result(next_own, next_opp)
-            self._moves.append(reply)
-            self._state = state
-        else:
-            self._mover ^= 1
-            if self._opponent is None:
-                self._learner = self._mover
-        self._own, self._opp = next_own, next_opp
-        if result == UNFINISHED:
-            observation, info = self._view(reply)
-            return observation, self._rewards[3], False, False, info
-        self._over = True
+        moves.append(action)
+        try:
+            event, outcome, own, opp, reply, state = protocol.step(
+                game, self_play, self._opponents, board.member, board.own, board.opp, action, board.random_state
+            )
+        except BaseException:  # Ctrl-C included: nothing else has changed yet
+            moves.pop()
+            raise
+        if event == ILLEGAL:
+            moves.pop()
+            if self.arguments.illegal == "raise":
+                raise illegal_move(self.position, action)
+        if reply >= 0:
+            moves.append(reply)
+        board.own, board.opp, board.random_state = own, opp, state
+        if self_play:
+            board.learner ^= 1
+        board.over = over = event != GOES_ON
+        if self.render_mode == "human":
+            self.render()
         observation, info = self._view(reply)
-        info["outcome"] = outcome
-        return observation, self._rewards[1 - outcome], True, False, info
+        if over:
+            info["outcome"] = outcome
+            if event == ILLEGAL:
+                info["illegal_action"] = action
+        return observation, protocol.reward(self._rewards, over, outcome), over, False, info
 
     def render(self) -> Any:
         """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
@@ -241,73 +209,19 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
         """The learner's observation and the info that goes with it."""
-        own, opp = self._own, self._opp
-        if self._learner != self._mover:
-            own, opp = opp, own
-        mask = self._mask(0 if self._over else self._game.legal(own, opp))
-        if self.render_mode == "human":
-            self.render()
-        info = {"action_mask": mask, "seat": self._learner, "opponent_action": reply}
-        return self._observe(own, opp, self._learner), info
+        board = self._board
+        own, opp, learner = board.own, board.opp, board.learner
+        if board.over:
+            own, opp = protocol.seen(self._game, own, opp, learner)
+            mask = self._mask(0)
+        else:  # the learner is to move
+            mask = self._mask(self._game.legal(own, opp))
+        return self._observe(own, opp, learner), {"action_mask": mask, "seat": learner, "opponent_action": reply}
 
-    def _lose(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """What an illegal action of the learner does: an error, or the loss of the game."""
-        if self.arguments.illegal == "raise":
-            raise illegal_move(self.position, action)
-        self._over = True
-        if self._opponent is None:
-            self._learner = 1 - self._mover
-        observation, info = self._view(-1)
-        info |= {"outcome": LOST, "illegal_action": action}
-        return observation, self._rewards[2], True, False, info
-
-    def _player(self, drawn: int) -> Policy:
-        """The policy that answers: the opponent, or the one of the pool that was drawn (its first, if none was)."""
-        if isinstance(self._opponent, OpponentPool):
-            return self._opponent.member(max(drawn, 0), self._game, self._obs_type)
-        return self._opponent  # type: ignore[return-value]  # nothing is asked of None
-
-    def _check_state(self, state: Any) -> None:
-        """Raises ValueError unless `state` can be that of a game here."""
-        game, keys = self._game, {*STATE, "moves", "game"}
-        if not isinstance(state, Mapping) or set(state) != keys:
-            raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {state!r:.200}")
-        if state["game"] != describe_game(game):
-            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(game)}")
-        pool = self._opponent if isinstance(self._opponent, OpponentPool) else None
-        limits = {
-            "own": (0, MAX_INT),
-            "opp": (0, MAX_INT),
-            "mover": (0, 1),
-            "learner": (0, 1),
-            "state": (NOT_SEEDED, STATES),
-            "resets": (0, MAX_INT),
-            "drawn": (-1, len(pool.players) - 1 if pool else MAX_INT),  # without a pool it says nothing
-        }
-        for name, (low, high) in limits.items():
-            if type(state[name]) is not int or not low <= state[name] <= high:
-                raise ValueError(f"{name} of a state must be a whole number in [{low}, {high}], not {state[name]!r}")
-        over, moves = flag("over of a state", state["over"]), state["moves"]
-        if not isinstance(moves, list) or not all(type(move) is int and 0 <= move < game.num_actions for move in moves):
-            raise ValueError(
-                f"moves of a state must be a list of numbers in [0, {game.num_actions}), not {moves!r:.200}"
-            )
-        own, opp, mover = state["own"], state["opp"], state["mover"]
-        wrong = game.status(own, opp).explain(game, own, opp)
-        if not wrong and mover != game.seat(own, opp):
-            wrong = "the other side is to move"
-        if not wrong and not over:
-            if state["state"] == NOT_SEEDED or game.result(own, opp) != UNFINISHED:
-                wrong = "the game is over, or never began"
-            elif mover != state["learner"]:
-                wrong = "the learner is not to move"
-        if wrong:
-            raise ValueError(f"a state cannot have the stones {own} and {opp}: {wrong}")
-        before = own, opp
-        for move in reversed(moves):
-            after, before = before, game.undo(*before, move)
-            if after == before:
-                raise ValueError(f"the moves {moves} of a state do not lead to its stones {own} and {opp}")
+    def _go_on(self, board: BoardState) -> None:
+        """Makes this the state of the board."""
+        self._board = board
+        self._opponents.moves = board.moves
 
     def _check_options(self, options: Mapping[str, Any] | None) -> tuple[Position | None, str]:
         options = check_options(options, ("position", "play_as"))

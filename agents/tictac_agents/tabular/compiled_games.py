@@ -9,23 +9,10 @@ import numpy.typing as npt
 
 from tictac_agents.tabular.states import Ints
 from tictac_env.compiled import borrowing_kernel
-from tictac_env.envs.arguments import PLAY_AS
+from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
-from tictac_env.envs.vector import kernels
-from tictac_env.envs.vector.boards import (
-    BEGUN,
-    DEAL,
-    LEARNER,
-    NOBODY,
-    OPP,
-    OUTCOME,
-    OVER,
-    OWN,
-    PHASE,
-    PLAYING,
-    ROWS,
-    STATE,
-)
+from tictac_env.envs.vector.boards import int64_array
+from tictac_env.envs.vector.compiled_opponents import CompiledOpponents
 from tictac_env.envs.vector.opponents import Opponents
 from tictac_env.games import Game
 
@@ -38,70 +25,56 @@ Table = Any
 def play_games(
     game: Game,
     table: Table,
-    boards: Ints,
-    play_as: Ints,
-    starts: Ints,
-    kinds: Ints,
-    cumulative: Floats,
-    pay: tuple[float, float, float, float],
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: tuple[float, float, float, float],
+    play_as: int,
+    randomness: Ints,
     games: int,
     max_steps: int,
     room: int,
-    actions: Ints,
-    replies: Ints,
 ) -> tuple[int, int]:
-    """Plays whole games on one board, by the vector environment's kernels, and learns from them.
+    """Plays whole games on one board and learns from them.
 
     Args:
         game: the rule book.
         table: what plays and learns, as on its board 0.
-        boards: int64 (ROWS, 1), the board; only its randomness and how many games it has begun matter.
-        play_as: int64 (1,), the index of `play_as`.
-        starts: as `kernels.resolve_opponents` wants it.
-        kinds: who the opponent is, none that is asked.
-        cumulative: the running sums of a pool's weights.
-        pay: the rewards.
+        setup: what the games begin with.
+        opponents: who answers.
+        rewards: for a win, a draw, a loss and a step that does not end the game.
+        play_as: the index in `PLAY_AS`.
+        randomness: int64 (2,), the state of the board's randomness and how many games it has begun, as they are after
+            the call.
         games: how many games at most.
         max_steps: after how many steps no game is begun any more.
         room: how many rows must be free when a game begins.
-        actions: int64 (1,), room for the learner's action.
-        replies: int64 (1,), room for the opponent's, -1.
 
     Returns:
         How many games and how many steps were played. A game whose beginning the opponent spoils is not: the
         environment's own reset will say so.
     """
-    nowhere = boards[:2, :0]
-    self_play = kinds[0] == NOBODY
-    win, draw, loss, going_on = pay
+    state, games_begun = randomness[0], randomness[1]
     played = steps = 0
     while played < games and steps < max_steps and table.rows.used[0] + room <= len(table.rows.positions):
-        state, begun = boards[STATE, 0], boards[BEGUN, 0]
-        boards[PHASE, 0] = DEAL
-        _, _, stuck = kernels.resolve_opponents(
-            game, boards, replies, nowhere, play_as, starts, kinds, cumulative, 0, 1
-        )
-        if stuck:
-            boards[STATE, 0], boards[BEGUN, 0] = state, begun
+        opening = begin(game, setup, opponents, play_as, NOT_GIVEN, NOT_GIVEN, games_begun, state)
+        if not opening.found:
             break
-        boards[PHASE, 0] = PLAYING
-        seat, own, opp = boards[LEARNER, 0], boards[OWN, 0], boards[OPP, 0]
+        own, opp, seat, state = opening.own, opening.opp, opening.learner, opening.state
+        games_begun += 1
         table.begin(game, 0, seat, own, opp)
         over = False
         while not over:
-            actions[0] = table.choose(game, 0, seat, own, opp)
-            kernels.move(game, boards, actions, self_play, True, 0, 1)
-            if not self_play:
-                kernels.resolve_opponents(game, boards, replies, nowhere, play_as, starts, kinds, cumulative, 0, 1)
+            action = table.choose(game, 0, seat, own, opp)
+            event, outcome, own, opp, _, state = step(
+                game, setup.self_play, opponents, opening.member, own, opp, action, state
+            )
             steps += 1
-            outcome, terminated = boards[OUTCOME, 0], boards[PHASE, 0] == OVER
-            result = win if outcome > 0 else loss if outcome < 0 else draw
-            reward = result if terminated else going_on
-            seat, own, opp = boards[LEARNER, 0], boards[OWN, 0], boards[OPP, 0]
-            if seat != game.seat(own, opp):
-                own, opp = opp, own
-            over = table.observe(game, 0, seat, own, opp, reward, terminated, False)
+            ended = event != GOES_ON
+            seat ^= setup.self_play
+            shown, others = seen(game, own, opp, seat)
+            over = table.observe(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)
         played += 1
+    randomness[0], randomness[1] = state, games_begun
     return played, steps
 
 
@@ -114,11 +87,9 @@ class CompiledGames:
 
     def __init__(self, board: BoardEnv) -> None:
         self._board = board
-        arguments = board.arguments
         opponents = opponents_of(board)
-        positions = arguments.start or ()
-        starts = np.array([[p.own for p in positions], [p.opp for p in positions]], np.int64)
-        self._given = (starts, opponents.kinds, opponents.cumulative, arguments.rewards)
+        self._setup = board.arguments.setup(int64_array)
+        self._opponents = CompiledOpponents(opponents.kinds, opponents.cumulative)
 
     def play(self, table: Table, games: int, max_steps: int, room: int, play_as: str | None = None) -> tuple[int, int]:
         """Plays whole games on the environment's board and has the table learn from them.
@@ -134,16 +105,14 @@ class CompiledGames:
             How many games and how many steps were played.
         """
         board = self._board
-        seat = np.array([PLAY_AS.index(play_as or board.arguments.play_as)], np.int64)
         state = board.state_dict()
-        boards = np.zeros((ROWS, 1), np.int64)
-        boards[STATE], boards[BEGUN] = state["state"], state["resets"]
+        randomness = np.array([state["random_state"], state["games_begun"]], np.int64)
+        rewards, seat = board.arguments.rewards, PLAY_AS.index(play_as or board.arguments.play_as)
         played = play_games(
-            board.game, table, boards, seat, *self._given, games, max_steps, room,
-            np.zeros(1, np.int64), np.full(1, -1),
-        )  # fmt: skip
-        changed = {"state": int(boards[STATE, 0]), "resets": int(boards[BEGUN, 0])}
-        board.load_state_dict(state | changed)
+            board.game, table, self._setup, self._opponents, rewards, seat, randomness, games, max_steps, room
+        )
+        random_state, games_begun = randomness.tolist()
+        board.load_state_dict(state | {"random_state": random_state, "games_begun": games_begun})
         return played
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tictac_agents.tabular.drivers import Driver, Environment, ManyBoards, OneBoard, default_env
 from tictac_agents.tabular.table_policy import Schedule, TablePolicy
 from tictac_env.checks import one_of, whole
-from tictac_env.envs.arguments import PLAY_AS
+from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.progress import interruptible, progress_bar
 from tictac_env.rng import STATES, new_state

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tictac_env.envs.arguments import PLAY_AS, Arguments
+from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.options import NOWHERE
+from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.envs.vector import kernels, stepping
 from tictac_env.envs.vector.boards import (
     BEGUN,

@@ -56,3 +56,8 @@ def aligned(shape: tuple[int, ...]) -> Ints:
     buffer = np.zeros(size + LINE, np.uint8)
     begin = -buffer.ctypes.data % LINE
     return buffer[begin : begin + size].view(np.int64).reshape(shape)
+
+
+def int64_array(numbers: list[int]) -> Ints:
+    """An int64 array of the numbers."""
+    return np.array(numbers, np.int64)

@@ -1,0 +1,56 @@
+"""Who answers on one board, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tictac_env.games import Game
+from tictac_env.policies import Policy, answer
+from tictac_env.policies.pool import OpponentPool
+from tictac_env.position import Position
+
+
+class BoardOpponents:
+    """The opponent of one board, or the members of its pool: the `Opponents` of `tictac_env.envs.protocol`.
+
+    Args:
+        opponent: a policy, a pool, or None: then nobody is asked.
+        game: the rule book.
+        obs_type: which observation opponents that are functions get.
+
+    Attributes:
+        moves: the actions of the game under way, which an opponent that is asked sees in its `Position`.
+        starts: the starting positions by number, with the moves that led there; the last one is where a game begins
+            that has no number.
+    """
+
+    def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
+        self._opponent, self._game, self._obs_type = opponent, game, obs_type
+        self._pool = opponent if isinstance(opponent, OpponentPool) else None
+        self.moves: list[int] = []
+        self.starts: Sequence[Position] = ()
+
+    @property
+    def num_members(self) -> int | None:
+        """How many opponents the pool has, None without a pool."""
+        return len(self._pool.players) if self._pool is not None else None
+
+    @property
+    def cumulative(self) -> Sequence[float]:
+        """The running sums of the pool's weights; empty without a pool."""
+        return self._pool.cumulative if self._pool is not None else ()
+
+    def policy(self, member: int) -> Policy:
+        """The policy of that number; without a pool there is but one."""
+        if self._pool is not None:
+            return self._pool.member(member, self._game, self._obs_type)
+        assert self._opponent is not None  # nobody else is asked
+        return self._opponent
+
+    def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
+        """What the member plays from the starting position of that number, and the position after it."""
+        return answer(self.policy(member), game, own, opp, self.starts[start].moves, seed)
+
+    def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
+        """What the member plays in the game under way, and the position after it."""
+        return answer(self.policy(member), game, own, opp, self.moves, seed)
