@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,16 @@ ODD_GAMES = [
 ]
 ALL_GAMES = [*GAMES.values(), *ODD_GAMES]
 
+OBLONG = KInARow.make(4, 5, 3, False)
+WIDE = KInARow.make(8, 7, 4, True)
+COMPILED_GAMES: list[Game] = [*GAMES.values(), OBLONG, WIDE]
+"""The games that `make test` compiles for: every game has machine code of its own, and each kernel takes seconds."""
 
-SELDOM = [KInARow.make(2, 2, 2, False), KInARow.make(5, 4, 3, True)]
-"""Odd games that others stand for; each takes its share of compiling, so they are tested in `make test-all` only."""
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        given = getattr(item, "callspec", None)
-        if given and any(isinstance(value, KInARow) and value in SELDOM for value in given.params.values()):
-            item.add_marker(pytest.mark.slow)
+def breadth(few: Iterable[Any], more: Iterable[Any]) -> list[Any]:
+    """Parameters: `few` for `make test`, and `more` for `make test-all` too."""
+    few = list(few)
+    return [*few, *(pytest.param(one, marks=pytest.mark.slow) for one in more if one not in few)]
 
 
 def title(game: Game) -> str:
@@ -89,6 +90,10 @@ def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
 def playouts(game: Game) -> st.SearchStrategy[list[Position]]:
     """For Hypothesis: random games that break off at any ply."""
     return st.builds(playout, st.just(game), st.integers(0, 2**32), st.integers(0, game.cells))
+
+
+compiled_games = pytest.mark.parametrize("game", breadth(COMPILED_GAMES, ALL_GAMES), ids=title)
+"""For tests that compile; all others take the fixture `game`."""
 
 
 @pytest.fixture(params=ALL_GAMES, ids=title, scope="session")

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import playout, title
+from conftest import COMPILED_GAMES, OBLONG, breadth, playout, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYING, ROWS
@@ -25,10 +25,7 @@ from tictac_env.rng import mix
 NUM_ENVS, STEPS, SEED = 7, 110, 20
 DISABLED, NEXT_STEP, SAME_STEP = AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 
-GAMES_COMPARED: list[Game] = [
-    *GAMES.values(),
-    KInARow.make(8, 7, 4, True),  # all 63 bits, columns wider than a byte
-    KInARow.make(4, 5, 3, False),  # oblong
+UNUSUAL = [
     KInARow.make(31, 1, 5, True),  # a single action
     KInARow.make(1, 1, 1, True),  # planes of two bytes; whoever moves first wins at once
 ]
@@ -159,7 +156,7 @@ SETTINGS: dict[str, Callable[[Game], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("game", GAMES_COMPARED, ids=title)
+@pytest.mark.parametrize("game", breadth(COMPILED_GAMES, UNUSUAL), ids=title)
 def test_every_board_plays_the_game_of_the_single_environment(game: Game, setting: str, mode: AutoresetMode) -> None:
     given = SETTINGS[setting](game)
     opponent = given["opponent"]
@@ -202,7 +199,7 @@ def test_opponents_that_end_games_early_are_drawn_anew_alike(opponent: Any, mode
 @pytest.mark.parametrize("opponent", ["random", Drawing(), None], ids=str)
 @pytest.mark.parametrize("obs_type", OBS_TYPES)
 def test_observations_of_every_type_are_those_of_the_single_environment(obs_type: str, opponent: Any) -> None:
-    for game in (GAMES["TicTacToe-v0"], KInARow.make(4, 5, 3, False)):
+    for game in (GAMES["TicTacToe-v0"], OBLONG):
         pair = Pair(game, SAME_STEP, opponent=opponent, obs_type=obs_type)
         pair.reset(seed=SEED)
         for _ in range(60):
@@ -265,7 +262,7 @@ def test_a_board_plays_the_same_however_many_there_are(opponent: Any) -> None:
                 assert np.array_equal(ours, theirs[part])
 
 
-@pytest.mark.parametrize("game", [*GAMES_COMPARED, *MORE_WIDTHS], ids=title)
+@pytest.mark.parametrize("game", breadth(COMPILED_GAMES, [*UNUSUAL, *MORE_WIDTHS]), ids=title)
 def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: Game) -> None:
     positions = [position for seed in range(4) for position in playout(game, seed)]
     count = len(positions)

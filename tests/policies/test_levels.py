@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from conftest import breadth
 
 from tictac_env.arena import exploitability, play_match, verdict
 from tictac_env.games import GAMES, KInARow
@@ -43,9 +44,7 @@ def test_on_tic_tac_toe_each_level_fares_better_against_perfect_play() -> None:
     assert verdicts[-1].infallible and verdicts[0].basis == "probabilities"
 
 
-@pytest.mark.parametrize(
-    "number", [*range(2, 9), pytest.param(9, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("number", breadth([2, 5, 8], range(2, 11)))
 def test_on_connect_four_each_level_scores_60_to_80_per_cent_against_the_one_below(number: int) -> None:
     """The first of the games on record (tools/calibrate_levels.py)."""
     match = play_match(f"level:{number}", f"level:{number - 1}", C4, games=400, seed=0)

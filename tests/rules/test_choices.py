@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import numpy.typing as npt
+from conftest import compiled_games, playout
 from naive import NaiveBoard
 
 from tictac_env.compiled import kernel
@@ -18,9 +19,18 @@ def both(game: Game, own: int, opp: int, out: npt.NDArray[np.int64]) -> None:
     out[1] = game.winning_choices(opp, own)
 
 
+@compiled_games
+def test_winning_moves_are_the_same_compiled(game: KInARow) -> None:
+    out = np.zeros(2, np.int64)
+    for seed in range(20):
+        for position in playout(game, seed)[:-1]:
+            own, opp = position.own, position.opp
+            both(game, own, opp, out)
+            assert tuple(out) == (game.winning_choices(own, opp), game.winning_choices(opp, own))
+
+
 def test_sets_of_moves_against_the_naive_board(game: KInARow) -> None:
     rng = random.Random(3)
-    out = np.zeros(2, np.int64)
     for _ in range(20):
         board, (own, opp) = NaiveBoard.of(game), game.start()
         while game.result(own, opp) == UNFINISHED:
@@ -32,8 +42,6 @@ def test_sets_of_moves_against_the_naive_board(game: KInARow) -> None:
                 wins = {action for action in legal if board.after(action, mark).winner() == mark}
                 assert {action for action in range(game.num_actions) if found & game.choice(action)} == wins
                 assert found == sum(game.choice(action) for action in wins)
-            both(game, own, opp, out)
-            assert tuple(out) == (game.winning_choices(own, opp), game.winning_choices(opp, own))
             for action in legal:
                 assert game.play_choice(own, opp, game.choice(action)) == game.play(own, opp, action)
             action = rng.choice(legal)

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import title
+from conftest import ALL_GAMES, COMPILED_GAMES, breadth, title
 
 from tictac_env import compiled
 from tictac_env.compiled import kernel
@@ -23,13 +23,11 @@ from tictac_env.rng import advance, mix, new_state, position_seed
 
 RANDOM, RULE, MIXED = 0, 1, 2
 COLUMNS = 18
-SIZES: list[Game] = [
-    *GAMES.values(),
-    KInARow.make(8, 7, 4, True),
-    KInARow.make(4, 5, 3, False),
+SIZES = [
+    *COMPILED_GAMES,
     KInARow.make(5, 7, 6, True),
 ]
-"""The registered games, all 63 bits, an oblong without gravity, and a line longer than `has_line` unrolls."""
+"""With a line longer than `has_line` unrolls."""
 
 
 @kernel
@@ -92,6 +90,7 @@ def assert_games_agree(game: Game, seed: int, player: int) -> int:
 
 
 @pytest.mark.parametrize("player", [RANDOM, RULE, MIXED], ids=["random", "rule", "mixed"])
+@pytest.mark.parametrize("game", breadth(SIZES, ALL_GAMES), ids=title)
 def test_compiled_games_equal_interpreted_ones(game: Game, player: int) -> None:
     for seed in range(5):
         assert_games_agree(game, seed, player)

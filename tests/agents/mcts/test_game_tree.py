@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import playout
+from conftest import compiled_games, playout
 
 from tictac_agents import GameTree
 from tictac_agents.mcts.seat_tree import find_row
@@ -60,6 +60,7 @@ def test_memory_is_capped() -> None:
     assert len(tree) < 2_000 and tree.visits(Position.start("ConnectFour-v0")).sum() == 5_000
 
 
+@compiled_games
 def test_the_statistics_are_those_of_the_games(game: Game) -> None:
     tree = GameTree(game, seed=2).learn(200, progress_bar=False)
     start = Position.start(game)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import playout
+from conftest import compiled_games, playout
 
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
@@ -81,6 +81,7 @@ def test_proofs_in_connect_four(data: Path) -> None:
     assert wrong <= 2
 
 
+@compiled_games
 def test_it_is_a_pure_function(game: Game) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "mcts:.* draws but has no `probabilities`")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import playout
+from conftest import compiled_games, playout
 from reference_search import Node, ReferenceSearch, lines
 
 from tictac_agents import MCTS
@@ -95,6 +95,7 @@ def test_the_rule_wins_and_blocks() -> None:
     assert {rollout(game, blocked.own, blocked.opp, True, state)[0] for state in range(1, 200)} != {1}
 
 
+@compiled_games
 def test_every_game_is_counted_once(game: Game) -> None:
     position = Position.start(game)
     if position.is_over:

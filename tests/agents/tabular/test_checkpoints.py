@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import make_env
+from conftest import compiled_games, make_env
 from npz_files import read
 
 from tictac_agents import QLearning
@@ -68,6 +68,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return path
 
 
+@compiled_games
 def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     agent = QLearning(make_env(game, opponent=None), gamma=0.9, epsilon=[0.5, 0.1], updates="online", seed=1)
     agent.learn(total_episodes=15, progress_bar=False).save(tmp_path / "agent.npz")
@@ -81,6 +82,7 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     assert loaded.act(position, 0) == agent.act(position, 0)
 
 
+@compiled_games
 def test_a_file_can_be_loaded_without_an_environment(game: Game, tmp_path: Path) -> None:
     QLearning(make_env(game, opponent=None), seed=0).learn(5, progress_bar=False).save(tmp_path / "agent.npz")
     loaded = QLearning.load(tmp_path / "agent.npz")

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import make_env
+from conftest import OBLONG, breadth, make_env
 from test_checkpoints import check_equal
 
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
@@ -141,12 +141,13 @@ def test_verdicts_come_at_the_same_episodes_and_forgetting_too(tmp_path: Path) -
     assert [proof.judged_at for proof in proofs] == [650, 650]
 
 
-@pytest.mark.parametrize("learner", [ValueTD, QLearning])
-@pytest.mark.parametrize("opponent", ["random", None])
+@pytest.mark.parametrize(
+    ("learner", "opponent"), breadth([(ValueTD, "random"), (QLearning, None)], [(ValueTD, None), (QLearning, "random")])
+)
 def test_tables_grow_and_games_of_other_sizes_are_the_same(
     learner: Any, opponent: str | None, tmp_path: Path, compiled_games: list[int]
 ) -> None:
-    agents = [learner(make_env(KInARow.make(4, 5, 3, False), opponent=opponent), seed=1) for _ in range(2)]
+    agents = [learner(make_env(OBLONG, opponent=opponent), seed=1) for _ in range(2)]
     agents[0].compiled = False
     for agent in agents:
         agent.learn(total_episodes=1_000, progress_bar=False)

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import make_env
+from conftest import compiled_games, make_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from scipy.stats import binomtest
 
@@ -20,8 +20,6 @@ from tictac_env.arena import SeatVerdict, exploitability, play_match, verdict
 from tictac_env.games import Game, KInARow
 from tictac_env.policies import check_policy
 from tictac_env.position import Position
-
-TINY = KInARow.make(rows=1, cols=2, connect=2, gravity=True)
 
 
 def trained(env: gym.Env[Any, Any], episodes: int, **settings: Any) -> QLearning:
@@ -81,6 +79,7 @@ def test_self_play_becomes_infallible_with_every_setting(settings: dict[str, Any
     assert len(agent) <= 4520
 
 
+@pytest.mark.slow
 def test_it_learns_games_other_than_tic_tac_toe() -> None:
     game = KInARow.make(4, 3, 3, gravity=True)
     agent = trained(make_env(game, opponent=None), 5000, learning_rate=(0.8, 0.4, 0.1), seed=0)
@@ -237,10 +236,12 @@ def test_each_table_of_double_q_counts_for_itself() -> None:
 
 def test_double_q_plays_by_the_mean_of_its_tables() -> None:
     """Two tables (0, 1) and (-0.5, 0.5) have the mean (-0.25, 0.75)."""
-    agent = trained(make_env(TINY, opponent=None), 1, double=True, symmetry=False, seed=0)
-    agent.tables[:, 0] = (0, 1), (-0.5, 0.5)
-    assert agent.values(0, 0) == {0: -0.25, 1: 0.75}
-    assert agent.act(Position.start(TINY), 0) == 1
+    position = Position.from_moves("TicTacToe-v0", "1235468")
+    env = tic_tac_toe(opponent=None, start=[position])
+    agent = trained(env, 1, double=True, symmetry=False, seed=0)
+    agent.tables[:, 0, [6, 8]] = (0, 1), (-0.5, 0.5)
+    assert agent.values(position.own, position.opp) == {6: -0.25, 8: 0.75}
+    assert agent.act(position, 0) == 8
 
 
 @pytest.mark.parametrize("counter", ["timesteps", "episodes"])
@@ -269,6 +270,7 @@ def test_a_truncated_episode_is_learned_from() -> None:
     assert not any(value for row in table_of(agent).values() for value in row.values())  # nobody can have won
 
 
+@compiled_games
 def test_every_game_can_be_learned(game: Game) -> None:
     env = make_env(game, opponent=None)
     agent = trained(env, 20, seed=0)

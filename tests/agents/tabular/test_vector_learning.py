@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import breadth
 from npz_files import read, write
 from test_compiled_learning import ENVIRONMENTS, SETTINGS
 
@@ -35,7 +36,7 @@ def check_equal(agent: Any, expected: Any, folder: Path) -> None:
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("env", ["random", "alone", {"opponent": "minimax"}], ids=str)
-@pytest.mark.parametrize("counter", ["timesteps", "episodes"])
+@pytest.mark.parametrize("counter", breadth(["timesteps"], ["episodes"]))
 def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, counter: str) -> None:
     if "blocks" in settings and env == "alone":
         pytest.skip("nobody has a seat of their own")
@@ -78,7 +79,7 @@ def test_self_play_is_proven_on_many_boards(mode: str) -> None:
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize("stop", [1, 37, 280])
+@pytest.mark.parametrize("stop", breadth([37], [1, 280]))
 def test_a_run_broken_off_anywhere_ends_as_an_unbroken_one(settings: str, stop: int, tmp_path: Path) -> None:
     expected = make(settings, "random", 5).learn(total_episodes=300, progress_bar=False)
     agent = make(settings, "random", 5)
