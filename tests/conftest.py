@@ -58,8 +58,9 @@ COMPILED_GAMES: list[Game] = [*GAMES.values(), OBLONG, WIDE]
 
 def breadth(few: Iterable[Any], more: Iterable[Any]) -> list[Any]:
     """Parameters: `few` for `make test`, and `more` for `make test-all` too."""
-    few = list(few)
-    return [*few, *(pytest.param(one, marks=pytest.mark.slow) for one in more if one not in few)]
+    few, slow = list(few), pytest.mark.slow
+    rest = [one if isinstance(one, tuple) else (one,) for one in more if one not in few]
+    return [*few, *(pytest.param(*values, marks=slow) for values in rest)]
 
 
 def title(game: Game) -> str:
