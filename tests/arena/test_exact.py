@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 from conftest import breadth, title
 from oracle import Chances, Oracle
-from truth import Chances, Truth
 
 from tictac_env.arena import Verdict, exploitability, play_match, verdict
 from tictac_env.games import GAMES, KInARow
@@ -15,17 +14,10 @@ from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
 
-<<<<<<< HEAD
 TRUTH = Oracle(GAMES["TicTacToe-v0"])
 GRAVITY = Oracle(KInARow.make(4, 3, 3, gravity=True))
 SHORT = Oracle(KInARow.make(3, 3, 2, gravity=True))  # the first player wins
-TRUTHS = pytest.mark.parametrize("truth", [TRUTH, GRAVITY, SHORT], ids=lambda truth: title(truth.game))
-=======
-TRUTH = Truth(GAMES["TicTacToe-v0"])
-GRAVITY = Truth(KInARow.make(4, 3, 3, gravity=True))
-SHORT = Truth(KInARow.make(3, 3, 2, gravity=True))  # the first player wins
 TRUTHS = pytest.mark.parametrize("truth", breadth([TRUTH, GRAVITY], [SHORT]), ids=lambda truth: title(truth.game))
->>>>>>> d4eb608 (make test compiles for four games and make test-all for all: what is only breadth is marked slow)
 
 
 def board_of(position: Position) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from conftest import breadth, playout, title
 from oracle import Oracle, board_of, looked_ahead, sampled
-from truth import board_of, looked_ahead, sampled
 
 from tictac_env.arena import read_scored_positions
 from tictac_env.games import GAMES, KInARow
