@@ -197,8 +197,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
             raise ValueError(
                 f"{opponent!r} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
-                "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies play "
-                "this package's games only)"
+                "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies "
+                "play this package's games only)"
             )
         return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
 
