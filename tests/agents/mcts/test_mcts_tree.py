@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import compiled_games, playout
-from reference_search import Node, ReferenceSearch, lines
+from reference_search import MadeUpEvaluator, Node, ReferencePUCT, ReferenceSearch, lines
 
 from tictac_agents import MCTS
 from tictac_agents.mcts.rollouts import rollout
@@ -54,6 +54,19 @@ def test_compiled_trees_are_those_of_the_reference(settings: dict[str, object], 
         compiled = as_nodes(grown(agent, position, seed), agent.solver)
         assert lines(compiled, 1) == lines(reference, 1)
         assert lines(compiled, 1)
+
+
+@pytest.mark.parametrize("leaves", [1, 3])
+@pytest.mark.parametrize("solver", [True, False])
+def test_trees_by_priors_are_those_of_the_reference(solver: bool, leaves: int) -> None:
+    evaluator = MadeUpEvaluator()
+    for seed, (name, exploration) in enumerate([("ConnectFour-v0", 1.0), ("TicTacToe-v0", 2.5), ("TicTacToe-v0", 0.7)]):
+        position = Position.start(name) if seed == 0 else unfinished(GAMES[name], seed)
+        agent = MCTS(250, evaluator=evaluator, exploration=exploration, solver=solver, leaves=leaves, draw=0.25)
+        reference = ReferencePUCT(agent, evaluator, position).root
+        compiled = as_nodes(grown(agent, position, seed), solver)
+        assert lines(compiled, 1) == lines(reference, 1)
+        assert len(lines(compiled, 1)) > 100 or solver
 
 
 def unfinished(game: Game, seed: int) -> Position:
