@@ -1,4 +1,4 @@
-"""Everything that can happen on a board against a fixed opponent, as a toy-text table of transitions."""
+"""All that can happen on a board against a fixed opponent, as a table of transitions like those of toy-text."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ Bits = tuple[int, int]
 """A position: the stones of the side to move, and the other side's."""
 Transition = tuple[float, int, float, bool]
 """Probability, next state, reward, terminated."""
-Table = list[dict[int, list[Transition]]]
+TransitionTable = list[dict[int, list[Transition]]]
+"""The transitions by state and action."""
 
 SEATS = {"first": (0,), "second": (1,), "random": (0, 1), "alternate": (0, 1)}
 MAX_TRANSITIONS = 1_000_000
 
 
-def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
-    """What follows each action of the learner's, the opponent's reply included, wherever a game can lead.
+def enumerate_board(board: BoardEnv) -> tuple[TransitionTable, npt.NDArray[np.int64]]:
+    """The transitions of each action of the learner, the opponent's reply included, wherever a game can lead.
 
     The states are the positions in which the learner is to move, as far as the environment's starts lead there from
     the learner's seat (or seats) against this opponent, and the finished ones, which have no actions. A position tells
-    whose move it is, so that one table serves both seats.
+    whose move it is, so one table serves both seats.
 
     Returns:
         The table, and int64 (S, 2): the stones (own, opp) of each state, the starts first.
 
     Raises:
-        ValueError: there is no opponent, or one drawn anew for each game (what it does, a position does not tell); it
-            ends every game at once; or there are more than `MAX_TRANSITIONS`.
+        ValueError: there is no opponent, or one drawn anew for each game (its play does not follow from the position);
+            it ends every game before the learner's first move; or there are more than `MAX_TRANSITIONS`.
         IllegalMove: the opponent's choice is illegal.
     """
     opponent, game = board.opponent, board.game
@@ -47,14 +48,14 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
         raise ValueError(f"a model needs a fixed opponent, and {opponent} draws one for each game; give a Mixture")
     win, draw, loss, step = board.arguments.rewards
     rewards = {1: win, 0: draw, -1: loss, UNFINISHED: step}
-    numbers: dict[Bits, int] = {}
+    states: dict[Bits, int] = {}
     positions: list[Bits] = []
 
-    def number(position: Bits) -> int:
-        if position not in numbers:
-            numbers[position] = len(positions)
+    def state_of(position: Bits) -> int:
+        if position not in states:
+            states[position] = len(positions)
             positions.append(position)
-        return numbers[position]
+        return states[position]
 
     @cache
     def replies(position: Bits) -> list[tuple[float, Bits]]:
@@ -64,11 +65,11 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
         """What follows the learner's move that led to `after`."""
         result = game.result(*after)
         if result != UNFINISHED:
-            yield 1.0, number(after), rewards[-result], True
+            yield 1.0, state_of(after), rewards[-result], True
             return
         for chance, position in replies(after):
             result = game.result(*position)
-            yield chance, number(position), rewards[result], result != UNFINISHED
+            yield chance, state_of(position), rewards[result], result != UNFINISHED
 
     for start in _starts(board):
         for seat in SEATS[board.arguments.play_as]:
@@ -76,10 +77,10 @@ def enumerate_board(board: BoardEnv) -> tuple[Table, npt.NDArray[np.int64]]:
             if start.seat != seat:
                 first = [after for _, after in replies(first[0]) if game.result(*after) == UNFINISHED]
             for position in first:
-                number(position)
+                state_of(position)
     if not positions:
         raise ValueError(f"{opponent} ends every game before the learner's first move")
-    table: Table = []
+    table: TransitionTable = []
     count = 0
     for position in positions:  # which grows meanwhile
         table.append({})

@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from tictac_agents.planning.sweeps import (
     SWEEP_LIMIT,
-    TIE,
+    TIE_TOLERANCE,
     action_weights,
     ending_policy,
     greedy_policy,
+    has_converged,
     must_converge,
     no_convergence,
     policy_evaluation,
-    settled,
     sweep,
 )
 from tictac_agents.planning.tabular_model import Bools, Floats, Ints, TabularModel, gridworld_4x4
@@ -46,17 +46,17 @@ Callback = Callable[["DynamicProgramming"], bool | None]
 class DynamicProgramming(Policy):
     """What policy and value iteration share: the run over the model, the play and the file.
 
-    On boards it is a policy like any other; in positions that the model does not hold, as its opponent never lets them
+    On boards it is a policy like any other. In a position that the model lacks, because its opponent never lets it
     arise, it plays the lowest legal action. Elsewhere only `predict` plays.
 
     Attributes:
         model: the `TabularModel`, S states and A actions.
-        values: float64 (S,), what each state is worth; 0 once the episode is over.
-        q: float64 (S, A), what each action is worth; nan where a state has no such action.
+        values: float64 (S,), the value of each state; 0 once the episode is over.
+        q: float64 (S, A), the value of each action; nan where a state has no such action.
         policy: int64 (S,), the best action, the lowest of those within 1e-12 of it (but see `greedy_policy`); -1 where
             a state has none.
         sweeps: how often all states have been updated.
-        improvements: how often a better policy has been taken up (value iteration: never, it keeps none).
+        improvements: how often a better policy was found (0 in value iteration, which keeps none).
     """
 
     def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
@@ -69,11 +69,11 @@ class DynamicProgramming(Policy):
         self.sweeps = 0
         self.improvements = 0
         self._weights: Floats | None = None  # of the policy a sweep evaluates; None for the best actions
-        self._conclude()
+        self._update_policy()
 
     @abstractmethod
     def _step(self) -> tuple[float, bool]:
-        """One sweep: the largest change of a value, and whether nothing is left to do."""
+        """Makes one sweep; the largest change of a value, and whether the run is finished."""
 
     def _sweep(self) -> float:
         """Updates all states; the largest change."""
@@ -102,20 +102,20 @@ class DynamicProgramming(Policy):
                     min(decades, max(0.0, -math.log10(change or 1e-16))), f"sweep {self.sweeps:,}, change {change:.1e}"
                 )
                 if done or callback is not None:
-                    self._conclude()
+                    self._update_policy()
                 if callback is not None and callback(self) is False:
                     break
                 if asked() and not done:
-                    self._conclude()
+                    self._update_policy()
                     print(f"stopped after {self.sweeps:,} sweeps; nothing is lost", file=sys.stderr)
                     break
                 if not done and sweeps >= SWEEP_LIMIT and not must_converge(self.model, self._weights, self.gamma):
-                    self._conclude()
+                    self._update_policy()
                     raise no_convergence(sweeps, change)
         return self
 
-    def _conclude(self) -> None:
-        """Makes `q` and `policy` those of the values."""
+    def _update_policy(self) -> None:
+        """Sets `q` and `policy` by the values."""
         self.q = self.model.action_values(self.values, self.gamma)
         self.policy = greedy_policy(self.model, self.values, self.gamma)
 
@@ -175,7 +175,7 @@ class DynamicProgramming(Policy):
         if allowed[self.policy[row]]:
             return int(self.policy[row])
         q = np.where(allowed, self.q[row], -np.inf)
-        return int((q >= q.max() - TIE).argmax())
+        return int((q >= q.max() - TIE_TOLERANCE).argmax())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything, the model and the state of a run included, to an .npz file (see `tictac_env.storage`)."""
@@ -193,7 +193,7 @@ class DynamicProgramming(Policy):
 
         Args:
             path: the file.
-            env: what it was made from, to make sure that it still is the same; without it the file's model is used.
+            env: what it was made from, to make sure that it is still the same; without it the file's model is used.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -206,7 +206,7 @@ class DynamicProgramming(Policy):
             agent.sweeps = whole("sweeps", meta["sweeps"])
             agent.improvements = whole("improvements", meta["improvements"])
             agent._set_arrays(arrays)
-            agent._conclude()
+            agent._update_policy()
             if env is not None:
                 env = gym.make(env) if isinstance(env, str) else env
                 same_game = getattr(getattr(env, "unwrapped", env), "game", None) == game
@@ -233,7 +233,7 @@ class DynamicProgramming(Policy):
 
 
 class ValueIteration(DynamicProgramming):
-    """Makes each state worth its best action, again and again, until nothing changes (pages 82-83).
+    """Gives each state the value of its best action, again and again, until nothing changes (pages 82-83).
 
     Args:
         env: whatever `TabularModel.of` accepts: an environment, its id, or a table `P`.
@@ -257,14 +257,14 @@ class ValueIteration(DynamicProgramming):
         """An agent with published settings, not yet trained.
 
         "S1" is the dynamic programming of Fan Min's MFReinforcement, as far as it is described: plain sweeps over the
-        state graph of tic-tac-toe, where a win is worth 1, a draw and every state at first 0.5, a loss 0. Against whom
-        is not said; here it is a uniformly random opponent, and each state takes the value of the best move. So it
+        state graph of tic-tac-toe, where a win is worth 1, a loss 0, and a draw, like every state at first, 0.5. The
+        opponent is not described; here it is uniformly random, and each state takes the value of the best move. So it
         learns what wins most often against random play, not what cannot be beaten.
 
         Args:
             name: "S1".
-            env: another environment, which then has to give such rewards itself: rewards=(1, 0.5, 0).
-            **settings: other settings than the published ones.
+            env: another environment, which must give these rewards itself: rewards=(1, 0.5, 0).
+            **settings: settings that replace the published ones.
 
         Raises:
             ValueError: there is no such preset.
@@ -274,12 +274,12 @@ class ValueIteration(DynamicProgramming):
             env = gym.make("TicTacToe-v0", opponent="random", play_as="random", rewards=(1, 0.5, 0))
         agent = cls(env, **settings)
         agent.values[~agent.model.final] = 0.5
-        agent._conclude()
+        agent._update_policy()
         return agent
 
     def _step(self) -> tuple[float, bool]:
         change = self._sweep()
-        return change, settled(change, self.tolerance, self.values)
+        return change, has_converged(change, self.tolerance, self.values)
 
 
 class PolicyIteration(DynamicProgramming):
@@ -300,30 +300,30 @@ class PolicyIteration(DynamicProgramming):
 
     def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
         super().__init__(env, gamma, tolerance, in_place)
-        self._follow(ending_policy(self.model))
+        self._evaluate_next(ending_policy(self.model))
 
-    def _follow(self, policy: Ints) -> None:
-        """Takes up the policy to be evaluated."""
-        self._followed, self._weights = policy, action_weights(self.model, policy)
+    def _evaluate_next(self, policy: Ints) -> None:
+        """Sets the policy that the next sweeps evaluate."""
+        self._evaluated, self._weights = policy, action_weights(self.model, policy)
 
     def _step(self) -> tuple[float, bool]:
         change = self._sweep()
-        if not settled(change, self.tolerance, self.values):
+        if not has_converged(change, self.tolerance, self.values):
             return change, False
         best, gain = sweep(self.model, self.values, None, self.gamma, in_place=False)
-        better = greedy_policy(self.model, self.values, self.gamma, keep=self._followed)
-        if settled(gain, self.tolerance, best) or (better == self._followed).all():
+        better = greedy_policy(self.model, self.values, self.gamma, keep=self._evaluated)
+        if has_converged(gain, self.tolerance, best) or (better == self._evaluated).all():
             return change, True
-        self._follow(better)
+        self._evaluate_next(better)
         self.improvements += 1
         return change, False
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return super()._arrays() | {"followed": self._followed}
+        return super()._arrays() | {"evaluated_policy": self._evaluated}
 
     def _set_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         super()._set_arrays(arrays)
-        followed = arrays["followed"]
-        if followed.dtype != np.int64 or followed.shape != self.values.shape:
+        policy = arrays["evaluated_policy"]
+        if policy.dtype != np.int64 or policy.shape != self.values.shape:
             raise ValueError("its policy is not one action a state")
-        self._follow(followed)
+        self._evaluate_next(policy)

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from tictac_agents.planning.tabular_model import Bools, Floats, Ints, TabularModel
 from tictac_env.checks import flag, number, whole
 
-TIE = 1e-12
-"""Actions whose values differ by no more are equally good."""
+TIE_TOLERANCE = 1e-12
+"""The most by which the values of equally good actions differ."""
 SWEEP_LIMIT = 100_000
-"""After so many sweeps, values that need not converge are given up."""
+"""The number of sweeps after which values that need not converge are given up."""
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Of the largest value: by so much rounding can change values for ever."""
+"""The share of the largest value by which rounding can change values for ever."""
 
 
 def policy_evaluation(
@@ -38,10 +38,10 @@ def policy_evaluation(
             action itself (any where a state has none); None for the same probability of all the actions a state has.
         gamma: the discount, in [0, 1].
         tolerance: the last sweep changes no value by more.
-        max_sweeps: stop after so many even if values still change, as the book's pictures after k sweeps do; None to
-            go on until they do not.
-        in_place: whether a sweep uses the new values at once, from the last state to the first (models tend to count
-            from the start to the end), and not those before it for all states alike.
+        max_sweeps: the most sweeps, even if values still change, as in the book's pictures after k sweeps; None to go
+            on until they do not.
+        in_place: whether a sweep uses each new value at once, going from the last state to the first (models tend to
+            count from the start to the end), instead of the values before the sweep.
 
     Returns:
         The values, float64 (S,), and the number of sweeps.
@@ -60,7 +60,7 @@ def policy_evaluation(
     while sweeps < limit:
         values, change = sweep(model, values, weights, gamma, in_place)
         sweeps += 1
-        if settled(change, tolerance, values):
+        if has_converged(change, tolerance, values):
             break
         if sweeps >= given_up:
             raise no_convergence(sweeps, change)
@@ -68,11 +68,11 @@ def policy_evaluation(
 
 
 def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | None = None) -> Ints:
-    """The best action of each state where the states are worth `values` (policy improvement, section 4.2).
+    """The best action of each state, given the values of all states (policy improvement, section 4.2).
 
-    Of equally good ones it takes the lowest. Without a discount, though, an action can look as good as the best and
-    yet only lead round in circles, never to the end it promises: where the lowest do, others that lead to an end
-    replace them.
+    Of equally good actions it takes the lowest. Without a discount, though, an action can look as good as the best and
+    yet lead only round in circles, never to the end it promises. Where the lowest does, another one that leads to an
+    end replaces it.
 
     Args:
         model: with S states: whatever `TabularModel.of` accepts.
@@ -85,7 +85,7 @@ def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | N
     """
     model = TabularModel.of(model)
     q = np.where(model.available, model.action_values(values, gamma), -np.inf)
-    equal = model.available & (q >= q.max(axis=1, keepdims=True) - TIE)
+    equal = model.available & (q >= q.max(axis=1, keepdims=True) - TIE_TOLERANCE)
     policy = np.where(equal.any(axis=1), equal.argmax(axis=1), -1)
     if keep is not None:
         policy = np.where(_at(equal, keep), keep, policy)
@@ -113,13 +113,13 @@ def sweep(
         updated = values.copy()
         for state in reversed(range(model.num_states)):
             q = model.action_values(updated, gamma, state)
-            updated[state] = _worth(q, None if weights is None else weights[state])
+            updated[state] = _state_values(q, None if weights is None else weights[state])
     else:
-        updated = _worth(model.action_values(values, gamma), weights)
+        updated = _state_values(model.action_values(values, gamma), weights)
     return updated, float(abs(updated - values).max())
 
 
-def settled(change: float, tolerance: float, values: Floats) -> bool:
+def has_converged(change: float, tolerance: float, values: Floats) -> bool:
     """Whether the largest change of a sweep is within the tolerance, or no more than rounding."""
     return change <= max(tolerance, ROUNDING * float(abs(values).max()))
 
@@ -168,8 +168,8 @@ def action_weights(model: TabularModel, policy: npt.ArrayLike | None) -> Floats:
     return given.astype(np.float64)
 
 
-def _worth(q: Floats, weights: Floats | None) -> Floats:
-    """What states with such actions are worth; 0 without any."""
+def _state_values(q: Floats, weights: Floats | None) -> Floats:
+    """The values of states by those of their actions; 0 without any."""
     if weights is None:
         best = np.fmax.reduce(q, axis=-1)
         return np.where(np.isnan(best), 0.0, best)
@@ -211,5 +211,5 @@ def _leading_to_an_end(model: TabularModel, actions: Bools) -> Bools:
 def _leading(model: TabularModel, ends: Bools) -> Bools:
     """Which actions can end the episode at once, or lead to one of the states `ends` (bool (S,)): bool (S, A)."""
     leading = np.zeros(model.available.size, np.bool_)
-    leading[model.pair[(model.prob > 0) & (model.terminated | ends[model.following])]] = True
+    leading[model.state_action[(model.prob > 0) & (model.terminated | ends[model.next_state])]] = True
     return leading.reshape(model.available.shape)

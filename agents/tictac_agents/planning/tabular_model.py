@@ -23,36 +23,42 @@ Bools = npt.NDArray[np.bool_]
 
 SUM_ERROR = 1e-9
 """How far from 1 the probabilities of a state and action may add up."""
-COLUMNS = {"pair": np.int64, "prob": np.float64, "following": np.int64, "reward": np.float64, "terminated": np.bool_}
+COLUMNS = {
+    "state_action": np.int64,
+    "prob": np.float64,
+    "next_state": np.int64,
+    "reward": np.float64,
+    "terminated": np.bool_,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularModel:
     """S states, A actions and T transitions, those of one state and action beside each other.
 
-    Not every action need be there in every state; in a state without any, nothing happens any more. A transition that
-    is `terminated` ends the episode: what the state it leads to is worth does not count. Make one with `of`.
+    A state need not have every action; in a state without any, nothing happens any more. A `terminated` transition ends
+    the episode, and the value of the state it leads to does not count. Make a model with `of`.
 
     Attributes:
         num_states: S.
         num_actions: A.
-        pair: int64 (T,), state * A + action of each transition, ascending.
+        state_action: int64 (T,), state * A + action of each transition, ascending.
         prob: float64 (T,), in [0, 1]; those of one state and action add up to 1.
-        following: int64 (T,), the state it leads to.
+        next_state: int64 (T,), the state it leads to.
         reward: float64 (T,), finite.
         terminated: bool (T,).
         game: the rule book if the states are positions, else None.
         positions: int64 (S, 2), the stones (own, opp) of each state; None without a game.
 
     Raises:
-        ValueError: the columns are not such; the message names the state and the action.
+        ValueError: a column has a wrong length or value; the message names the state and the action.
     """
 
     num_states: int
     num_actions: int
-    pair: Ints
+    state_action: Ints
     prob: Floats
-    following: Ints
+    next_state: Ints
     reward: Floats
     terminated: Bools
     game: Game | None = None
@@ -64,16 +70,16 @@ class TabularModel:
 
         On a board of this package the states are positions, as `enumerate_board` describes. The opponent plays by its
         `probabilities` if it has any, else as the fixed map that `position_seed` makes of it; the rewards are the
-        environment's; illegal actions are not among the actions.
+        environment's; a state has its legal actions only.
 
         Args:
             source: the table, as dicts or sequences, with every state from 0 on; an environment that has one as `P`
                 (FrozenLake, Taxi, CliffWalking), or a board of this package with an opponent, or the id of either
-                (wrappers do not count); or a model.
+                (wrappers are ignored); or a model.
 
         Raises:
-            ValueError: it is none of these, a probability or state is wrong, or the board's opponent is none that
-                `enumerate_board` can follow.
+            ValueError: it is none of these, a probability or state is wrong, or `enumerate_board` cannot follow the
+                board's opponent.
             IllegalMove: the opponent's choice is illegal.
         """
         if isinstance(source, TabularModel):
@@ -107,7 +113,7 @@ class TabularModel:
                 transitions += [_transition(outcome, where) for outcome in outcomes]
                 pairs += [(state, action)] * len(outcomes)
         num_actions = game.num_actions if game else 1 + max((action for _, action in pairs), default=0)
-        columns: Any = {"pair": np.array([state * num_actions + action for state, action in pairs], np.int64)}
+        columns: Any = {"state_action": np.array([state * num_actions + action for state, action in pairs], np.int64)}
         for number, name in enumerate(list(COLUMNS)[1:]):
             columns[name] = np.array([transition[number] for transition in transitions], COLUMNS[name])
         return cls(len(states), num_actions, **columns, game=game, positions=positions)
@@ -115,40 +121,44 @@ class TabularModel:
     def __post_init__(self) -> None:
         size = self.num_states * self.num_actions
         columns = [getattr(self, name) for name in COLUMNS]
-        if min(self.num_states, self.num_actions) < 1 or any(column.shape != self.pair.shape for column in columns):
+        if min(self.num_states, self.num_actions) < 1 or any(
+            column.shape != self.state_action.shape for column in columns
+        ):
             raise ValueError(f"a model needs states, actions and columns of one length, not {self}")
-        if len(self.pair) and (self.pair[0] < 0 or self.pair[-1] >= size or (np.diff(self.pair) < 0).any()):
-            raise ValueError(f"the pairs of state and action must ascend within [0, {size}): {self.pair}")
-        self._refuse(~((self.prob >= 0) & (self.prob <= 1)), self.prob, "a probability is not in [0, 1]")
-        sums = np.bincount(self.pair, self.prob, size)[self.pair]
-        self._refuse(abs(sums - 1) > SUM_ERROR, sums, "the probabilities do not add up to 1")
-        outside = (self.following < 0) | (self.following >= self.num_states)
-        self._refuse(outside, self.following, f"a next state is not in [0, {self.num_states})")
-        self._refuse(~np.isfinite(self.reward), self.reward, "a reward is not finite")
+        if len(self.state_action) and (
+            self.state_action[0] < 0 or self.state_action[-1] >= size or (np.diff(self.state_action) < 0).any()
+        ):
+            raise ValueError(f"the pairs of state and action must ascend within [0, {size}): {self.state_action}")
+        self._raise_if(~((self.prob >= 0) & (self.prob <= 1)), self.prob, "a probability is not in [0, 1]")
+        sums = np.bincount(self.state_action, self.prob, size)[self.state_action]
+        self._raise_if(abs(sums - 1) > SUM_ERROR, sums, "the probabilities do not add up to 1")
+        outside = (self.next_state < 0) | (self.next_state >= self.num_states)
+        self._raise_if(outside, self.next_state, f"a next state is not in [0, {self.num_states})")
+        self._raise_if(~np.isfinite(self.reward), self.reward, "a reward is not finite")
 
-    def _refuse(self, wrong: Bools, column: npt.NDArray[Any], complaint: str) -> None:
+    def _raise_if(self, wrong: Bools, column: npt.NDArray[Any], complaint: str) -> None:
         if wrong.any():
             at = int(wrong.argmax())
-            state, action = divmod(int(self.pair[at]), self.num_actions)
+            state, action = divmod(int(self.state_action[at]), self.num_actions)
             raise ValueError(f"{complaint}: {column[at]}, in state {state} for action {action}")
 
     def __repr__(self) -> str:
         game = f" of {self.game}" if self.game else ""
-        return f"<{self.num_states} states, {self.num_actions} actions, {len(self.pair)} transitions{game}>"
+        return f"<{self.num_states} states, {self.num_actions} actions, {len(self.state_action)} transitions{game}>"
 
     @cached_property
     def available(self) -> Bools:
         """Which actions each state has: bool (S, A)."""
         flat = np.zeros(self.num_states * self.num_actions, np.bool_)
-        flat[self.pair] = True
+        flat[self.state_action] = True
         return flat.reshape(self.num_states, self.num_actions)
 
     @cached_property
     def final(self) -> Bools:
-        """The states that no action leaves, or is rewarded in: bool (S,)."""
-        happens = (self.prob > 0) & ((self.following != self.pair // self.num_actions) | (self.reward != 0))
+        """The states in which no action is rewarded or leads to another state: bool (S,)."""
+        happens = (self.prob > 0) & ((self.next_state != self.state_action // self.num_actions) | (self.reward != 0))
         final = np.ones(self.num_states, np.bool_)
-        final[self.pair[happens] // self.num_actions] = False
+        final[self.state_action[happens] // self.num_actions] = False
         return final
 
     @cached_property
@@ -159,7 +169,9 @@ class TabularModel:
     @cached_property
     def _begins(self) -> list[int]:
         """Where the transitions of each state begin; one more element is T."""
-        begins: list[int] = np.searchsorted(self.pair, np.arange(self.num_states + 1) * self.num_actions).tolist()
+        begins: list[int] = np.searchsorted(
+            self.state_action, np.arange(self.num_states + 1) * self.num_actions
+        ).tolist()
         return begins
 
     @cached_property
@@ -168,22 +180,22 @@ class TabularModel:
         return {(own, opp): number for number, (own, opp) in enumerate(positions)}
 
     def find(self, own: int, opp: int) -> int | None:
-        """The state that is this position, None if there is none."""
+        """The state of a position, None if there is none."""
         return self._numbers.get((own, opp))
 
     def action_values(self, values: Floats, gamma: float = 1.0, state: int | None = None) -> Floats:
-        """What each action is worth where the states are worth `values`, float64 (S,).
+        """The value of each action, given the `values` of the states, float64 (S,).
 
         Returns:
             float64 (S, A), nan where a state has no such action; float64 (A,) if one `state` is asked for.
         """
-        begin, end = (0, len(self.pair)) if state is None else self._begins[state : state + 2]
+        begin, end = (0, len(self.state_action)) if state is None else self._begins[state : state + 2]
         income, weight = self._shares
-        returns = income[begin:end] + gamma * weight[begin:end] * values[self.following[begin:end]]
+        returns = income[begin:end] + gamma * weight[begin:end] * values[self.next_state[begin:end]]
         if state is None:
-            q = np.bincount(self.pair, returns, self.available.size).reshape(self.available.shape)
+            q = np.bincount(self.state_action, returns, self.available.size).reshape(self.available.shape)
             return np.where(self.available, q, np.nan)
-        q = np.bincount(self.pair[begin:end] - state * self.num_actions, returns, self.num_actions)
+        q = np.bincount(self.state_action[begin:end] - state * self.num_actions, returns, self.num_actions)
         return np.where(self.available[state], q, np.nan)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -203,7 +215,7 @@ class TabularModel:
 
         Raises:
             KeyError: one is missing.
-            ValueError: they are those of no model, or of none of this game.
+            ValueError: no model, or none of this game, has such arrays.
         """
         for name, dtype in (COLUMNS | {"shape": np.int64}).items():
             if arrays[name].dtype != dtype or arrays[name].ndim != 1:
@@ -252,9 +264,9 @@ def _numbered(table: Any, what: str) -> list[tuple[int, Any]]:
 
 def _transition(outcome: Any, where: str) -> Transition:
     try:
-        prob, following, reward, terminated = outcome
-        if isinstance(terminated, (bool, np.bool_)) and not isinstance(following, bool):
-            return float(prob), operator.index(following), float(reward), bool(terminated)
+        prob, next_state, reward, terminated = outcome
+        if isinstance(terminated, (bool, np.bool_)) and not isinstance(next_state, bool):
+            return float(prob), operator.index(next_state), float(reward), bool(terminated)
     except (TypeError, ValueError):
         pass
     raise ValueError(f"{where} holds {outcome!r}, not (probability, next state, reward, True or False)")

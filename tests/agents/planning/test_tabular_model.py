@@ -81,8 +81,8 @@ def test_the_model_is_what_the_environment_does(opponent: str) -> None:
             action = int(rng.choice(np.flatnonzero(info["action_mask"])))
             _, reward, terminated, _, info = env.step(action)
             position = env.unwrapped.position  # type: ignore[attr-defined]
-            rows = np.flatnonzero(model.pair == state * 9 + action)
-            row = rows[model.following[rows] == model.find(position.own, position.opp)]
+            rows = np.flatnonzero(model.state_action == state * 9 + action)
+            row = rows[model.next_state[rows] == model.find(position.own, position.opp)]
             assert len(row) == 1 and model.prob[row] > 0
             assert (model.reward[row], model.terminated[row]) == (reward, terminated)
             seen.add(reward)
