@@ -48,8 +48,8 @@ SPACES: dict[str, dict[str, BaseDistribution]] = {
         "gradient_steps": CategoricalDistribution([1, 2, 4, 8]),
         "target_update_interval": CategoricalDistribution([500, 1_000, 4_000]),
         "exploration_final_eps": FloatDistribution(0.05, 1.0),
-        "tremble": FloatDistribution(0.0, 0.4),
-        "averaging": CategoricalDistribution([0.0, 0.99, 0.999]),
+        "target_epsilon": FloatDistribution(0.0, 0.4),
+        "ema_decay": CategoricalDistribution([0.0, 0.99, 0.999]),
         "start": CategoricalDistribution(["empty", "reachable"]),
     },
     "MaskablePPO": {

@@ -19,8 +19,9 @@ import gymnasium as gym
 
 import tictac_agents
 from tictac_agents.command_line import add_arguments, settings_from
+from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED
-from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings
+from tictac_agents.settings import Settings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_of, settings_of
 from tictac_env.arena import verdict

@@ -12,8 +12,9 @@ import gymnasium as gym
 import pytest
 
 from tictac_agents.command_line import explanations
+from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
-from tictac_agents.settings import DQNSettings, MaskablePPOSettings, Settings, reachable_positions
+from tictac_agents.settings import Settings, reachable_positions
 from tictac_agents.tabular.settings import preset_of, settings_of
 
 pytest.importorskip("sb3_contrib")
@@ -40,7 +41,9 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
     own = kind().keywords()
     differ = {name for name, value in own.items() if name in theirs and value != theirs[name].default}
     assert differ == {"policy_kwargs"} | ({"learning_rate"} if algorithm == "DQN" else set())
-    assert set(own) - set(theirs) == ({"double", "symmetry", "tremble", "averaging"} if algorithm == "DQN" else set())
+    assert set(own) - set(theirs) == (
+        {"double", "symmetry", "target_epsilon", "ema_decay"} if algorithm == "DQN" else set()
+    )
 
 
 @pytest.mark.parametrize("kind", [*KINDS.values(), *(settings_of(learner) for learner in LEARNERS)])
@@ -69,7 +72,7 @@ def test_settings_come_back_from_json(settings: Settings) -> None:
         ({"learning_rate": (1e-3, -1e-4)}, r"learning_rate\[1\] must be a number in \[0, inf\]"),
         ({"gamma": 9.0}, r"gamma must be a number in \[-1, 1\]"),
         ({"gamma": float("nan")}, "gamma must be a number"),
-        ({"averaging": 1.0}, "averaging must be below 1"),
+        ({"ema_decay": 1.0}, "ema_decay must be below 1"),
         ({"exploration_final_eps": 2.0}, "exploration_final_eps must be a number"),
         ({"buffer_size": 0}, "buffer_size must be a number"),
         ({"batch_size": -3}, "batch_size must be a number"),
@@ -211,7 +214,7 @@ def test_presets_of_tables_are_settings(learner: Any) -> None:
     [
         (["DQN", "--batch-size", "many"], "batch_size must be int"),
         (["DQN", "--preset", "S9"], "DQN has no preset 'S9'"),
-        (["DQN", "--tremble", "2"], "tremble must be a number"),
+        (["DQN", "--target-epsilon", "2"], "target_epsilon must be a number"),
         (["DQN", "--game", "Chess-v0"], "Chess-v0"),
         (["QLearning", "--game", "Chess-v0"], "Chess-v0"),
         (["DQN", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most 12"),

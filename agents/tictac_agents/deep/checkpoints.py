@@ -13,8 +13,9 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
+from tictac_agents.deep.settings import DeepSettings
 from tictac_agents.deep.tuned import preset
-from tictac_agents.settings import STARTS, DeepSettings
+from tictac_agents.settings import STARTS
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.games import Game, describe_game

@@ -11,7 +11,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.checkpoints import Checkpoint, annealed, with_classes
 from tictac_agents.deep.networks import AfterstatePolicy, MaskedDQNPolicy
-from tictac_agents.settings import DQNSettings
+from tictac_agents.deep.settings import DQNSettings
 from tictac_env.checks import flag, number
 from tictac_env.games import Game
 from tictac_env.symmetry import symmetries
@@ -90,8 +90,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         env: an environment of ours or its id, with planes or boards; or an `SB3VecEnv`.
         double: see `DQNSettings`, as of all these.
         symmetry: see there.
-        tremble: see there.
-        averaging: see there.
+        target_epsilon: see there.
+        ema_decay: see there.
         learning_rate: see there; or a schedule, as in Stable-Baselines3.
         kwargs: all others of `stable_baselines3.DQN`.
 
@@ -121,22 +121,22 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         *,
         double: bool = DQNSettings.double,
         symmetry: bool = DQNSettings.symmetry,
-        tremble: float = DQNSettings.tremble,
-        averaging: float = DQNSettings.averaging,
+        target_epsilon: float = DQNSettings.target_epsilon,
+        ema_decay: float = DQNSettings.ema_decay,
         learning_rate: float | Sequence[float] | Schedule = DQNSettings.learning_rate,
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
         self.double = flag("double", double)
         self.symmetry = flag("symmetry", symmetry)
-        self.tremble = number("tremble", tremble, 0, 1)
-        self.averaging = number("averaging", averaging, 0, 1)
-        ours = {"double": double, "symmetry": symmetry, "tremble": tremble, "averaging": averaging}
+        self.target_epsilon = number("target_epsilon", target_epsilon, 0, 1)
+        self.ema_decay = number("ema_decay", ema_decay, 0, 1)
+        ours = {"double": double, "symmetry": symmetry, "target_epsilon": target_epsilon, "ema_decay": ema_decay}
         self.remember({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
         for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
             if symmetry and kwargs.get(name, usual) != usual:
                 raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
-        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"averaged": averaging > 0}
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"ema": ema_decay > 0}
         super().__init__(policy, env, annealed(learning_rate), _init_setup_model=False, **kwargs)
         self.see_boards()
         if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
@@ -166,8 +166,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             observation: planes or a board, or B of them.
             state: not used.
             episode_start: not used.
-            deterministic: whether to play the best actions, by the averaged weights if there are such; otherwise
-                explore as in training.
+            deterministic: whether to play the best actions, by the averaged weights if `ema_decay` is not 0;
+                otherwise it explores as in training.
             action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; what the observation
                 shows to be illegal stays so.
 
@@ -228,11 +228,11 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         return actions
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
-        """Stable-Baselines3's, with double targets and averaging of the weights."""
+        """Stable-Baselines3's, with double targets, those of expected Sarsa, and an average of the weights."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         weights: list[torch.Tensor] = list(self.q_net.parameters())
-        averages: list[torch.Tensor] = list(self.policy.q_net_average.parameters())
+        averages: list[torch.Tensor] = list(self.policy.q_net_ema.parameters())
         losses = []
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
@@ -241,10 +241,10 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
                 following = self.q_net_target(batch.next_observations)
                 chosen = self.q_net(batch.next_observations) if self.double else following
                 best = following.gather(1, chosen.argmax(dim=1, keepdim=True))
-                if self.tremble:
+                if self.target_epsilon:
                     legal = ~self.q_net.occupied(batch.next_observations)  # type: ignore[operator]
                     mean = (following * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
-                    best = best + self.tremble * (mean - best)
+                    best = best + self.target_epsilon * (mean - best)
                 targets = batch.rewards + (1 - batch.dones) * discounts * best
             values = self.q_net(batch.observations).gather(1, batch.actions.long())
             loss = torch.nn.functional.smooth_l1_loss(values, targets)
@@ -253,9 +253,9 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(weights, self.max_grad_norm)
             self.policy.optimizer.step()
-            if self.averaging:
+            if self.ema_decay:
                 with torch.no_grad():
-                    torch._foreach_lerp_(averages, weights, 1 - self.averaging)
+                    torch._foreach_lerp_(averages, weights, 1 - self.ema_decay)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/loss", float(torch.stack(losses).mean()))

@@ -8,7 +8,7 @@ from typing import Any
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.checkpoints import Checkpoint, annealed, with_classes
-from tictac_agents.settings import MaskablePPOSettings
+from tictac_agents.deep.settings import MaskablePPOSettings
 
 try:
     import sb3_contrib

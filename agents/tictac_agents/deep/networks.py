@@ -19,13 +19,13 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
-ILLEGAL = -1e8
-"""The value of an illegal action: never the highest, and finite, so that 0 times it is 0 where a game is over."""
+ILLEGAL_VALUE = -1e8
+"""The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""
 OUTPUTS = ("linear", "sigmoid")
 
 
 class MaskedQNetwork(QNetwork):
-    """Stable-Baselines3's Q-network, which gives `ILLEGAL` to the actions that the observation shows to be illegal.
+    """Stable-Baselines3's Q-network with `ILLEGAL_VALUE` for the actions that the observation shows to be illegal.
 
     Action a stands for cell a, row by row from the top left (`tictac_env.games.Game.legal`), and is legal while this
     cell is empty: any cell on tic-tac-toe, the top one of a column with gravity. So planes and boards show the mask.
@@ -44,7 +44,7 @@ class MaskedQNetwork(QNetwork):
     def forward(self, obs: Any) -> torch.Tensor:
         """The value of each action: float32 (B, num_actions)."""
         values = self.values(obs)
-        return (values.sigmoid() if self.squashed else values).masked_fill(self.occupied(obs), ILLEGAL)
+        return (values.sigmoid() if self.squashed else values).masked_fill(self.occupied(obs), ILLEGAL_VALUE)
 
     def values(self, obs: Any) -> torch.Tensor:
         """What the last layer gives for each action: float32 (B, num_actions)."""
@@ -96,10 +96,10 @@ class AfterstateQNetwork(MaskedQNetwork):
 
 
 class MaskedDQNPolicy(DQNPolicy):
-    """Stable-Baselines3's policy of DQN with masked networks, and a third one whose weights are averages.
+    """Stable-Baselines3's policy of DQN with masked networks; `q_net_ema` has averages of the weights of `q_net`.
 
     Args:
-        averaged: whether there are averaged weights; then they are what plays where `deterministic` is asked for.
+        ema: whether to keep a moving average of the weights, which then plays wherever `deterministic` is asked for.
         output: of the networks, see `MaskedQNetwork`.
 
     Raises:
@@ -114,7 +114,7 @@ class MaskedDQNPolicy(DQNPolicy):
         observation_space: spaces.Space[Any],
         action_space: spaces.Discrete,
         *args: Any,
-        averaged: bool = False,
+        ema: bool = False,
         output: str = "linear",
         **kwargs: Any,
     ) -> None:
@@ -125,21 +125,21 @@ class MaskedDQNPolicy(DQNPolicy):
                 'the masked DQN needs obs_type="planes" (2, rows, cols) or "board" (rows, cols), in which the cell of '
                 f"each action is to be seen, not {observation_space} for {action_space}"
             )
-        self.averaged = averaged
+        self.ema = ema
         self.output = output
         super().__init__(observation_space, action_space, *args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
-        self.q_net_average = self.make_q_net() if self.averaged else self.q_net
-        self.q_net_average.load_state_dict(self.q_net.state_dict())
+        self.q_net_ema = self.make_q_net() if self.ema else self.q_net
+        self.q_net_ema.load_state_dict(self.q_net.state_dict())
 
     def make_q_net(self) -> MaskedQNetwork:
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
         return self.network(**arguments, output=self.output).to(self.device)
 
     def _predict(self, obs: Any, deterministic: bool = True) -> torch.Tensor:
-        net = self.q_net_average if deterministic else self.q_net
+        net = self.q_net_ema if deterministic else self.q_net
         return net._predict(obs, deterministic=deterministic)
 
     def best(self, observation: Any, allowed: npt.NDArray[np.bool_], deterministic: bool) -> npt.NDArray[np.int64]:
@@ -148,14 +148,14 @@ class MaskedDQNPolicy(DQNPolicy):
         """
         self.set_training_mode(False)
         cells, many = self.obs_to_tensor(observation)
-        net = self.q_net_average if deterministic else self.q_net
+        net = self.q_net_ema if deterministic else self.q_net
         with torch.no_grad():
             values = net(cells).cpu().numpy()
         actions: npt.NDArray[np.int64] = np.where(allowed, values, -np.inf).argmax(axis=1)
         return actions if many else actions.squeeze(axis=0)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return super()._get_constructor_parameters() | {"averaged": self.averaged, "output": self.output}
+        return super()._get_constructor_parameters() | {"ema": self.ema, "output": self.output}
 
 
 class AfterstatePolicy(MaskedDQNPolicy):

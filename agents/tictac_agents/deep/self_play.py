@@ -184,7 +184,7 @@ class Snapshot(Policy):
         """Q-values or logits: float32 (B, num_actions)."""
         policy = self._policy
         if isinstance(policy, DQNPolicy):
-            scores: torch.Tensor = getattr(policy, "q_net_average", policy.q_net)(observations)
+            scores: torch.Tensor = getattr(policy, "q_net_ema", policy.q_net)(observations)
         else:
             features = policy.extract_features(observations, policy.pi_features_extractor)
             scores = policy.action_net(policy.mlp_extractor.forward_actor(features))

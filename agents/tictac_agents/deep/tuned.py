@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tictac_agents.settings import DeepSettings, DQNSettings, MaskablePPOSettings
+from tictac_agents.deep.settings import DeepSettings, DQNSettings, MaskablePPOSettings
 from tictac_env.games import did_you_mean
 
 SELF_PLAY: dict[str, Any] = {"opponent": None, "illegal": "raise", "start": "reachable"}
 
 # The best reply to random play wins 99.5 and 91.6 %, but play that can be beaten is worth only 0.002 less there: far
-# below the noise of a random opponent. With tremble=0.2 the least difference is 0.4.
+# below the noise of a random opponent. With target_epsilon=0.2 the least difference is 0.4.
 SELF_PLAY_DQN = DQNSettings(
     **SELF_PLAY,
     num_envs=64,
@@ -25,8 +25,8 @@ SELF_PLAY_DQN = DQNSettings(
     gradient_steps=4,
     target_update_interval=1_000,
     exploration_final_eps=0.3,
-    tremble=0.2,
-    averaging=0.999,
+    target_epsilon=0.2,
+    ema_decay=0.999,
     policy_kwargs={"net_arch": [128, 128], "optimizer_kwargs": {"fused": True}},
 )
 

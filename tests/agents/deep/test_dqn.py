@@ -18,7 +18,7 @@ import torch
 from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from tictac_agents import DQN, SB3VecEnv
-from tictac_agents.deep.networks import ILLEGAL, AfterstatePolicy, MaskedDQNPolicy
+from tictac_agents.deep.networks import ILLEGAL_VALUE, AfterstatePolicy, MaskedDQNPolicy
 from tictac_agents.deep.tuned import tuned
 from tictac_agents.settings import reachable_positions
 
@@ -51,7 +51,7 @@ def test_the_network_sees_the_mask(name: str, obs_type: str) -> None:
     for _ in range(60):
         masks = envs.envs.action_masks()
         values = model.q_net(torch.as_tensor(observations)).detach().numpy()
-        assert np.array_equal(values == np.float32(ILLEGAL), masks == 0)
+        assert np.array_equal(values == np.float32(ILLEGAL_VALUE), masks == 0)
         observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
 
 
@@ -77,7 +77,7 @@ def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_predict_obeys_the_mask_too(deterministic: bool) -> None:
     """And what the network sees to be taken stays so."""
-    model = DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=0, **SMALL)
+    model = DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=0, **SMALL)
     model.exploration_rate = 0.5
     observation = np.zeros((2, 3, 3), np.int8)
     observation[0, 0, 0] = 1
@@ -130,10 +130,10 @@ def test_what_is_replayed_are_steps_of_the_game(name: str) -> None:
 
 
 def test_averaged_weights_play_and_the_others_learn() -> None:
-    model = DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=0, **SMALL)
+    model = DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=0, **SMALL)
     began = [one.clone() for one in model.q_net.parameters()]
     filled(model).train(1, 32)
-    average, raw = model.policy.q_net_average, model.q_net
+    average, raw = model.policy.q_net_ema, model.q_net
     for mean, first, now in zip(average.parameters(), began, raw.parameters(), strict=True):
         assert torch.allclose(mean, 0.9 * first + 0.1 * now, atol=1e-6)
     with torch.no_grad():
@@ -142,7 +142,7 @@ def test_averaged_weights_play_and_the_others_learn() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"averaging": 1.0}, {"averaging": True}, {"tremble": -0.1}, {"double": 1}, {"symmetry": None}]
+    "settings", [{"ema_decay": 1.0}, {"ema_decay": True}, {"target_epsilon": -0.1}, {"double": 1}, {"symmetry": None}]
 )
 def test_wrong_settings_are_named(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
@@ -170,7 +170,7 @@ def test_symmetries_of_an_unknown_game_are_refused() -> None:
 
 
 def test_a_seed_settles_everything() -> None:
-    models = [DQN("MlpPolicy", boards(TTT), averaging=0.9, seed=3, **SMALL).learn(400) for _ in range(2)]
+    models = [DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=3, **SMALL).learn(400) for _ in range(2)]
     weights = [model.policy.state_dict() for model in models]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
 
@@ -194,7 +194,7 @@ def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type:
     for _ in range(40):
         masks = envs.envs.action_masks()
         values = net(torch.as_tensor(observations)).detach().numpy()
-        assert np.array_equal(values == np.float32(ILLEGAL), masks == 0)
+        assert np.array_equal(values == np.float32(ILLEGAL_VALUE), masks == 0)
         for row, position in enumerate(envs.envs.batch):
             for action in position.legal_actions:
                 after = position.play(action)

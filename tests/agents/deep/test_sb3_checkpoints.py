@@ -34,7 +34,7 @@ def boards(name: str = TTT, **kwargs: Any) -> SB3VecEnv:
 
 
 MADE = {
-    "DQN": lambda envs: DQN("MlpPolicy", envs, seed=0, averaging=0.9, learning_rate=[1e-3, 1e-4], **DEEP),
+    "DQN": lambda envs: DQN("MlpPolicy", envs, seed=0, ema_decay=0.9, learning_rate=[1e-3, 1e-4], **DEEP),
     "MaskablePPO": lambda envs: MaskablePPO(
         "MlpPolicy", envs, seed=0, learning_rate=[1e-3, 1e-4], batch_size=16, **ON_POLICY
     ),

@@ -1,0 +1,187 @@
+"""The settings of the deep agents, a dataclass for each algorithm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tictac_agents.settings import Settings
+from tictac_env.checks import one_of, positive, schedule
+
+if TYPE_CHECKING:
+    from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepSettings(Settings):
+    """The boards that a deep agent learns on, and for how long; each algorithm adds its own settings.
+
+    Raises:
+        ValueError: a setting is of a wrong type or out of its range.
+
+    Attributes:
+        num_envs: how many boards are stepped together.
+        obs_type: what the network sees, "planes" or "board".
+        total_timesteps: how many steps the run has, all boards together; None leaves it to the caller of `learn`.
+        policy: "MlpPolicy", or for DQN "AfterstatePolicy".
+        policy_kwargs: the policy's keywords, with classes by name: {"net_arch": [64, 64], "activation_fn": "ReLU",
+            "optimizer_class": "SGD"}.
+    """
+
+    OF_THE_RUN = (*Settings.OF_THE_RUN, "num_envs", "obs_type", "total_timesteps", "policy")
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **dict.fromkeys(("num_envs", "total_timesteps", "batch_size", "n_steps"), (1, math.inf)),
+        **dict.fromkeys(("learning_rate", "max_grad_norm"), (0, math.inf)),
+        "gamma": (-1, 1),
+    }
+    """The least and the largest value of a setting that is a number or a pair of numbers."""
+    num_envs: int = 1
+    obs_type: str = "planes"
+    total_timesteps: int | None = None
+    policy: str = "MlpPolicy"
+    policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, (low, high) in self.LIMITS.items():
+            value = getattr(self, name, None)
+            if value is not None:
+                schedule(name, value, low, high)
+
+    def boards(self, **changes: Any) -> SB3VecEnv:
+        """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
+        from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+
+        return SB3VecEnv(self.rules, **{"num_envs": self.num_envs, **self.env_keywords(), **changes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNSettings(DeepSettings):
+    """The settings of `tictac_agents.DQN`. `double`, `symmetry`, `target_epsilon` and `ema_decay` are ours. The others
+    are Stable-Baselines3's, with its defaults but for the learning rate.
+
+    Attributes:
+        learning_rate: the step size, at least 0; a pair goes linearly from the first to the second over the run.
+        buffer_size: how many steps the replay buffer holds, at least 1.
+        learning_starts: how many steps are played at random before the first gradient step.
+        batch_size: how many steps of the buffer each gradient step uses.
+        tau: the share of the network in each update of the target network, in [0, 1]; 1 for a copy.
+        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
+        train_freq: how many steps of all boards lie between two updates; with "episode", how many games.
+        gradient_steps: how many gradient steps an update has; -1 for as many as steps were played.
+        n_steps: over how many steps returns are summed up; more than 1 needs `symmetry` False.
+        target_update_interval: how many steps of the environment lie between two updates of the target network.
+        exploration_fraction: the share of the run over which exploration falls, in [0, 1].
+        exploration_initial_eps: the chance of a random action at first, in [0, 1].
+        exploration_final_eps: the chance of a random action in the end, in [0, 1].
+        max_grad_norm: longer gradients are cut to this length.
+        double: whether the network chooses the action whose value the target network gives (van Hasselt et al., "Deep
+            reinforcement learning with double Q-learning", 2016).
+        symmetry: whether each replayed step is shown under a random symmetry of the board.
+        target_epsilon: the epsilon, in [0, 1], of the epsilon-greedy policy whose expected value is the target: that of
+            expected Sarsa (van Seijen et al., "A theoretical and empirical analysis of expected Sarsa", 2009),
+            (1 - epsilon) * max + epsilon * mean over the legal actions. In self-play this tells actions apart that are
+            equal against perfect play: those that the other side more often errs after are worth more. Nothing is
+            drawn, so the targets have no noise, unlike those of games against random play.
+        ema_decay: if not 0, greedy play uses an exponential moving average of the weights (Polyak averaging), of which
+            each gradient step keeps this share, in [0, 1): 0.999 averages over about the last 1,000.
+    """
+
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **DeepSettings.LIMITS,
+        **dict.fromkeys(("buffer_size", "target_update_interval"), (1, math.inf)),
+        **dict.fromkeys(("tau", "target_epsilon", "ema_decay", "exploration_fraction"), (0, 1)),
+        **dict.fromkeys(("exploration_initial_eps", "exploration_final_eps"), (0, 1)),
+        "learning_starts": (0, math.inf),
+        "gradient_steps": (-1, math.inf),
+    }
+    learning_rate: float | tuple[float, float] = 1e-3
+    buffer_size: int = 1_000_000
+    learning_starts: int = 100
+    batch_size: int = 32
+    tau: float = 1.0
+    gamma: float = 0.99
+    train_freq: int | tuple[int, str] = 4
+    gradient_steps: int = 1
+    n_steps: int = 1
+    target_update_interval: int = 10_000
+    exploration_fraction: float = 0.1
+    exploration_initial_eps: float = 1.0
+    exploration_final_eps: float = 0.05
+    max_grad_norm: float = 10
+    double: bool = True
+    symmetry: bool = True
+    target_epsilon: float = 0.0
+    ema_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ema_decay == 1:
+            raise ValueError("ema_decay must be below 1, at which the average would never move")
+        positive("train_freq", self._frequency[0])
+        one_of("the unit of train_freq", self._frequency[1], ("step", "episode"))
+
+    @property
+    def _frequency(self) -> tuple[int, str]:
+        """`train_freq` with its unit."""
+        return self.train_freq if isinstance(self.train_freq, tuple) else (self.train_freq, "step")
+
+    @property
+    def update_to_data_ratio(self) -> float:
+        """Gradient steps for each environment step.
+
+        Raises:
+            ValueError: `train_freq` counts games, whose lengths are not known beforehand.
+        """
+        if self.gradient_steps == -1:
+            return 1.0
+        steps, unit = self._frequency
+        if unit == "episode":
+            raise ValueError(f"train_freq={self.train_freq} counts games, not steps")
+        return self.gradient_steps / (steps * self.num_envs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskablePPOSettings(DeepSettings):
+    """The settings of `tictac_agents.MaskablePPO`, with sb3-contrib's defaults.
+
+    Attributes:
+        learning_rate: the step size, at least 0; a pair goes linearly from the first to the second over the run.
+        n_steps: how many steps of each board lie between two updates.
+        batch_size: how many steps each gradient step uses; None for all that were played.
+        n_epochs: how often an update uses each step.
+        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
+        gae_lambda: the lambda of generalised advantage estimation, in [0, 1].
+        clip_range: how far the ratio of an action's new probability to its old one may go from 1, at least 0.
+        normalize_advantage: whether the advantages of a batch are brought to mean 0 and deviation 1.
+        ent_coef: the weight of the policy's entropy in the loss.
+        vf_coef: the weight of the value function's error in the loss.
+        max_grad_norm: longer gradients are cut to this length.
+        target_kl: the divergence from the old policy at which the epochs end; None for never.
+    """
+
+    LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
+        **DeepSettings.LIMITS,
+        **dict.fromkeys(("clip_range", "ent_coef", "vf_coef", "target_kl"), (0, math.inf)),
+        "n_epochs": (1, math.inf),
+        "gae_lambda": (0, 1),
+    }
+    learning_rate: float | tuple[float, float] = 3e-4
+    n_steps: int = 2_048
+    batch_size: int | None = 64
+    n_epochs: int = 10
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip_range: float = 0.2
+    normalize_advantage: bool = True
+    ent_coef: float = 0.0
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    target_kl: float | None = None
+
+    @property
+    def update_to_data_ratio(self) -> float:
+        """Gradient steps for each environment step."""
+        return self.n_epochs / (self.batch_size or self.n_steps * self.num_envs)
