@@ -1,101 +1,291 @@
-"""From a position to what a learner sees: planes, a board or a code, and the mask of legal actions."""
+"""What a learner sees of a position: planes, a board or a code, and the mask of legal actions.
+
+Each type of observation is one record in `OBSERVATION_TYPES`.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from tictac_env.canvas import Array, Canvas, Cells, cells_of
 from tictac_env.games import Game, did_you_mean
 from tictac_env.position import Position
 
-OBS_TYPES = ("planes", "board", "code")
 MAX_MASKS = 1024
 """How many masks are remembered; a board with gravity has at most 2 ** cols."""
+MAX_CODE_CELLS = 39
+"""The codes of larger boards do not fit an int64."""
 
-Array = npt.NDArray[np.int8]
+PLANES, BOARD, CODE = range(3)
+"""How `envs.vector.views.write_observations` knows the types that it writes."""
+
+Ints = npt.NDArray[np.int64]
+Observe = Callable[[int, int, int], Any]
 
 
-class Cells:
-    """Writes sets of cells as bytes, one a cell, row by row from the top left.
+@dataclass(frozen=True)
+class ObservationType:
+    """One way to show a position to a learner.
 
-    Where a column's stride is 8 bits (boards of at most 7 x 7), one multiplication does it. It lays a copy of the
-    board beside the next for every row, each one bit further to the right, so that in copy r the cells of row r stand
-    at the beginning of a byte. Two rows and three columns, most significant bit first:
+    What is seen depends on three things: `own`, the stones of the learner, `opp`, the other side's, and `seat`, the
+    learner's: 0 the first player, 1 the second. B denotes a number of positions.
 
-        stones                         ......fc ......eb ......da     a b c above d e f
-        copy 1, copy 0     .....fc. .....eb. .....da. ......fc ......eb ......da    (spread)
-        >> 1                            .......c .......b .......a  in copy 0: the top row
-                           ......fc ......eb ......da               in copy 1, read modulo 2: the next
+    Attributes:
+        name: what `obs_type=` calls it.
+        dtype: of an observation.
+        shape: from a game to the shape of an observation.
+        space: from a game to the observation space; raises ValueError if the game has no such observations.
+        observe_many: from a game, own int64 (B,), opp int64 (B,) and seats int64 (B,), or None where all learners are
+            to move, to the observations (B, *shape).
+        read: from a game and an observation of that shape to (own, opp), the inverse; raises ValueError if it shows
+            no position.
+        observer: from the `Cells` of a game to a function (own, opp, seat) that gives one observation faster than
+            `observe_many` does, which is asked where this is None. Environments are pickled with that function.
+        kernel: how `envs.vector.views.write_observations` knows the type; None if it does not, so that the vector
+            environment asks `observe_many`.
     """
 
-    def __init__(self, game: Game) -> None:
-        rows, cols = game.rows, game.cols
-        self._game = game
-        self._shape = (2, rows, cols)
-        self._top = rows - 1
-        self._size = rows * cols
-        self._index = np.array(
-            [[game.cell(row, col).bit_length() - 1 for col in range(cols)] for row in range(rows)], np.intp
-        )
-        self._spread = sum(1 << row * (8 * cols + 1) for row in range(rows)) if game.row_bytes else 0
-        self._ones = sum(1 << 8 * cell for cell in range(self._size))
-
-    def to_bytes(self, stones: int) -> bytes:
-        """A set of cells as rows * cols bytes of 0 and 1."""
-        if self._spread:
-            return (stones * self._spread >> self._top & self._ones).to_bytes(self._size, "little")
-        bits = np.unpackbits(np.frombuffer(stones.to_bytes(8, "little"), np.uint8), bitorder="little")
-        return bits[self._index].tobytes()
-
-    def many(self, own: npt.NDArray[np.int64], opp: npt.NDArray[np.int64]) -> Array:
-        """The planes of B positions: int8 (B, 2, rows, cols)."""
-        stones = np.stack([own, opp], axis=1)
-        return (stones[:, :, None, None] >> self._index & 1).astype(np.int8)
-
-    def planes(self, own: int, opp: int, seat: int) -> Array:
-        """int8 (2, rows, cols) of 0 and 1, fresh: the stones `own` of `seat`, then those of the other seat."""
-        return np.ndarray(self._shape, np.int8, bytearray(self.to_bytes(own) + self.to_bytes(opp)))
+    name: str
+    dtype: type[np.generic]
+    shape: Callable[[Game], tuple[int, ...]]
+    space: Callable[[Game], spaces.Space[Any]]
+    observe_many: Callable[[Game, Ints, Ints, Ints | None], npt.NDArray[Any]]
+    read: Callable[[Game, npt.NDArray[Any]], tuple[int, int]]
+    observer: Callable[[Cells], Observe] | None = None
+    kernel: int | None = None
 
 
-class Canvas(Cells):
-    """Writes the planes of one board, kept up to date a stone at a time, for an environment that shows every ply.
+def _planes_shape(game: Game) -> tuple[int, ...]:
+    return 2, game.rows, game.cols
 
-    It remembers what it showed last; whatever it is asked for next is right, and cheap if at most one stone of each
-    side has come or gone since. One is not to be shared between threads.
+
+def _planes_space(game: Game) -> spaces.Space[Any]:
+    return spaces.Box(0, 1, _planes_shape(game), np.int8)
+
+
+def _many_planes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
+    return cells_of(game).many(own, opp)
+
+
+def _read_planes(game: Game, planes: npt.NDArray[Any]) -> tuple[int, int]:
+    own, opp = planes
+    valid = ((own == 1) | (own == 0)) & ((opp == 1) | (opp == 0)) & ((own == 0) | (opp == 0))
+    return _bits(game, planes, own, opp, valid)
+
+
+def _board_shape(game: Game) -> tuple[int, ...]:
+    return game.rows, game.cols
+
+
+def _board_space(game: Game) -> spaces.Space[Any]:
+    return spaces.Box(-1, 1, _board_shape(game), np.int8)
+
+
+def _many_boards(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
+    planes = cells_of(game).many(own, opp)
+    boards: Array = planes[:, 0] - planes[:, 1]
+    return boards
+
+
+def _board(cells: Cells, own: int, opp: int, seat: int) -> Array:
+    mine, theirs = cells.planes(own, opp, seat)
+    board: Array = mine - theirs
+    return board
+
+
+def _read_board(game: Game, board: npt.NDArray[Any]) -> tuple[int, int]:
+    own, opp = board == 1, board == -1
+    return _bits(game, board, own, opp, own | opp | (board == 0))
+
+
+def _code_shape(game: Game) -> tuple[int, ...]:
+    return ()
+
+
+def _code_space(game: Game) -> spaces.Space[Any]:
+    _weights(game)
+    return spaces.Discrete(3**game.cells)
+
+
+def _many_codes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Ints:
+    if seats is None:
+        seats = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
+    planes = cells_of(game).many(own, opp).reshape(-1, 2, game.cells)
+    mine, theirs = (planes @ _weights(game)).T
+    codes: Ints = mine * (1 + seats) + theirs * (2 - seats)
+    return codes
+
+
+def _code(cells: Cells, weights: Ints, own: int, opp: int, seat: int) -> int:
+    mine, theirs = cells.planes(own, opp, seat).reshape(2, -1) @ weights
+    return int(mine * (1 + seat) + theirs * (2 - seat))
+
+
+def _weights(game: Game) -> Ints:
+    """What each cell weighs in a code: int64 (cells,).
+
+    Raises:
+        ValueError: the codes of so large a board do not fit an int64.
     """
+    if game.cells > MAX_CODE_CELLS:
+        raise ValueError(f'obs_type="code" needs at most {MAX_CODE_CELLS} cells, and this board has {game.cells}')
+    return 3 ** np.arange(game.cells, dtype=np.int64)
 
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
-        self._number = {bit: number for number, bit in enumerate(cells)}
-        self._stones = [0, 0]
-        self._bytes = bytearray(2 * game.cells)
-        self._planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
-        self._swapped = self._planes[::-1]
 
-    def planes(self, own: int, opp: int, seat: int) -> Array:
-        if own != self._stones[seat]:
-            self._draw(seat, own)
-        if opp != self._stones[1 - seat]:
-            self._draw(1 - seat, opp)
-        return self._swapped.copy() if seat else self._planes.copy()
+def _read_code(game: Game, code: npt.NDArray[Any]) -> tuple[int, int]:
+    position = Position.from_code(game, cast(int, code[()]))
+    return position.own, position.opp
 
-    def _draw(self, seat: int, stones: int) -> None:
-        change = stones ^ self._stones[seat]
-        self._stones[seat] = stones
-        begin = self._size if seat else 0
-        number = self._number.get(change)
-        if number is None:
-            self._bytes[begin : begin + self._size] = self.to_bytes(stones)
+
+def _bits(
+    game: Game,
+    observation: npt.NDArray[Any],
+    own: npt.NDArray[Any],
+    opp: npt.NDArray[Any],
+    valid: npt.NDArray[np.bool_],
+) -> tuple[int, int]:
+    """The bits of the cells (rows, cols) where `own` and `opp` are not 0.
+
+    Raises:
+        ValueError: a cell is not `valid`, or no game reaches the position; the message shows the observation.
+    """
+    mine, theirs = (
+        sum(game.cell(*divmod(int(cell), game.cols)) for cell in np.flatnonzero(side)) for side in (own, opp)
+    )
+    bits = mine, theirs
+    wrong = game.status(*bits).explain(game, *bits) if valid.all() else "a cell holds neither one stone nor none"
+    if wrong:
+        raise ValueError(f"no position of {game!r}: {wrong}\n{observation}")
+    return bits
+
+
+OBSERVATION_TYPES: dict[str, ObservationType] = {
+    kind.name: kind
+    for kind in (
+        ObservationType(
+            "planes",
+            np.int8,
+            _planes_shape,
+            _planes_space,
+            _many_planes,
+            _read_planes,
+            observer=operator.attrgetter("planes"),
+            kernel=PLANES,
+        ),
+        ObservationType(
+            "board",
+            np.int8,
+            _board_shape,
+            _board_space,
+            _many_boards,
+            _read_board,
+            observer=lambda cells: partial(_board, cells),
+            kernel=BOARD,
+        ),
+        ObservationType(
+            "code",
+            np.int64,
+            _code_shape,
+            _code_space,
+            _many_codes,
+            _read_code,
+            observer=lambda cells: partial(_code, cells, _weights(cells.game)),
+            kernel=CODE,
+        ),
+    )
+}
+"""The types of observations by name; the first is the default. To add one, put a record here."""
+
+
+def observation_type(name: Any) -> ObservationType:
+    """The observation type called `name`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f"obs_type {name!r} is unknown; {did_you_mean(str(name), OBSERVATION_TYPES)}")
+    return found
+
+
+def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType:
+    """The type of the game's observations that belong to `space`, in whatever dtype: as they are, flattened, or with
+    the planes last. `fit` gives them that form.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for kind in OBSERVATION_TYPES.values():
+        try:
+            own = kind.space(game)
+        except ValueError:  # no codes of large boards
+            continue
+        if space == own:
+            return kind
+        if (
+            isinstance(own, spaces.Box)
+            and isinstance(space, spaces.Box)
+            and space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
+            and (space.low <= own.low.min()).all()
+            and (space.high >= own.high.max()).all()
+        ):
+            return kind
+    raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
+
+
+def fit(observations: Any, space: spaces.Space[Any] | None, many: bool = False, who: object = "the space") -> Any:
+    """An observation in the shape and dtype of a model's observation space.
+
+    Args:
+        observations: one observation, or B of them with `many`: (B, ...).
+        space: a `Box` of the shape of the observation, of its flattened form, or with the planes last as in PettingZoo;
+            for any other space observations are returned as they are.
+        many: whether there are many.
+        who: what the error message calls the model.
+
+    Raises:
+        ValueError: `space` is a `Box` of another shape.
+    """
+    if not isinstance(space, spaces.Box):
+        return observations
+    shape = np.shape(observations)[many:]
+    if shape != space.shape:
+        if planes_last(shape) == space.shape:
+            observations = np.moveaxis(observations, int(many), -1)
+        elif space.shape == (math.prod(shape),):
+            observations = np.reshape(observations, (len(observations), -1) if many else -1)
         else:
-            self._bytes[begin + number] ^= 1
+            raise ValueError(f"{who} expects observations of shape {space.shape}, not {shape}")
+    return np.asarray(observations, space.dtype)
 
-    def __reduce__(self) -> tuple[type[Canvas], tuple[Game]]:
-        return type(self), (self._game,)
+
+def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """PettingZoo's (rows, cols, 2) for planes of `shape` (2, rows, cols); None for anything else."""
+    return (*shape[1:], 2) if len(shape) == 3 and shape[0] == 2 else None
+
+
+def read_observation(game: Game, observation: Any) -> tuple[int, int]:
+    """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
+
+    Raises:
+        ValueError: it has the size of no type's observations, or shows no possible position.
+    """
+    cells = np.asarray(observation)
+    for kind in OBSERVATION_TYPES.values():
+        shape = kind.shape(game)
+        if cells.size == math.prod(shape) and (cells.ndim == 0) == (shape == ()):
+            return kind.read(game, cells.reshape(shape))
+    raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
 
 
 class Observer:
@@ -108,38 +298,20 @@ class Observer:
 
     Args:
         game: the rule book.
-        obs_type: "planes", "board" or "code".
+        obs_type: a name of `OBSERVATION_TYPES`.
         follow: whether it watches one board ply by ply, and so is not shared between threads: it is then faster.
 
     Raises:
-        ValueError: there is no such type, or codes of this game do not fit an int64.
+        ValueError: there is no such type, or the game has no such observations.
     """
 
-    space: spaces.Space[Any]
-    observe: Callable[[int, int, int], Any]
-
     def __init__(self, game: Game, obs_type: str = "planes", follow: bool = False) -> None:
+        kind = observation_type(obs_type)
+        self.space = kind.space(game)
         self._num_actions = game.num_actions
         self._cells = Canvas(game) if follow else Cells(game)
         self._masks: dict[int, Array] = {}
-        if obs_type == "planes":
-            self.space = spaces.Box(0, 1, (2, game.rows, game.cols), np.int8)
-            self.observe = self._cells.planes
-        elif obs_type == "board":
-            self.space = spaces.Box(-1, 1, (game.rows, game.cols), np.int8)
-            self.observe = self._board
-        elif obs_type == "code":
-            if 3**game.cells > np.iinfo(np.int64).max:
-                raise ValueError(f'obs_type="code" needs at most 39 cells, and this board has {game.cells}')
-            self.space = spaces.Discrete(3**game.cells)
-            self.observe = self._code
-            self._weights = 3 ** np.arange(game.cells, dtype=np.int64)
-        else:
-            raise ValueError(f"obs_type {obs_type!r} is unknown; {did_you_mean(str(obs_type), OBS_TYPES)}")
-
-    def planes_of(self, own: npt.NDArray[np.int64], opp: npt.NDArray[np.int64]) -> Array:
-        """The planes of B positions, of stones int64 (B,) each: int8 (B, 2, rows, cols), fresh."""
-        return self._cells.many(own, opp)
+        self.observe: Observe = kind.observer(self._cells) if kind.observer else partial(_observe_one, kind.name, game)
 
     def mask(self, legal: int) -> Array:
         """The action mask of a set of legal actions: int8 (num_actions,), 1 where legal, fresh."""
@@ -150,41 +322,7 @@ class Observer:
                 self._masks[legal] = mask
         return mask.copy()
 
-    def _board(self, own: int, opp: int, seat: int) -> Array:
-        mine, theirs = self._cells.planes(own, opp, seat)
-        board: Array = mine - theirs
-        return board
 
-    def _code(self, own: int, opp: int, seat: int) -> int:
-        mine, theirs = self._cells.planes(own, opp, seat).reshape(2, -1) @ self._weights
-        return int(mine * (1 + seat) + theirs * (2 - seat))
-
-
-def read_observation(game: Game, observation: Any) -> tuple[int, int]:
-    """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
-
-    Raises:
-        ValueError: it has neither the size of planes nor of a board, nor is it a code, or shows no possible position.
-    """
-    cells = np.asarray(observation)
-    if cells.ndim == 0:
-        position = Position.from_code(game, cast(int, cells[()]))
-        return position.own, position.opp
-    if cells.size == 2 * game.cells:
-        own, opp = cells.reshape(2, -1)
-        valid = ((own == 1) | (own == 0)) & ((opp == 1) | (opp == 0)) & ((own == 0) | (opp == 0))
-    elif cells.size == game.cells:
-        flat = cells.reshape(-1)
-        own, opp = flat == 1, flat == -1
-        valid = own | opp | (flat == 0)
-    else:
-        raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
-    bits = _bits(game, own), _bits(game, opp)
-    wrong = game.status(*bits).explain(game, *bits) if valid.all() else "a cell holds neither one stone nor none"
-    if wrong:
-        raise ValueError(f"no position of {game!r}: {wrong}\n{cells}")
-    return bits
-
-
-def _bits(game: Game, cells: npt.NDArray[Any]) -> int:
-    return sum(game.cell(*divmod(int(cell), game.cols)) for cell in np.flatnonzero(cells))
+def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Any:
+    """An observation of a type that is told only how to observe many."""
+    return OBSERVATION_TYPES[name].observe_many(game, *(np.array([value], np.int64) for value in (own, opp, seat)))[0]

@@ -299,6 +299,26 @@ class PositionBatch:
         opp = np.array([position.opp for position in positions], np.int64)
         return cls(games.pop(), own, opp)
 
+    def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
+        """What the side to move sees of each position: (B, ...), an observation of the environments a row.
+
+        Args:
+            obs_type: a name of `tictac_env.observation.OBSERVATION_TYPES`.
+
+        Raises:
+            ValueError: there is no such type, or the game has no such observations.
+        """
+        from tictac_env.observation import observation_type
+
+        return observation_type(obs_type).observe_many(self.game, self.own, self.opp, None)
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The action masks: int8 (B, num_actions), 1 where legal, all 0 where the game is over."""
+        from tictac_env.canvas import action_masks, finished, legal_sets
+
+        legal = legal_sets(self.game, self.own, self.opp)
+        return action_masks(self.game, np.where(finished(self.game, self.own, self.opp), 0, legal))
+
     def __len__(self) -> int:
         return len(self.own)
 

@@ -16,7 +16,7 @@ from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYIN
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import GAMES, Game, KInARow, game_name
-from tictac_env.observation import OBS_TYPES, Observer
+from tictac_env.observation import OBSERVATION_TYPES, Observer
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
@@ -197,7 +197,7 @@ def test_opponents_that_end_games_early_are_drawn_anew_alike(opponent: Any, mode
 
 
 @pytest.mark.parametrize("opponent", ["random", Drawing(), None], ids=str)
-@pytest.mark.parametrize("obs_type", OBS_TYPES)
+@pytest.mark.parametrize("obs_type", OBSERVATION_TYPES)
 def test_observations_of_every_type_are_those_of_the_single_environment(obs_type: str, opponent: Any) -> None:
     for game in (GAMES["TicTacToe-v0"], OBLONG):
         pair = Pair(game, SAME_STEP, opponent=opponent, obs_type=obs_type)
@@ -266,7 +266,7 @@ def test_a_board_plays_the_same_however_many_there_are(opponent: Any) -> None:
 def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: Game) -> None:
     positions = [position for seed in range(4) for position in playout(game, seed)]
     count = len(positions)
-    for obs_type in OBS_TYPES if game.cells <= 39 else OBS_TYPES[:2]:
+    for obs_type in ("planes", "board", "code") if game.cells <= 39 else ("planes", "board"):
         boards = np.zeros((ROWS, count), np.int64)
         for i, position in enumerate(positions):
             boards[[OWN, OPP, LEARNER, PHASE], i] = (
@@ -280,7 +280,15 @@ def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: 
         observer = Observer(game, obs_type)
         for shift, shown in ((0, output.observations), (count, output.last_observations)):
             write_observations(
-                game, boards, OBS_TYPES.index(obs_type), output.cells, output.codes, output.masks, shift, 0, count
+                game,
+                boards,
+                OBSERVATION_TYPES[obs_type].kernel,
+                output.cells,
+                output.codes,
+                output.masks,
+                shift,
+                0,
+                count,
             )
             masks = output.masks.reshape(-1, game.num_actions)[shift : shift + count]
             for i, position in enumerate(positions):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import Game
-from tictac_env.observation import OBS_TYPES, Observer
+from tictac_env.observation import Observer, fit, observation_type_of
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, PositionBatch
 
@@ -65,77 +65,33 @@ class ModelPolicy(FunctionPolicy):
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
 
     def act(self, position: Position, seed: int) -> int:
-        space = getattr(self.model, "observation_space", None)
-        obs_type = self.obs_type if space is None else fitting_obs_type(position.game, space)
-        return self._act(position, obs_type)
+        return self._act(position, self._obs_type_of(position.game))
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,); Stable-Baselines3's models are asked for all positions at once."""
-        space = getattr(self.model, "observation_space", None)
+        space = self._space
         if space is None or not hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation"):
             return super().act_many(batch, seeds)
-        game = batch.game
-        observer = observer_of(game, fitting_obs_type(game, space))
-        stones = list(zip(batch.own.tolist(), batch.opp.tolist(), strict=True))
-        planes = observer.planes_of(batch.own, batch.opp)
-        if space.shape in (planes.shape[1:], (planes[0].size,)):
-            observations = planes.reshape(-1, *space.shape).astype(space.dtype, copy=False)
-        else:
-            observations = np.stack([self._fit(observer.observe(*both, game.seat(*both))) for both in stones])
+        observations = fit(batch.observations(self._obs_type_of(batch.game)), space, many=True, who=self)
         masks = {}
         if self._masked:
-            masks["action_masks"] = np.stack([observer.mask(game.legal(*both)) for both in stones])
+            masks["action_masks"] = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
         actions, _ = self.model.predict(observations, deterministic=True, **masks)
         return np.asarray(actions, np.int64)
 
+    @property
+    def _space(self) -> spaces.Space[Any] | None:
+        """The model's observation space, if it has one."""
+        return getattr(self.model, "observation_space", None)
+
+    def _obs_type_of(self, game: Game) -> str:
+        """Which observations of the game the model gets."""
+        return self.obs_type if self._space is None else observation_type_of(game, self._space).name
+
     def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
         masks = {"action_masks": mask} if self._masked else {}
-        action, _ = self.model.predict(self._fit(observation), deterministic=True, **masks)
+        action, _ = self.model.predict(fit(observation, self._space, who=self), deterministic=True, **masks)
         return int(action)
-
-    def _fit(self, observation: Any) -> Any:
-        """The observation in the shape and dtype of the model's observation space."""
-        space = getattr(self.model, "observation_space", None)
-        if not isinstance(space, spaces.Box):
-            return observation
-        if np.shape(observation) != space.shape:
-            if planes_last(np.shape(observation)) == space.shape:
-                observation = np.moveaxis(observation, 0, -1)
-            elif space.shape == (np.size(observation),):
-                observation = np.reshape(observation, space.shape)
-            else:
-                raise ValueError(f"{self} expects observations of shape {space.shape}, not {np.shape(observation)}")
-        return np.asarray(observation, space.dtype)
-
-
-def fitting_obs_type(game: Game, space: spaces.Space[Any]) -> str:
-    """The type of the game's observations that belong to `space`, flattened or with the planes last or neither, in
-    whatever dtype.
-
-    Raises:
-        ValueError: there is none.
-    """
-    for obs_type in OBS_TYPES:
-        try:
-            own = observer_of(game, obs_type).space
-        except ValueError:  # no codes of large boards
-            continue
-        if space == own:
-            return obs_type
-        if (
-            isinstance(own, spaces.Box)
-            and isinstance(space, spaces.Box)
-            and space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
-            and (space.low <= own.low.min()).all()
-            and (space.high >= own.high.max()).all()
-        ):
-            return obs_type
-    raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
-
-
-def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """PettingZoo's (rows, cols, 2) for planes of `shape` (2, rows, cols); None for anything else."""
-    return (*shape[1:], 2) if len(shape) == 3 and shape[0] == 2 else None
 
 
 @functools.lru_cache(maxsize=64)

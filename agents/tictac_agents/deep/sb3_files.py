@@ -20,9 +20,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_env.checks import positive
 from tictac_env.games import Game, get_game
-from tictac_env.observation import OBS_TYPES, Observer
-from tictac_env.policies.adapters import planes_last
+from tictac_env.observation import observation_type_of
 
 try:
     import sb3_contrib
@@ -41,6 +41,9 @@ CLASSES: dict[str, dict[str, Any]] = {
 """The classes that settings may name, by the keyword of the policy."""
 ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
 """The activation functions known by how Stable-Baselines3 writes them."""
+
+MAX_SIZE = 1 << 16
+"""The most numbers in an observation; a damaged file may say anything."""
 
 Tensors = dict[str, Any]
 
@@ -149,21 +152,24 @@ def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:
     """
     described = data["observation_space"]
     shape, number = tuple(described.get("_shape") or ()), described.get("n")
-    for obs_type in OBS_TYPES:
-        try:
-            space = Observer(game, obs_type).space
-        except ValueError:  # no codes of large boards
-            continue
-        if isinstance(space, spaces.Discrete):
-            if str(space.n) == str(number):
-                return space
-            continue
-        own = space.shape or ()
-        if shape == own:
-            return space
-        if shape in ((math.prod(own),), planes_last(own)):
-            return spaces.Box(-1, 1, shape, np.int8)
-    raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on")
+    try:
+        kind = observation_type_of(game, _described_space(shape, number))
+    except ValueError:
+        raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on") from None
+    return kind.space(game) if shape in ((), kind.shape(game)) else spaces.Box(-1, 1, shape, np.int8)
+
+
+def _described_space(shape: tuple[Any, ...], number: Any) -> spaces.Space[Any]:
+    """A space of `number` codes, or of observations of that shape, whatever their bounds.
+
+    Raises:
+        ValueError: there is no such space, or none so small as to be of a board's observations.
+    """
+    if number is not None:
+        return spaces.Discrete(positive("the number of codes", int(number)))
+    if not all(isinstance(side, int) and side > 0 for side in shape) or math.prod(shape) > MAX_SIZE:
+        raise ValueError(f"there is no observation of shape {shape}")
+    return spaces.Box(-1, 1, shape, np.int8)
 
 
 def with_suffix(path: str | os.PathLike[str]) -> Path:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import boards_under
+from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.checks import number, one_of, whole
-from tictac_env.policies.adapters import observer_of, planes_last
+from tictac_env.observation import fit, observation_type_of
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
@@ -157,27 +158,23 @@ class Snapshot(Policy):
         finally:
             model.policy.optimizer = optimizer
         self._policy.set_training_mode(False)
-        self._shape = shape
+        self._space = model.observation_space
         self.name = name
 
     def act(self, position: Position, seed: int) -> int:
         return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        game = batch.game
-        observations = observer_of(game, "planes").planes_of(batch.own, batch.opp)
-        planes = observations.shape[1:]
-        if self._shape == planes[1:]:
-            observations = observations[:, 0] - observations[:, 1]
-        elif self._shape == planes_last(planes):
-            observations = np.moveaxis(observations, 1, -1)
-        elif self._shape != planes:
-            raise ValueError(f"{self} sees observations of shape {self._shape}, which are none of {game!r}")
+        try:
+            kind = observation_type_of(batch.game, self._space)
+        except ValueError:
+            shape = self._space.shape
+            raise ValueError(f"{self} sees observations of shape {shape}, which are none of {batch.game!r}") from None
+        observations = fit(batch.observations(kind.name), self._space, many=True, who=self)
         with torch.inference_mode():
             scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
-        choices = np.array([game.choice(action) for action in range(game.num_actions)])
-        legal: Any = game.legal(batch.own, batch.opp)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-        actions: npt.NDArray[np.int64] = np.where(legal[:, None] & choices, scores, -np.inf).argmax(axis=1)
+        masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
+        actions: npt.NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
         return actions
 
     def _scores(self, observations: torch.Tensor) -> torch.Tensor:

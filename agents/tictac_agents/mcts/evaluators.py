@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game, describe_game
-from tictac_env.observation import Observer
 from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
@@ -106,10 +105,7 @@ class NetworkEvaluator:
         self.priors = priors
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
-        observe = Observer(batch.game, "planes").observe
-        pairs = zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
-        planes = np.stack([observe(own, opp, 0) for own, opp in pairs])
-        found = self.function(planes)
+        found = self.function(batch.observations("planes"))
         return Evaluation(*map(np.asarray, found)) if self.priors else Evaluation(np.asarray(found))
 
 

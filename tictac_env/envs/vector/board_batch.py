@@ -35,9 +35,9 @@ from tictac_env.envs.vector.boards import (
 )
 from tictac_env.envs.vector.buffers import Bools, StepBuffers
 from tictac_env.envs.vector.opponents import Opponents
-from tictac_env.envs.vector.views import write_observations
+from tictac_env.envs.vector.views import NOT_WRITTEN, observations_of, write_observations
 from tictac_env.games import UNFINISHED
-from tictac_env.observation import OBS_TYPES
+from tictac_env.observation import observation_type
 from tictac_env.position import PositionBatch
 from tictac_env.rng import STATES, advance, mix, new_state
 
@@ -63,7 +63,9 @@ class BoardBatch:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
-        self._obs_type = OBS_TYPES.index(arguments.obs_type)
+        self._observation_type = observation_type(arguments.obs_type)
+        kernel = self._observation_type.kernel
+        self._writer = NOT_WRITTEN if kernel is None else kernel
         self._raises = arguments.illegal == "raise"
         self._padded: Ints = aligned((ROWS, count + PADDING))
         self.rows[OWN], self.rows[OPP] = game.start()
@@ -181,7 +183,7 @@ class BoardBatch:
             output.finals[:] = 0
         self._draws_ahead = False
         checks = LEGALITY if self._raises else NO_CHECK if as_drawn else RANGE
-        if opponents.external or self._may_get_stuck:
+        if opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN:
             invalid = kernels.first_invalid(
                 self._game, self.rows[OWN], self.rows[OPP], self.rows[PHASE], actions, self._raises
             )
@@ -189,7 +191,7 @@ class BoardBatch:
         # fmt: off
         given = (
             self._game, self._padded, actions, self._replies, self._play_as, self._starts, opponents.kinds,
-            opponents.cumulative, self._arguments.rewards, checks, self._obs_type,
+            opponents.cumulative, self._arguments.rewards, checks, self._writer,
             output.cells, output.codes, output.masks, output.rewards, output.ended, output.finals,
             self._draws[1 - self._latest, : self._count * as_drawn], self._offset,
         )
@@ -219,13 +221,17 @@ class BoardBatch:
         """Writes the observations and masks, or the last observations of the games that are over."""
         # fmt: off
         write_observations(
-            self._game, self._padded, self._obs_type, output.cells, output.codes, output.masks,
+            self._game, self._padded, self._writer, output.cells, output.codes, output.masks,
             self._count if last else 0, 0, self._count,
         )
         # fmt: on
+        if self._writer == NOT_WRITTEN:
+            shown = self.rows[PHASE] == OVER if last else np.ones(self._count, np.bool_)
+            observations = output.last_observations if last else output.observations
+            observations[shown] = observations_of(self._observation_type, self._game, self.rows[:, shown])
 
     def _step_and_ask(self, actions: Ints, output: StepBuffers) -> tuple[int, int]:
-        """The kernel `step`, piece by piece, as opponents have to be asked in between."""
+        """The kernel `step`, piece by piece, as Python has to answer or to observe in between."""
         game, boards, count = self._game, self._padded, self._count
         saved = self.rows.copy()
         try:

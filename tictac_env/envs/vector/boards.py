@@ -38,9 +38,6 @@ Floats = npt.NDArray[np.float64]
 # The indices of arguments.PLAY_AS that are no seats.
 RANDOM_SEAT, ALTERNATE = 2, 3
 
-# The indices of observation.OBS_TYPES.
-PLANES, BOARD, CODE = range(3)
-
 # What the learners' actions are checked for before a step.
 NO_CHECK, RANGE, LEGALITY = range(3)
 

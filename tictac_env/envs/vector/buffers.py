@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game
+from tictac_env.observation import observation_type
 
 Bools = npt.NDArray[np.bool_]
 
@@ -16,8 +17,9 @@ class StepBuffers:
     """The arrays that a step of N boards is written to.
 
     Attributes:
-        cells: int8, the planes or boards, one after another; empty for codes.
-        codes: int64, the codes; else empty.
+        cells: the observations of a type that the kernels write as int8 (planes, boards), one after another; else
+            empty.
+        codes: those of a type that they write as int64 (codes); else empty.
         masks: int8, the action masks, one after another.
         rewards: float64 (N,).
         ended: int8 (N,), 1 where a game has ended.
@@ -31,17 +33,16 @@ class StepBuffers:
 
     def __init__(self, game: Game, obs_type: str, num_envs: int, with_finals: bool) -> None:
         rows = num_envs * (1 + with_finals)
-        shape = {"planes": (2, game.rows, game.cols), "board": (game.rows, game.cols), "code": ()}[obs_type]
-        of_codes = obs_type == "code"
-        size = 0 if of_codes else game.cells * (1 + (obs_type == "planes"))
-        self.cells = np.empty(rows * size, np.int8)
-        self.codes = np.empty(rows if of_codes else 0, np.int64)
+        kind = observation_type(obs_type)
+        every: Any = np.empty((rows, *kind.shape(game)), kind.dtype)
+        written = kind.kernel is not None
+        self.cells = every.reshape(-1) if written and every.dtype == np.int8 else np.empty(0, np.int8)
+        self.codes = every.reshape(-1) if written and every.dtype == np.int64 else np.empty(0, np.int64)
         self.masks = np.empty(rows * game.num_actions, np.int8)
         self.rewards = np.empty(num_envs)
         self.ended = np.empty(num_envs, np.int8)
         self.terminated = self.ended.view(np.bool_)
         self.finals = np.zeros((3, num_envs if with_finals else 0), np.int64)
-        every = self.codes if of_codes else self.cells.reshape(rows, *shape)
         self.observations: Any = every[:num_envs]
         self.last_observations: Any = every[num_envs:]
         self.action_masks = self.masks.reshape(rows, game.num_actions)[:num_envs]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from tictac_env.compiled import borrowing_kernel, store_bytes
-from tictac_env.envs.vector.boards import BOARD, CODE, LEARNER, OPP, OVER, OWN, PHASE, Bytes, Ints
+from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, Bytes, Ints
 from tictac_env.games import Game
+from tictac_env.observation import BOARD, CODE, PLANES, ObservationType
+
+NOT_WRITTEN = -1
+"""Stands for an observation type that has no kernel: only the masks are written."""
 
 
 @borrowing_kernel
@@ -18,7 +27,7 @@ def write_observations(
     Args:
         game: the rule book.
         boards: int64 (ROWS, N).
-        obs_type: its index in `observation.OBS_TYPES`.
+        obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
         cells: int8, the planes or boards one after another; not used for codes.
         codes: int64, the codes; used for nothing else.
         masks: int8, the masks one after another.
@@ -43,10 +52,18 @@ def write_observations(
             codes[row] = _code(game, own, opp, learner)
         elif obs_type == BOARD:
             _put_board(game, own, opp, cells, row * game.cells)
-        else:
+        elif obs_type == PLANES:
             at = row * 2 * game.cells
             _put(game, own, cells, at, game.rows, at + 2 * game.cells)
             _put(game, opp, cells, at + game.cells, game.rows, at + 2 * game.cells)
+
+
+def observations_of(kind: ObservationType, game: Game, boards: Ints) -> npt.NDArray[Any]:
+    """What the learners of N boards, int64 (ROWS, N), see, for a type that no kernel writes: (N, ...)."""
+    own, opp, learners = boards[OWN], boards[OPP], boards[LEARNER]
+    movers = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
+    waits = movers != learners
+    return kind.observe_many(game, np.where(waits, opp, own), np.where(waits, own, opp), learners)
 
 
 @borrowing_kernel
