@@ -63,7 +63,7 @@ prange = numba.prange
 
 
 class GameType(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of one game. Its values carry nothing: all there is to know is in the type."""
+    """The Numba type of one game. Its values carry nothing: everything is in the type."""
 
     def __init__(self, game: Game) -> None:
         self.game = game

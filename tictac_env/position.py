@@ -127,7 +127,7 @@ class Position:
 
     @property
     def seat(self) -> int:
-        """Who is to move: 0 the first player, 1 the second. Once the game is over: who would be."""
+        """The player to move: 0 the first, 1 the second. Once the game is over: the one that would be."""
         return self.game.seat(self.own, self.opp)
 
     @property
@@ -165,7 +165,7 @@ class Position:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Who won, how and with which cells; None while the game goes on."""
+        """The winner, how they won and with which cells; None while the game goes on."""
         result = self.result
         if result == UNFINISHED:
             return None
@@ -192,7 +192,7 @@ class Position:
 
     @property
     def code(self) -> int:
-        """The base-3 code, as in `from_code`: absolute, that is the same whoever is asking."""
+        """The base-3 code, as in `from_code`: absolute, that is the same for both players."""
         first, second = self.stones
         return sum(
             3**index * (1 if first & bit else 2)
@@ -213,7 +213,7 @@ class Position:
         """The move string of the game that led here, or of some game that leads here if that is not known.
 
         Raises:
-            ValueError: no order of moves leads here (a position made from an array or a code can be such).
+            ValueError: no order of moves leads here (which can happen to a position made from an array or a code).
         """
         moves = self.moves if len(self.moves) == self.ply else _some_moves(self.game, self.own, self.opp)
         return format_moves(self.game, moves)

@@ -1,4 +1,4 @@
-"""Progress of long work, shown only where somebody sees it, and its interruption."""
+"""Progress of long work, shown only on a terminal, and its interruption."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     """A progress bar on the terminal, as a function of what is done and of a text to show beside it.
 
     Args:
-        total: what there is to do.
-        what: names it.
+        total: how much there is to do.
+        what: its name.
         show: whether to show the bar at all. Without a terminal nothing is shown in any case.
     """
     if not (show and sys.stderr.isatty()):

@@ -69,7 +69,7 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no such archive, is damaged, or holds something other than `kind`.
+        ValueError: it is not such an archive, is damaged, or holds something other than `kind`.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -43,7 +43,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             first). The first agent of `env.possible_agents` moves first.
 
     Raises:
-        ValueError: `env` has not two agents, their spaces differ, or an argument is not one of these.
+        ValueError: `env` does not have two agents, their spaces differ, or an argument is not one of these.
 
     Example:
         >>> import pettingzoo
@@ -115,7 +115,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             The learner's observation, its reward since the last step, terminated, truncated, info.
 
         Raises:
-            ValueError: `action` is no integer in range.
+            ValueError: `action` is not an integer in range.
             IllegalMove: the opponent's choice is illegal; the game cannot go on.
             gymnasium.error.ResetNeeded: no game is under way.
         """
@@ -203,7 +203,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
 
     def _member(self, mixture: Mixture, seed: int) -> Any:
-        """The one of a mixture or pool that `seed` draws, checked."""
+        """The member of a mixture or pool that `seed` draws, checked."""
         number = mixture.draw(seed)
         if self._game is not None:
             return mixture.member(number, self._game)

@@ -149,7 +149,7 @@ def move_accuracy(
 
     The figure depends on how much the policy searches and on whether a one-move rule (win at once, else stop the other
     side's win at once) is on: always report both with it. A policy's name says its budget ("mcts:1000"); give a policy
-    of your own such a `name`, as that is what is printed.
+    of your own a `name` that says it too: it is printed.
 
     A policy with `probabilities` is judged by them, over all its draws. Any other plays each position `seeds` times, by
     `act_many` on all positions at once. The seeds depend on nothing but the position, so that two policies can be
@@ -157,7 +157,7 @@ def move_accuracy(
 
     The intervals are Wilson's, for the positions as a sample of such positions; with several seeds or probabilities,
     those of `tictac_env.arena.intervals.mean_interval`. An interval relative to random's rate holds that rate on these
-    positions to be known, as it is.
+    positions to be known exactly.
 
     Args:
         policy: whatever `as_policy` accepts.
@@ -170,7 +170,7 @@ def move_accuracy(
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: the file is damaged (the message names the line), a score is wrong, there are no positions, they
-            are of another game, or `seeds` is not such a number.
+            are of another game, or `seeds` is out of range.
         IllegalMove: the policy's choice is illegal; the message names it and the position.
 
     Example:

@@ -51,7 +51,7 @@ class SeatVerdict:
         against_random: the exact shares of its games won, drawn and lost against uniformly random play.
         against_best: against uniform play over the moves that keep the game's value ("minimax").
         against_first_best: against the lowest of these moves ("minimax-first").
-        plies_to_win: how many plies a game won against random play lasts on the mean; nan if none is won.
+        plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
         gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
     """
 

@@ -54,7 +54,7 @@ class Level(Mixture):
     each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 9 searches about a
     millisecond a move, and level 10 is the exact solver, but for a random move in ten. Boards of up to 12 cells have
     tic-tac-toe's settings, larger ones Connect Four's with a longer search at the top, as only Connect Four has an
-    opening book; there the strengths rise too, but nobody has measured by how much.
+    opening book; there the strengths rise too, but by how much has not been measured.
 
     Args:
         number: 1 to 10.

@@ -53,7 +53,7 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
         obs_type: which observation a function gets, also one of a mixture's.
 
     Raises:
-        ValueError: `player` (or one of a mixture's policies) is none of these, or a name that is not known.
+        ValueError: `player` (or one of a mixture's policies) is not one of these, or an unknown name.
     """
     if isinstance(player, type):
         raise ValueError(f"{player!r} does not play: it is a class; give an instance, such as {player.__name__}(...)")

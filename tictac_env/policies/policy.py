@@ -65,10 +65,10 @@ class Policy(ABC):
 
 
 def action_of(policy: Policy, position: Position, seed: int) -> int:
-    """What `policy` plays, as an int in [0, num_actions); whether it is legal is not asked.
+    """What `policy` plays, as an int in [0, num_actions), legal or not.
 
     Raises:
-        IllegalMove: it is no such integer; the message names the policy, the choice and the position.
+        IllegalMove: it is not such an integer; the message names the policy, the choice and the position.
     """
     choice = policy.act(position, seed)
     try:

@@ -23,11 +23,11 @@ class Mixture(Policy):
     `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
 
     Args:
-        policies: whatever `as_policy` accepts, at least one; whether they play a game is seen where that is known.
+        policies: whatever `as_policy` accepts, at least one; checked for a game as soon as the game is known.
         weights: non-negative, one for each, not all zero; equal unless given.
 
     Raises:
-        ValueError: there are no policies, or the weights are not such.
+        ValueError: there are no policies, or the weights are invalid.
     """
 
     name = "mixture"
@@ -121,7 +121,7 @@ class OpponentPool(Mixture):
     Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
     under way goes on with the opponent it has.
 
-    Whoever plays whole games draws once for each game: environments at the reset, `play_match` before the first move.
+    Environments and `play_match` draw once for each game: at the reset, or before the first move.
     As a policy (`act`, `probabilities`, the exact measures) a pool is a function of the position alone, which does not
     know its game: there, and as a member of another mixture, it is the mixture that draws for each move.
 

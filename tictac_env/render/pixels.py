@@ -42,7 +42,7 @@ def render_rgb(position: Position, cell_size: int = 64) -> NDArray[np.uint8]:
     Raises:
         ValueError: `cell_size` is below 1.
     """
-    if not cell_size >= 1:  # so that NaN is refused as well
+    if not cell_size >= 1:  # so that NaN is caught too
         raise ValueError(f"cell_size must be at least 1, not {cell_size!r}")
     return scene_to_rgb(scene(position), cell_size)
 

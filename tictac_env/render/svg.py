@@ -22,7 +22,7 @@ def render_svg(position: Position, cell_size: int = 48) -> str:
     Raises:
         ValueError: `cell_size` is not positive.
     """
-    if not cell_size > 0:  # so that NaN is refused as well
+    if not cell_size > 0:  # so that NaN is caught too
         raise ValueError(f"cell_size must be positive, not {cell_size!r}")
     return scene_to_svg(scene(position), cell_size)
 

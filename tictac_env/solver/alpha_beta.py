@@ -1,4 +1,4 @@
-"""Alpha-beta search to a fixed depth, compiled: what a player who looks that far ahead knows.
+"""Alpha-beta search to a fixed depth, compiled: what a player that looks so far ahead knows.
 
 Importing this module loads Numba. The first search on a machine compiles, which takes about two seconds.
 """

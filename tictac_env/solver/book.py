@@ -32,7 +32,7 @@ class Book:
         scores: int8 (N,), the exact scores.
 
     Raises:
-        ValueError: the arrays are no book.
+        ValueError: the arrays are not a book.
     """
 
     def __init__(self, game: KInARow, plies: int, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8]) -> None:

@@ -1,4 +1,4 @@
-"""Runs the compiled search on batches of positions, in slices between which the world is looked at."""
+"""Runs the compiled search on batches of positions, in slices, with a look at the clock and for Ctrl-C between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNLIMITED = 1 << 62
 
 
 class Budget:
-    """What a search may use up.
+    """The nodes and the time that a search may use.
 
     Args:
         nodes: at most so many nodes, None for any number.
@@ -52,7 +52,7 @@ class Budget:
 
     @property
     def is_late(self) -> bool:
-        """Whether its time is over."""
+        """Whether its time is up."""
         return self.end is not None and time.monotonic() >= self.end
 
 
@@ -142,7 +142,7 @@ class Engine:
                 update(worker.index, "")
 
     def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> None:
-        """Each thread takes some positions at a time. Who finds none left helps with one that is being searched."""
+        """Each thread takes some positions at a time. An idle one helps with a search under way."""
         done = settled(batch)
         most_nodes = budget.nodes // len(self.workers)
         parts = {worker: np.empty(0, np.int64) for worker in self.workers}

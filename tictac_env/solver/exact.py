@@ -25,7 +25,7 @@ MAX_MEGABYTES = 1 << 20
 
 
 class Solution(NamedTuple):
-    """What there is to know about a position.
+    """The exact scores of a position and of its actions.
 
     Scores are exact distances: +n, the player to move wins with their n-th stone counted from the last one they could
     ever place; -n, the opponent does; 0, a draw. A finished game that is not drawn has -n, the winner having won with
@@ -91,7 +91,7 @@ class Solver:
         seconds: how long it took.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: an argument is out of its range.
 
     Example:
         >>> solver = Solver("TicTacToe-v0")
@@ -308,7 +308,7 @@ class Solver:
         return [Bounds(min(max(low, least), most), max(min(high, most), least), nodes, seconds) for low, high in known]
 
     def _window(self, weak: bool) -> tuple[int, int]:
-        """Within which bounds a score is wanted."""
+        """The bounds within which a score is wanted."""
         most = 1 if weak else (self.game.cells + 1) // 2
         return -most, most
 

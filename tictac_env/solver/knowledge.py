@@ -53,7 +53,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
         x     x
 
     If the follower has a threat on an L cell of an odd column, it need not be paired: there the follower gets L, and
-    the leader must not play the cell below the threat. Once nothing else is left he has to.
+    the leader must not play the cell below the threat. Once nothing else is left it has to.
     """
     full = game.full
     follower = 0

@@ -35,7 +35,7 @@ class Minimax(Policy):
         depth: how many plies to look ahead, at least 1, or None for the exact value.
 
     Raises:
-        ValueError: `depth` is not such a number.
+        ValueError: `depth` is not one of these.
     """
 
     name = "minimax"

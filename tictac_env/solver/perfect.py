@@ -31,7 +31,7 @@ class Perfect(Policy):
         solver: the solver to use, None for one that all perfect players share.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: an argument is out of its range.
 
     Example:
         >>> from tictac_env.policies import make_policy

@@ -1,8 +1,8 @@
 """The transposition table of the search: what is known of positions met before, in one array of int64.
 
 A position's key is scrambled to a number of `bits` bits by a multiplication modulo 2**bits with an odd factor, which
-loses nothing. The upper bits of the product name a bucket of two entries, the others are the tag that tells apart who
-shares it. So an entry is exact, for any size of the table:
+loses nothing. The upper bits of the product name a bucket of two entries, the others are the tag that tells apart the
+keys that share it. So an entry is exact, for any size of the table:
 
     | tag + 1 (up to 45 bits) | work (6) | upper bound + 32 (6) | lower bound + 32 (6) |
 
@@ -41,7 +41,7 @@ def scramble(key: int, bits: int) -> int:
 
 @kernel
 def fetch(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> None:
-    """Asks for the bucket of a scrambled key, which is then here when `find` looks into it."""
+    """Prefetches the bucket of a scrambled key, so that it is here when `find` looks into it."""
     prefetch(table, code >> tag_bits << 1)
 
 
