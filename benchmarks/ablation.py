@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.report import positive, save, show
+from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.solver import DATA, GAME, TABLE_MB, opening_sets, public_set
 from tictac_env.position import Position
 
@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--positions", type=positive, default=300, help="of middle_medium (default: %(default)s)")
     parser.add_argument("--openings", type=int, nargs=2, default=(50, 10), metavar="N", help="easy and medium ones")
     parser.add_argument("--data", type=Path, default=DATA, help="the public positions (default: ../shared/data)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     sets = {"middle_medium": public_set("middle_medium", options.data, options.positions)[0]}
     openings = opening_sets(dict(zip(("easy", "medium"), options.openings, strict=True)))
@@ -114,7 +115,7 @@ def main() -> None:
         rows.append(row)
     show("Without one technique at a time", rows)
     settings = {"positions": options.positions, "openings": str(options.openings), "table_megabytes": TABLE_MB}
-    save("solver-ablation", settings, {"techniques": rows})
+    save("solver-ablation", settings, {"techniques": rows}, options.output)
 
 
 if __name__ == "__main__":

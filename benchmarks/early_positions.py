@@ -1,29 +1,29 @@
 """How long the exact score of an early position of Connect Four takes, and those of all its columns, with the book.
 
     python benchmarks/early_positions.py                        # plies 0 to 12, 1,000 random positions each
-    python benchmarks/early_positions.py --plies 8 --threads 2  # what is known of other plies and threads stays
+    python benchmarks/early_positions.py --plies 8 --threads 2  # one ply, two threads
     python benchmarks/early_positions.py --no-check             # without bitbully and bitbully-databases
 
 Positions are those of random games, unfinished and all different; where there are fewer than wanted, all of them. Each
 is solved from a cleared table. One thread's time is CPU time; that of several is by the clock, so the machine should be
-idle. Every score is checked against BitBully's with its book of 12 plies.
+idle. Every score is checked against BitBully's with its book of 12 plies. A finished ply is kept in
+early-positions-runs.jsonl and not solved again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.run_store import RunStore, Settings
 from tictac_env.position import Position
-from tictac_env.progress import track
 from tictac_env.solver import Solver
 
 GAME = "ConnectFour-v0"
@@ -84,9 +84,12 @@ def compare(positions: Sequence[Position], answers: Sequence[Sequence[int | None
             raise SystemExit(f"BitBully says {theirs}, we say {scores}: {position!r}")
 
 
-def row_of(ply: int, threads: int, times: Times, checked: bool) -> Row:
+def run(settings: Settings) -> Row:
+    """Solves the positions of one ply; the statistics of their times."""
+    positions = random_positions(settings["ply"], settings["count"], settings["seed"])
+    times = measure(positions, settings["table"], settings["threads"], settings["checked"])
     ours = 1000 * np.array(times)
-    row: dict[str, object] = {"ply": ply, "threads": threads, "positions": len(ours)}
+    row: dict[str, object] = {"ply": settings["ply"], "threads": settings["threads"], "positions": len(ours)}
     for name, column in zip(("score", "columns"), ours.T, strict=True):
         for statistic, value in (
             ("mean", column.mean()),
@@ -95,40 +98,31 @@ def row_of(ply: int, threads: int, times: Times, checked: bool) -> Row:
             ("max", column.max()),
         ):
             row[f"{name} {statistic} ms"] = float(value)
-    return row | {"equal to BitBully's": checked}
+    return row | {"equal to BitBully's": settings["checked"]}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plies", type=int, nargs="+", choices=range(MOST_PLIES + 1), default=range(MOST_PLIES + 1))
     parser.add_argument("--count", type=positive, default=1000, help="positions of each ply (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--table", type=float, default=64, metavar="MB", help="the solver's table (default: 64)")
+    parser.add_argument("--seed", type=int, default=2026, help="of the positions (default: %(default)s)")
+    parser.add_argument("--table", type=float, default=64.0, metavar="MB", help="the solver's table (default: 64)")
     parser.add_argument("--threads", type=positive, default=1, help="the solver's (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="processes side by side (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, help="plies side by side (default: %(default)s)")
     parser.add_argument("--no-check", dest="check", action="store_false", help="do not compare with BitBully")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
-    settings = {name: getattr(options, name) for name in ("count", "seed", "table")}
-    settings["book plies"] = book.plies if (book := Solver(GAME).book) else None
-    path = options.output / "early-positions.json"
-    rows = {}
-    if path.is_file():
-        known = json.loads(path.read_text())
-        if known["settings"] != settings:
-            parser.error(f"{path} is of {known['settings']}, not {settings}; delete it, or name a folder with --output")
-        rows = {(row["ply"], row["threads"]): row for row in known["tables"]["plies"]}
-    with ProcessPoolExecutor(options.workers) as pool:
-        for ply in track(options.plies, "plies"):
-            positions = random_positions(ply, options.count, options.seed)
-            parts = [positions[n :: options.workers] for n in range(options.workers)]
-            jobs = [pool.submit(measure, part, options.table, options.threads, options.check) for part in parts if part]
-            times = [pair for job in jobs for pair in job.result()]
-            rows[ply, options.threads] = row_of(ply, options.threads, times, options.check)
-            save("early-positions", settings, {"plies": [rows[key] for key in sorted(rows)]}, options.output)
-    show(
-        "Early positions: seconds for the exact score and for all columns' scores", [rows[key] for key in sorted(rows)]
+    shared: dict[str, Any] = {name: getattr(options, name) for name in ("count", "seed", "table")}
+    shared["book plies"] = book.plies if (book := Solver(GAME).book) else None
+    wanted = shared | {"checked": options.check}
+    store = RunStore(options.output / "early-positions-runs.jsonl")
+    store.complete(
+        [{"ply": ply, "threads": options.threads, **wanted} for ply in options.plies], run, options.workers, "plies"
     )
+    rows = [row for settings, row in store if settings == settings | wanted]
+    rows.sort(key=lambda row: (row["ply"], row["threads"]))
+    save("early-positions", shared, {"plies": rows}, options.output)
+    show("Early positions: seconds for the exact score and for all columns' scores", rows)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Deep agents on tic-tac-toe: CPU seconds until they are proven unbeatable, over seeds, by the exact verdict.
 
     python benchmarks/learning.py                 # all rows, 5 seeds each, about 20 minutes on one core
-    python benchmarks/learning.py DQN --seeds 3   # some rows; the results of the others are kept
+    python benchmarks/learning.py DQN --seeds 3   # some rows
 
+Every finished run is kept in learning-runs.jsonl, and what is there is not run again.
 Seconds are those of the process on one thread of torch, without the verdicts. "after the first" counts the verdicts
 from the first proof to the end of the run, and how many of them are proofs too. "updates per step" is the
 update-to-data ratio: gradient steps for each step of one board.
@@ -15,6 +16,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from math import inf
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,16 +27,20 @@ import stable_baselines3 as sb3
 import torch
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from benchmarks.report import RESULTS, machine, positive, save, show
+from benchmarks.report import RESULTS, positive, save, show
+from benchmarks.run_store import RunStore, Settings
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
 from tictac_agents.deep.tuned import tuned
 from tictac_agents.plotting import new_figure, save_figure
-from tictac_env.storage import save_text
 
 GAME = "TicTacToe-v0"
 EVERY = 10_000
 GAMES = 10_000
 """How many games tell the share of a model that chooses illegal actions, which no exact verdict is made for."""
+
+SB3_BOARDS = {"num_envs": 4, "opponent": "random", "play_as": "alternate"}
+SB3_DQN = {"learning_starts": 1_000, "gradient_steps": 1, "train_freq": 1}
+SB3_STEPS = 50_000
 
 Learned = tuple[Any, ExactEvalCallback]
 
@@ -62,9 +68,8 @@ def maskable_ppo(seed: int) -> Learned:
 
 def sb3_dqn(seed: int) -> Learned:
     """Stable-Baselines3's DQN as everybody first tries it: against random play, an illegal action loses."""
-    boards = SB3VecEnv(GAME, num_envs=4, opponent="random", play_as="alternate")
-    model = sb3.DQN("MlpPolicy", boards, learning_starts=1_000, gradient_steps=1, train_freq=1, seed=seed, device="cpu")
-    return learned(model, 50_000, EVERY)
+    boards = SB3VecEnv(GAME, **SB3_BOARDS)  # type: ignore[arg-type]
+    return learned(sb3.DQN("MlpPolicy", boards, **SB3_DQN, seed=seed, device="cpu"), SB3_STEPS, EVERY)
 
 
 ROWS: dict[str, tuple[Callable[[int], Learned], float]] = {
@@ -75,14 +80,25 @@ ROWS: dict[str, tuple[Callable[[int], Learned], float]] = {
 }
 
 
+def settings_of(name: str, seed: int) -> Settings:
+    """All that decides a run of a row of `ROWS`."""
+    chosen: dict[str, Any] = {**SB3_BOARDS, **SB3_DQN, "total_timesteps": SB3_STEPS}
+    if name != "SB3's own DQN":
+        chosen = tuned(name.split(",")[0], GAME).to_dict()
+    settings: Settings = json.loads(json.dumps({"agent": name, "seed": seed, "game": GAME, "settings": chosen}))
+    return settings
+
+
 def learned(model: Any, steps: int, every: int, stop: bool = False) -> Learned:
     exact = ExactEvalCallback(every, stop_when_proven=stop)
     model.learn(steps, exact)
     return model, exact
 
 
-def run(name: str, seed: int) -> dict[str, Any]:
+def run(settings: Settings) -> dict[str, Any]:
     """Trains one model and says what became of it."""
+    torch.set_num_threads(1)
+    name, seed = settings["agent"], settings["seed"]
     model, exact = ROWS[name][0](seed)
     judgements = exact.judgements
     proofs = [judgement.proven for judgement in judgements]
@@ -154,7 +170,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
-def plot(runs: Sequence[dict[str, Any]]) -> None:
+def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
     """Exploitability against CPU seconds, a line for each seed, of the agents that do not choose illegal actions."""
     judged = {row["agent"] for row in runs if any(point[1] is not None for point in row["curve"])}
     names = [name for name in ROWS if name in judged]
@@ -167,34 +183,39 @@ def plot(runs: Sequence[dict[str, Any]]) -> None:
                 axis.plot(*zip(*curve, strict=True), drawstyle="steps-post")
         axis.set(title=name, xlabel="CPU seconds")
     axes[0][0].set_ylabel("exploitability")
-    save_figure(figure, RESULTS / "learning.png")
+    save_figure(figure, path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", default=[], metavar="ROW", help=f"some of {', '.join(ROWS)}")
-    parser.add_argument("--seeds", type=positive, default=5)
-    arguments = parser.parse_args()
-    if unknown := set(arguments.rows) - set(ROWS):
+    parser.add_argument("--seeds", type=positive, default=5, help="runs of each row (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--fresh", action="store_true", help="run again what is there")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    options = parser.parse_args()
+    if unknown := set(options.rows) - set(ROWS):
         parser.error(f"unknown rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    torch.set_num_threads(1)
-    path = RESULTS / "learning-runs.json"
-    for name in arguments.rows or ROWS:
-        for seed in range(arguments.seeds):
-            row = run(name, seed)
-            print({key: value for key, value in row.items() if key != "curve"}, flush=True)
-            runs = json.loads(path.read_text())["runs"] if path.exists() else []
-            runs = [one for one in runs if (one["agent"], one["seed"]) != (name, seed)] + [row]
-            save_text(path, json.dumps({"machine": machine(), "runs": runs}, indent=1))
-    publish(json.loads(path.read_text())["runs"])
+    store = RunStore(options.output / "learning-runs.jsonl")
+    jobs = [settings_of(name, seed) for name in options.rows or ROWS for seed in range(options.seeds)]
+    if options.fresh:
+        store.remove(jobs)
+    store.complete(jobs, run, options.workers)
+    publish(runs_in(store), options.output)
 
 
-def publish(runs: Sequence[dict[str, Any]]) -> None:
+def runs_in(store: RunStore) -> list[dict[str, Any]]:
+    """The runs of the rows as they are now, in their order."""
+    found = [run for settings, run in store if settings == settings_of(run["agent"], run["seed"])]
+    return sorted(found, key=lambda run: (list(ROWS).index(run["agent"]), run["seed"]))
+
+
+def publish(runs: Sequence[dict[str, Any]], folder: Path) -> None:
     """Writes and prints the tables, and draws the curves."""
     plain = [{key: value for key, value in row.items() if key != "curve"} for row in runs]
-    save("learning", {"game": GAME, "torch threads": 1}, {"runs": plain, "summary": summary(runs)})
+    save("learning", {"game": GAME, "torch threads": 1}, {"runs": plain, "summary": summary(runs)}, folder)
     show("Deep agents on tic-tac-toe", summary(runs))
-    plot(runs)
+    plot(runs, folder / "learning.png")
 
 
 if __name__ == "__main__":

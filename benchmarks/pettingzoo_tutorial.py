@@ -3,14 +3,13 @@
     python benchmarks/pettingzoo_tutorial.py [--steps 10240 20480 40960] [--seeds 3] [--games 500] [--output FOLDER]
 
 Both learn with the default settings. After each of so many environment steps they play deterministically against random
-play, in either seat. For the scheme see
+play, in either seat. Every finished run is kept in pettingzoo-tutorial-runs.jsonl and not run again. For the scheme see
 https://pettingzoo.farama.org/tutorials/sb3/connect_four/ and `TutorialEnv`.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import WinDrawLoss
 from tictac_env.wrappers import OpponentPolicyEnv
 
@@ -77,23 +77,34 @@ SCHEMES: dict[str, Callable[[], gym.Env[Any, Any]]] = {
 
 def main() -> None:
     options = parse_arguments()
-    torch.set_num_threads(1)
-    rows: list[Row] = []
-    for seed in range(options.seeds):
-        rows += judge(UNTRAINED, seed, MaskablePPO("MlpPolicy", ours(), seed=seed, device="cpu"), options.games)
-        for scheme, make in SCHEMES.items():
-            model = MaskablePPO("MlpPolicy", make(), seed=seed, device="cpu")
-            for steps in sorted(options.steps):
-                began = time.process_time()
-                model.learn(steps - model.num_timesteps, reset_num_timesteps=False)
-                spent = time.process_time() - began
-                print(f"{scheme}, seed {seed}: {model.num_timesteps:,} steps, the last of them in {spent:.1f} CPU-s")
-                rows += judge(scheme, seed, model, options.games)
+    store = RunStore(options.output / "pettingzoo-tutorial-runs.jsonl")
+    shared = {"steps": sorted(options.steps), "games": options.games}
+    jobs = [
+        {"scheme": scheme, "seed": seed, **(shared if scheme != UNTRAINED else shared | {"steps": []})}
+        for seed in range(options.seeds)
+        for scheme in (UNTRAINED, *SCHEMES)
+    ]
+    store.complete(jobs, run, options.workers)
+    rows = [row for settings in jobs for row in store[settings]["rows"]]
     table = summary(rows)
     show("Wins against random play, in per cent", table)
     settings = {"steps": options.steps, "seeds": options.seeds, "games": options.games}
     save("pettingzoo-tutorial", settings, {"seeds": rows, "summary": table}, options.output)
     print(f"written to {options.output}")
+
+
+def run(settings: Settings) -> dict[str, list[Row]]:
+    """Trains one network by a scheme, from a seed, and judges it after each number of steps."""
+    torch.set_num_threads(1)
+    scheme, seed, games = settings["scheme"], settings["seed"], settings["games"]
+    model = MaskablePPO("MlpPolicy", SCHEMES.get(scheme, ours)(), seed=seed, device="cpu")
+    if not settings["steps"]:
+        return {"rows": judge(scheme, seed, model, games)}
+    rows: list[Row] = []
+    for steps in settings["steps"]:
+        model.learn(steps - model.num_timesteps, reset_num_timesteps=False)
+        rows += judge(scheme, seed, model, games)
+    return {"rows": rows}
 
 
 def judge(scheme: str, seed: int, model: MaskablePPO, games: int) -> list[Row]:
@@ -150,6 +161,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=positive, default=3, help="runs of each (default: %(default)s)")
     parser.add_argument("--games", type=positive, default=500, help="games in each seat (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -1,37 +1,28 @@
 """The published learners S0 to S4, reproduced: their figures beside ours, over seeds, and the exact verdict.
 
     python benchmarks/reproduce.py [--system S0 ...] [--seeds 3] [--full] [--workers 2] [--fresh] [--output FOLDER]
+    python benchmarks/reproduce.py --check --output NEW_FOLDER [--system S0 ...]
 
-Every finished run is kept in reproduce-runs.json, and what is there is not run again, so that a stopped run of this
-program goes on where it was. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
+Every finished run is kept in reproduce-runs.jsonl, and what is there is not run again, so that a stopped run of this
+program goes on where it was. With --check nothing is written but the runs: they are compared with the record, and what
+differs is printed. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-import tictac_agents
 from benchmarks.published import SYSTEMS, Case
+from benchmarks.published_runs import Run, is_drawn, run, settings_of
 from benchmarks.report import RESULTS, Row, positive, save, show
-from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
+from benchmarks.run_store import RunStore, Settings
 from tictac_agents.plotting import new_figure, save_figure
-from tictac_agents.tabular.learner import Learner
-from tictac_env.arena import SeatVerdict, play_match, verdict
-from tictac_env.policies import Policy, make_policy
-from tictac_env.position import Position
-from tictac_env.progress import progress_bar
-from tictac_env.storage import save_text
-from tictac_env.symmetry import canonical
 
-Run = dict[str, Any]
-"""The figures of one seed."""
+TIMED = ("CPU-s", "games/s")
+"""What no two runs have in common."""
 CEILINGS = (
     "The most an infallible player can win against random play is 99.479 % as the first and 91.640 % as the second."
 )
@@ -39,7 +30,18 @@ CEILINGS = (
 
 def main() -> None:
     options = parse_arguments()
-    runs = run_all([case for case in SYSTEMS if not options.system or case.system in options.system], options)
+    store = RunStore(options.output / "reproduce-runs.jsonl")
+    jobs = jobs_of([case for case in SYSTEMS if not options.system or case.system in options.system], options.seeds)
+    if options.fresh:
+        store.remove(jobs)
+    store.complete(jobs, run, options.workers)
+    if options.check:
+        if different := compare(jobs, store, RunStore(RESULTS / store.path.name)):
+            raise SystemExit("\n".join(different))
+        print(f"{len(jobs)} runs: the same to the bit as the record, seconds apart")
+        return
+    runs = {label(case): runs_of(case, store) for case in SYSTEMS}
+    runs = {name: found for name, found in runs.items() if found}
     rows = [summary(case, runs.get(label(case), [])) for case in SYSTEMS]
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
@@ -56,142 +58,35 @@ def label(case: Case) -> str:
     return f"{case.system} {case.name}"
 
 
-def run_all(cases: Sequence[Case], options: argparse.Namespace) -> dict[str, list[Run]]:
-    """The runs of `cases`, of those seeds that are not in the file, and all that are in it, also of other cases."""
-    path = options.output / "reproduce-runs.json"
-    kept: dict[str, dict[str, Run]] = {}
-    if path.exists():
-        kept = json.loads(path.read_text())
-    if options.fresh:
-        kept = {name: found for name, found in kept.items() if name not in map(label, cases)}
-    wanted = {
-        label(case): [str(seed) for seed in range(min(options.seeds, case.most_seeds) if is_drawn(case) else 1)]
+def jobs_of(cases: Sequence[Case], seeds: int) -> list[Settings]:
+    """The settings of the runs of some cases: of so many seeds, of one where no seed matters."""
+    return [
+        settings_of(case, seed)
         for case in cases
         if case.run
-    }
-    todo = [
-        (case, seed)
-        for case in cases
-        if case.run
-        for seed in wanted[label(case)]
-        if seed not in kept.get(label(case), {})
+        for seed in range(min(seeds, case.most_seeds) if is_drawn(case) else 1)
     ]
-    with ProcessPoolExecutor(options.workers) as pool, progress_bar(len(todo), "runs") as update:
-        futures = {pool.submit(run, case, int(seed)): (case, seed) for case, seed in todo}
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                case, seed = futures[future]
-                kept.setdefault(label(case), {})[seed] = future.result()
-                save_text(path, json.dumps(kept, indent=1) + "\n")
-                update(done, f"{label(case)}, seed {seed}")
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return {
-        name: [kept[name][seed] for seed in sorted(kept[name], key=int)] for name in map(label, SYSTEMS) if name in kept
-    }
 
 
-def is_drawn(case: Case) -> bool:
-    """Whether the seed matters."""
-    return not case.run.startswith(("policy:", "ValueIteration:"))
+def runs_of(case: Case, store: RunStore) -> list[Run]:
+    """The runs of a case that are in the store, in the order of their seeds."""
+    found = {run["seed"]: run for settings, run in store if case.run and settings == settings_of(case, run["seed"])}
+    return [found[seed] for seed in sorted(found)]
 
 
-def run(case: Case, seed: int) -> Run:
-    """Trains and judges one learner."""
-    kind, name, *rest = case.run.split(":")
-    if kind == "GameTree":
-        return run_tree(name, int(rest[0]), seed)
-    if is_tabular(kind):
-        getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=1_000, progress_bar=False)  # compiled
-    began = time.process_time()
-    policy: Policy
-    if kind == "policy":
-        policy, games, positions = make_policy(name), 0, 0
-    elif kind == "MCTS":
-        policy, games, positions = MCTS.preset(name), 0, 0
-    elif kind == "DQN":
-        policy, games, positions = *trained_network(name, seed), 0
-    elif kind == "ValueIteration":
-        policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
-    else:
-        learner: Learner = getattr(tictac_agents, kind).preset(name, seed=seed)
-        games = int(rest[0]) if rest else learner.PRESETS[name].episodes
-        every, afresh = case.until_proven
-        learner.learn(total_episodes=games, callback=UntilProven(every, afresh) if every else None, progress_bar=False)
-        policy, games, positions = learner, learner.num_episodes, positions_of(learner)
-    spent = time.process_time() - began
-    found = verdict(policy, "TicTacToe-v0", seed)
-    return {
-        "seed": seed,
-        "games": games,
-        "CPU-s": round(spent, 2),
-        "positions of 627": positions,
-        "exploitability": found.exploitability,
-        "infallible": found.infallible,
-        **seat_figures("first", found.as_first),
-        **seat_figures("second", found.as_second),
-    }
-
-
-def is_tabular(kind: str) -> bool:
-    return kind not in ("policy", "MCTS", "DQN", "ValueIteration")
-
-
-def trained_network(name: str, seed: int) -> tuple[Policy, int]:
-    """A preset of `DQN` after its run, and how many games that was."""
-    import torch
-
-    torch.set_num_threads(1)
-    model = tictac_agents.DQN.preset(name, seed, "cpu")
-    model.learn(model.settings.total_timesteps)
-    return tictac_agents.ModelPolicy(model), model._episode_num
-
-
-def run_tree(game: str, games: int, seed: int) -> Run:
-    """Grows S4's tree; on Connect Four its results are sampled, 1,000 games a seat."""
-    GameTree(game, seed=seed).learn(5_000, progress_bar=False)  # compiled
-    tree = GameTree(game, seed=seed)
-    began = time.process_time()
-    tree.learn(games, progress_bar=False)
-    spent = time.process_time() - began
-    found = play_match(tree, "random", game=game, games=2_000, seed=seed)
-    seats = {"first": found.as_first, "second": found.as_second}
-    return {
-        "seed": seed,
-        "games": games,
-        "CPU-s": round(spent, 2),
-        "positions of 627": 0,
-        "exploitability": None,
-        "infallible": None,
-        **{
-            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
-            for seat, won in seats.items()
-        },
-        "games/s": round(games / spent),
-        "bytes a node": round(tree.nbytes / len(tree), 1),
-    }
-
-
-def seat_figures(seat: str, found: SeatVerdict) -> Run:
-    return {
-        f"{seat}: v random": tuple(found.against_random),
-        f"{seat}: v minimax": tuple(found.against_best),
-        f"{seat}: v minimax-first": tuple(found.against_first_best),
-        f"{seat}: plies to win": round(found.plies_to_win, 3),
-        f"{seat}: beaten by": found.losing_line or "",
-    }
-
-
-def positions_of(learner: Any) -> int:
-    """How many of the 627 unfinished positions, up to symmetry, the learner has met as the side to move."""
-    if isinstance(learner, ValueTD):
-        keys = {key for seat, table in enumerate(learner.tables) for key in table if learner.game.seat(*key) == seat}
-    else:
-        keys = {(own, opp) for own, opp, _ in learner.positions.tolist()}
-    folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
-    met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.status(own, opp))
-    return sum(not position.is_over for position in met)
+def compare(jobs: Sequence[Settings], new: RunStore, record: RunStore) -> list[str]:
+    """What is different in the new runs, a line each, but for what the clock decides."""
+    recorded = {(of["system"], of["learner"], of["seed"]): run for of, run in record}
+    lines = []
+    for settings in jobs:
+        key = settings["system"], settings["learner"], settings["seed"]
+        run, old = new[settings], recorded.get(key, {})
+        lines += [
+            f"{key}: {name} is {run.get(name)!r}, recorded {old.get(name)!r}"
+            for name in run | old
+            if name not in TIMED and run.get(name) != old.get(name)
+        ]
+    return lines
 
 
 def summary(case: Case, runs: Sequence[Run]) -> Row:
@@ -278,7 +173,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    parser.add_argument("--check", action="store_true", help="compare the runs in --output with the record")
     options = parser.parse_args()
+    if options.check and options.output == RESULTS:
+        parser.error("--check compares the runs of a new folder with the record; name it with --output")
     if options.full:
         options.seeds = 20
     return options

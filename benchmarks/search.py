@@ -6,14 +6,15 @@ A mistake is a move of a strictly worse win/draw/loss value than another, a perf
 (`tictac_env.arena.move_accuracy`). A budget is a number of simulations, or a CPU time a move: then each player gets the
 simulations that it plays in that time, measured first, move by move in turn with the others, on positions of the set. A
 player that proves the position stops earlier. All of it takes hours on one core, most of them at 100 ms. Finished runs
-are kept in search-runs.json, and what is there is not run again. The sets are Pascal Pons', not part of this project;
+are kept in search-runs.jsonl, and what is there is not run again. The sets are Pascal Pons', not part of this project;
 without them only speed is measured. `pip install open-spiel` for the peer.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import functools
+import itertools
 import os
 import statistics
 import subprocess
@@ -21,19 +22,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.report import RESULTS, Row, positive, save, show
-from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, Searcher
+from benchmarks.run_store import RunStore, Settings
+from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, SETTINGS, Searcher
 from tictac_agents import MCTS
 from tictac_env.arena import move_accuracy, read_scored_positions
 from tictac_env.position import Position
-from tictac_env.progress import progress_bar
-from tictac_env.storage import save_text
 
 SETS = ("middle_easy", "middle_medium", "end_easy")
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -128,61 +127,47 @@ def scaling(rollout: str, repeats: int) -> list[Row]:
     ]
 
 
-def run_all(options: argparse.Namespace) -> dict[str, Any]:
-    """The runs of every set, budget, player and seed, from the file or run now."""
-    path = options.output / "search-runs.json"
-    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    cases = [
-        (name, budget, player)
+def run_all(options: argparse.Namespace) -> RunStore:
+    """The runs of every set, budget, player and seed, those that are not in the file made now."""
+    store = RunStore(options.output / "search-runs.jsonl")
+    players = [player for player in PLAYERS if not options.players or player in options.players]
+    for name, budget in itertools.product(options.sets, options.budgets):
+        if budget.endswith("ms"):
+            new = [player for player in players if measured(name, budget, player) not in store]
+            for player, simulations in simulations_in(positions_file(options.data, name), budget, new).items():
+                store.add(measured(name, budget, player), {"simulations": simulations})
+    jobs = [
+        settings_of(store, name, budget, player) | {"seed": seed}
+        for seed in range(options.seeds)  # first, so that players who are compared run at the same time
         for budget in options.budgets
         for name in options.sets
-        for player in PLAYERS
-        if not options.players or player in options.players
+        for player in players
     ]
-    for budget in options.budgets:
-        for name in options.sets:
-            players = {f"{name}|{budget}|{player}": player for *where, player in cases if where == [name, budget]}
-            new = [player for case, player in players.items() if case not in kept]
-            if not new:
-                continue
-            found = simulations_for(positions_file(options.data, name), budget, new)
-            kept |= {f"{name}|{budget}|{player}": {"simulations": found[player], "seeds": {}} for player in new}
-            save_text(path, json.dumps(kept, indent=1) + "\n")
-    todo = [
-        (case, seed)
-        for seed in range(options.seeds)  # first, so that players who are compared run at the same time
-        for case in ("|".join(case) for case in cases)
-        if str(seed) not in kept[case]["seeds"]
-    ]
-    with ProcessPoolExecutor(options.workers) as pool, progress_bar(len(todo), "runs") as update:
-        futures = {
-            pool.submit(run, positions_file(options.data, name), player, kept[case]["simulations"], seed): (case, seed)
-            for case, seed in todo
-            for name, _, player in [case.split("|")]
-        }
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                case, seed = futures[future]
-                kept[case]["seeds"][str(seed)] = future.result()
-                save_text(path, json.dumps(kept, indent=1) + "\n")
-                update(done, f"{case}, seed {seed}")
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return kept
+    store.complete(jobs, functools.partial(run, options.data), options.workers)
+    return store
+
+
+def measured(name: str, budget: str, player: str) -> dict[str, Any]:
+    """The settings of a measurement: how many simulations a player makes within a CPU time."""
+    return {"measured": "simulations", "set": name, "budget": budget, "player": player, "search": SETTINGS[player]}
+
+
+def settings_of(store: RunStore, name: str, budget: str, player: str) -> dict[str, Any]:
+    """All that decides a pass through a set but for the seed."""
+    simulations = store[measured(name, budget, player)]["simulations"] if budget.endswith("ms") else int(budget)
+    settings = {"set": name, "budget": budget, "player": player}
+    return settings | {"search": SETTINGS[player], "simulations": simulations}
 
 
 def positions_file(data: Path, name: str) -> Path:
     return data / f"connect_four_{name}.csv"
 
 
-def simulations_for(path: Path, budget: str, players: Sequence[str]) -> dict[str, int]:
-    """The budget as a number of simulations: so many as each player plays in that CPU time on the mean.
+def simulations_in(path: Path, budget: str, players: Sequence[str]) -> dict[str, int]:
+    """How many simulations each player makes on the mean in a CPU time.
 
     The players take turns at each position, so that whatever else the machine does slows them alike.
     """
-    if not budget.endswith("ms"):
-        return dict.fromkeys(players, int(budget))
     seconds = float(budget[:-2]) / 1000
     positions = [position for position, _ in read_scored_positions(path)[: 100 if seconds < 0.05 else 40]]
     searchers = [Searcher(player, 1_000) for player in players]
@@ -199,11 +184,12 @@ def simulations_for(path: Path, budget: str, players: Sequence[str]) -> dict[str
     return {searcher.player: searcher.simulations for searcher in searchers}
 
 
-def run(path: Path, player: str, simulations: int, seed: int) -> Row:
+def run(data: Path, settings: Settings) -> Row:
     """One pass through a set: in which positions the player erred or was not perfect, and its CPU time a move."""
+    path, player = positions_file(data, settings["set"]), settings["player"]
     Searcher(player, 10).act(read_scored_positions(path)[0].position, 0)  # may compile
-    searcher = Searcher(player, simulations)
-    found = move_accuracy(searcher, path, seed=seed)
+    searcher = Searcher(player, settings["simulations"])
+    found = move_accuracy(searcher, path, seed=settings["seed"])
     return {
         "wrong": np.flatnonzero(found.mistake_shares).tolist(),
         "imperfect": np.flatnonzero(found.perfect_shares < 1).tolist(),
@@ -212,47 +198,55 @@ def run(path: Path, player: str, simulations: int, seed: int) -> Row:
     }
 
 
-def mistake_table(kept: dict[str, Any], data: Path) -> list[Row]:
+Case = tuple[str, str, str]
+"""Set, budget and player."""
+
+
+def runs_in(store: RunStore) -> dict[Case, list[tuple[int, dict[str, Any]]]]:
+    """For each case of the players as they are now, the simulations and the results of its seeds."""
+    cases: dict[Case, list[tuple[int, dict[str, Any]]]] = {}
+    for settings, results in store:
+        if "measured" not in settings:
+            case = settings["set"], settings["budget"], settings["player"]
+            if settings == settings_of(store, *case) | {"seed": settings["seed"]}:
+                cases.setdefault(case, []).append((settings["simulations"], results))
+    return cases
+
+
+def mistake_table(store: RunStore, data: Path) -> list[Row]:
     """Mistakes over the seeds, beside random's and, position by position, beside those of the better of the peers."""
     rows: list[Row] = []
+    cases = runs_in(store)
     random = {
         name: move_accuracy("random", positions_file(data, name)).overall.mistakes.value
-        for name in dict.fromkeys(case.split("|")[0] for case in kept)
+        for name in dict.fromkeys(name for name, _, _ in cases)
         if positions_file(data, name).exists()
     }
-    for case, found in kept.items():
-        name, budget, player = case.split("|")
-        if not found["seeds"]:
-            continue
-        share, imperfect = wrong_share(found), wrong_share(found, "imperfect")
-        peers = [wrong_share(kept[f"{name}|{budget}|{peer}"]) for peer in PEERS if seeds_of(kept, name, budget, peer)]
+    for (name, budget, player), found in cases.items():
+        seeds = [results for _, results in found]
+        share, imperfect = wrong_share(seeds), wrong_share(seeds, "imperfect")
         row: dict[str, Any] = {
             "set": name,
             "budget": budget,
             "player": player,
-            "simulations": found["simulations"],
-            "CPU-ms": round(statistics.mean(one["CPU-ms"] for one in found["seeds"].values()), 2),
-            "seeds": len(found["seeds"]),
+            "simulations": found[0][0],
+            "CPU-ms": round(statistics.mean(one["CPU-ms"] for one in seeds), 2),
+            "seeds": len(seeds),
             "mistakes %": round(100 * float(share.mean()), 2),
             "of random's": round(float(share.mean()) / random[name], 4) if name in random else "",
             "perfect %": round(100 * float(1 - imperfect.mean()), 2),
             "of the better OpenSpiel": "",
         }
+        peers = [cases[name, budget, peer] for peer in PEERS if (name, budget, peer) in cases]
         if peers:
-            peer = min(peers, key=lambda share: float(share.mean()))
-            row["of the better OpenSpiel"] = ratio_with_interval(share, peer)
+            shares = [wrong_share([results for _, results in peer]) for peer in peers]
+            row["of the better OpenSpiel"] = ratio_with_interval(share, min(shares, key=lambda one: float(one.mean())))
         rows.append(row)
     return rows
 
 
-def seeds_of(kept: dict[str, Any], name: str, budget: str, player: str) -> dict[str, Any]:
-    seeds: dict[str, Any] = kept.get(f"{name}|{budget}|{player}", {}).get("seeds", {})
-    return seeds
-
-
-def wrong_share(found: dict[str, Any], kind: str = "wrong") -> np.ndarray[Any, np.dtype[np.float64]]:
+def wrong_share(seeds: Sequence[dict[str, Any]], kind: str = "wrong") -> np.ndarray[Any, np.dtype[np.float64]]:
     """For each position, the share of the seeds that erred ("wrong") or were not perfect ("imperfect")."""
-    seeds = list(found["seeds"].values())
     share = np.zeros(seeds[0]["positions"])
     for one in seeds:
         share[one[kind]] += 1 / len(seeds)

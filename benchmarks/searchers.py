@@ -48,13 +48,18 @@ def is_of(position: Position, name: str) -> bool:
     return position.game == Position.start(name).game
 
 
-PLAYERS: dict[str, Player] = {
-    "ours": ours(),
-    "ours, no solver": ours(solver=False),
-    "ours, random games": ours(rollout="random"),
-    "ours, random games, no solver": ours(rollout="random", solver=False),
+OURS: dict[str, dict[str, Any]] = {
+    "ours": {"rollout": "rule", "solver": True},
+    "ours, no solver": {"rollout": "rule", "solver": False},
+    "ours, random games": {"rollout": "random", "solver": True},
+    "ours, random games, no solver": {"rollout": "random", "solver": False},
 }
-PEERS = {"OpenSpiel": open_spiel(False), "OpenSpiel, solver": open_spiel(True)}
+THEIRS: dict[str, dict[str, Any]] = {"OpenSpiel": {"solve": False}, "OpenSpiel, solver": {"solve": True}}
+SETTINGS = {name: {"exploration": 1.0, **found} for name, found in OURS.items()}
+SETTINGS |= {name: {"exploration": 2.0, "games a leaf": 1, **found} for name, found in THEIRS.items()}
+"""What each player searches with."""
+PLAYERS: dict[str, Player] = {name: ours(**SETTINGS[name]) for name in OURS}
+PEERS = {name: open_spiel(**found) for name, found in THEIRS.items()}
 if pyspiel is not None:
     PLAYERS |= PEERS
 

@@ -5,7 +5,8 @@
 
 "pool" is `SelfPlayCallback` with its usual settings but for `snapshot_freq`, an eighth of the run, so that copies play
 most of it; four of them are active, four games of five are against them, and all boards that face the same one are
-answered by one forward pass. "naive" has the same copies, asked through `predict` for one position at a time.
+answered by one forward pass. "naive" has the same copies, asked through `predict` for one position at a time. Every
+finished run is kept in self-play-runs.jsonl and not run again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.report import positive, save, show
+from benchmarks.report import RESULTS, positive, save, show
+from benchmarks.run_store import RunStore, Settings
 from tictac_agents import DQN, MaskablePPO, ModelPolicy, SB3VecEnv, SelfPlayCallback
 from tictac_env.policies import Policy
 from tictac_env.position import PositionBatch
@@ -76,25 +79,33 @@ def seconds(algorithm: str, game: str, opponent: str, steps: int) -> float:
     return time.process_time() - began
 
 
+def run(settings: Settings) -> dict[str, float]:
+    """CPU seconds of a run against each kind of opponent, one after the other."""
+    torch.set_num_threads(1)
+    game, algorithm = settings["game"], settings["algorithm"]
+    seconds(algorithm, game, "pool", 2_000)  # compiles what is not compiled yet
+    return {opponent: seconds(algorithm, game, opponent, settings["steps"]) for opponent in OPPONENTS}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=positive, default=40_000, help="of each run (default: %(default)s)")
     parser.add_argument("--runs", type=positive, default=5, help="of each kind, in turn (default: %(default)s)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    kinds = [{"game": game, "algorithm": name} for game in ("TicTacToe-v0", "ConnectFour-v0") for name in MODELS]
+    shared = {"steps": options.steps, "boards": BOARDS}
+    store = RunStore(options.output / "self-play-runs.jsonl")
+    store.complete([{**kind, **shared, "run": number} for kind in kinds for number in range(options.runs)], run)
     rows = []
-    for game in ("TicTacToe-v0", "ConnectFour-v0"):
-        for algorithm in MODELS:
-            seconds(algorithm, game, "pool", 2_000)  # compiles what is not compiled yet
-            spent = [[seconds(algorithm, game, one, options.steps) for one in OPPONENTS] for _ in range(options.runs)]
-            middle = [median(column) for column in zip(*spent, strict=True)]
-            row: dict[str, Any] = {"game": game, "algorithm": algorithm}
-            row |= {f"{one}, CPU-s": round(value, 2) for one, value in zip(OPPONENTS, middle, strict=True)}
-            for number, one in enumerate(OPPONENTS[1:], 1):
-                row[f"{one}, times random"] = round(median(run[number] / run[0] for run in spent), 2)
-            rows.append(row)
-            print(row, flush=True)
-    save("self-play", {"steps": options.steps, "runs": options.runs, "boards": BOARDS}, {"cost": rows})
+    for kind in kinds:
+        found = [store[{**kind, **shared, "run": number}] for number in range(options.runs)]
+        row: dict[str, Any] = dict(kind)
+        row |= {f"{one}, CPU-s": round(median(spent[one] for spent in found), 2) for one in OPPONENTS}
+        for one in OPPONENTS[1:]:
+            row[f"{one}, times random"] = round(median(spent[one] / spent["random"] for spent in found), 2)
+        rows.append(row)
+    save("self-play", {**shared, "runs": options.runs}, {"cost": rows}, options.output)
     show("Training against earlier selves beside training against random play", rows)
 
 

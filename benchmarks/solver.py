@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import save, show
+from benchmarks.report import RESULTS, save, show
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track
@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, default=0, metavar="SECONDS", help="solve board sizes, so long each")
     parser.add_argument("--empty", action="store_true", help="the empty board too (BitBully takes minutes)")
     parser.add_argument("--openings", type=int, nargs=3, default=(100, 30, 6), metavar="N", help="easy, medium, hard")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     rows, tables = [], {}
     if options.data.is_dir():
@@ -204,13 +205,13 @@ def main() -> None:
         rows.append(compare("empty board", [Position.start(GAMES[GAME])], [1], options.peer))
     show("Exact solver, CPU time a position", rows)
     tables["speed"] = rows
-    settings = {key: str(value) for key, value in vars(options).items() if key not in ("peer", "data")}
+    settings = {key: str(value) for key, value in vars(options).items() if key not in ("peer", "data", "output")}
     settings |= {"table_megabytes": str(TABLE_MB), "seed": str(SEED)}
-    save("solver", settings, tables)
+    save("solver", settings, tables, options.output)
     if options.sizes:
         tables["sizes"] = check_sizes(options.data, options.sizes)
         show("Board sizes: who wins", tables["sizes"])
-        save("solver", settings, tables)
+        save("solver", settings, tables, options.output)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
     python tools/build_book.py --out my_book --workers 2 --plies 9  # hours again: it goes on from the one before
     python tools/build_book.py --trial 200                          # what it would take, from a sample
 
-Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is saved every minute, whole
-and with checksums, as results/book/layer-8.npz. Once the layer is complete the book is written to `--out`, by default
-into the package. A book of one ply less, if it is there, bounds the scores of the layer, and must come out again when
-they are backed up.
+Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is kept part by part in
+layer-8-runs.jsonl in `--folder`. Once the layer is complete the book is written to `--out`, by default into the
+package. A book of one ply less, if it is there, bounds the scores of the layer, and must come out again when they are
+backed up.
 
 The workers are processes with a table each, of a size that a core's own cache holds; threads that share one table are a
 quarter slower, as they write to the same lines of it and search the same position at the end of each part.
@@ -16,32 +16,31 @@ quarter slower, as they write to the same lines of it and search the same positi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
-import signal
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks.jobs import map_jobs
 from benchmarks.report import RESULTS, positive
-from tictac_env.games import GAMES, UNFINISHED, KInARow
+from benchmarks.run_store import RunStore, Settings
+from tictac_env.games import GAMES, UNFINISHED, KInARow, describe_game
 from tictac_env.position import Position
-from tictac_env.progress import interruptible, progress_bar
+from tictac_env.progress import progress_bar
 from tictac_env.solver import Solver
 from tictac_env.solver.book import FOLDER, Book, book_key
-from tictac_env.storage import load_arrays, save_arrays
 
-KIND = "partial opening book"
-UNSOLVED = -128
-SAVE_SECONDS = 60
 PART = 128
 """So many positions a worker solves at a time. Neighbours by key profit from each other through its table."""
 GAME = "ConnectFour-v0"
 
 Layer = dict[int, tuple[int, int]]
+Part = tuple[Settings, list[tuple[int, int]]]
+"""What tells it from all others, and its positions."""
 SolverArguments = tuple[KInARow, int, Path, float, int]
 """What `worker_solver` wants: plain values, which go to other processes."""
 
@@ -86,20 +85,6 @@ def back_up(game: KInARow, plies: int, scores: dict[int, int]) -> Book:
     return Book(game, plies, keys, np.array([scores[key] for key in keys.tolist()], np.int8))
 
 
-def load(path: Path, keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int8], float]:
-    """What is solved so far, and how many CPU-seconds that took.
-
-    Raises:
-        ValueError: the file is damaged, or of another layer.
-    """
-    if not path.is_file():
-        return np.full(len(keys), UNSOLVED, np.int8), 0.0
-    meta, arrays = load_arrays(path, KIND)
-    if not np.array_equal(np.cumsum(arrays["steps"]), keys):
-        raise ValueError(f"{path} belongs to another layer")
-    return arrays["scores"], float(meta["cpu_seconds"])
-
-
 def earlier_book(game: KInARow, plies: int, path: Path) -> Book | None:
     """The book at `path`, if it ends one ply before `plies`."""
     book = Book.load(path, game) if path.is_file() else None
@@ -114,62 +99,41 @@ def worker_solver(game: KInARow, plies: int, book: Path, table: float, threads: 
     return solver
 
 
-def solve_part(solver_is: SolverArguments, pairs: Sequence[tuple[int, int]]) -> tuple[list[int], float]:
+def parts_of(game: KInARow, ply: int, layer: Layer) -> list[Part]:
+    """A layer's positions in parts, each with the settings that tell it from all others."""
+    items = list(layer.items())
+    parts = []
+    for start in range(0, len(items), PART):
+        part = items[start : start + PART]
+        settings = {"game": describe_game(game), "ply": ply, "first": part[0][0], "positions": len(part)}
+        parts.append((settings, [pair for _, pair in part]))
+    return parts
+
+
+def solve_part(solver_is: SolverArguments, part: Part) -> dict[str, Any]:
     """The scores of some positions, and the CPU-seconds they took."""
     solver = worker_solver(*solver_is)
     began = time.process_time()
-    scores = solver.score_many([Position(solver.game, *pair) for pair in pairs], progress=False)
-    return scores, time.process_time() - began
+    scores = solver.score_many([Position(solver.game, *pair) for pair in part[1]], progress=False)
+    return {"scores": scores, "CPU-s": round(time.process_time() - began, 3)}
 
 
-def save(path: Path, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8], seconds: float) -> None:
-    meta = {"cpu_seconds": seconds, "solved": int((scores != UNSOLVED).sum()), "positions": len(keys)}
-    save_arrays(path, KIND, meta, {"steps": np.diff(keys, prepend=0), "scores": scores})
+def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespace, solver_is: SolverArguments) -> None:
+    """Solves the parts that are not in the store, for so long as `options` say or until Ctrl-C."""
+    todo = [part for part in parts if part[0] not in store]
+    with progress_bar(len(todo), "opening book") as update, contextlib.suppress(KeyboardInterrupt):
+        work = functools.partial(solve_part, solver_is)
+        for done, (part, found) in enumerate(map_jobs(work, todo, options.workers, 60 * options.minutes), 1):
+            store.add(part[0], found)
+            update(done, "")
 
 
-def progress(scores: npt.NDArray[np.int8]) -> str:
-    return f"{np.count_nonzero(scores != UNSOLVED):,} of {len(scores):,}"
-
-
-def solve_rest(
-    pairs: Sequence[tuple[int, int]],
-    scores: npt.NDArray[np.int8],
-    spent: float,
-    options: argparse.Namespace,
-    solver_is: SolverArguments,
-    keep: Callable[[float], None],
-) -> float:
-    """Solves what is UNSOLVED in `scores`, in place, and calls `keep` every minute; the CPU-seconds spent all told."""
-    todo = np.flatnonzero(scores == UNSOLVED)
-    parts = iter([todo[start : start + PART] for start in range(0, len(todo), PART)])
-    running: dict[Future[tuple[list[int], float]], npt.NDArray[np.int64]] = {}
-    began = saved = time.monotonic()
-    done = 0
-    deaf = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
-    with (
-        interruptible() as stopping,
-        progress_bar(len(scores), "opening book") as update,
-        ProcessPoolExecutor(options.workers, **deaf) as pool,
-    ):
-        while True:
-            while len(running) < options.workers and not stopping() and time.monotonic() < began + 60 * options.minutes:
-                part = next(parts, None)
-                if part is None:
-                    break
-                running[pool.submit(solve_part, solver_is, [pairs[number] for number in part])] = part
-            if not running:
-                return spent
-            for job in wait(running, return_when=FIRST_COMPLETED).done:
-                part = running.pop(job)
-                scores[part], seconds = job.result()
-                spent += seconds
-                done += len(part)
-            update(float(len(scores) - len(todo) + done), "")
-            if time.monotonic() - saved > SAVE_SECONDS:
-                keep(spent)
-                saved = time.monotonic()
-                hours = (saved - began) / 3600 * (len(todo) - done) / done
-                print(f"{progress(scores)}, {hours:.1f} h to go", flush=True)
+def progress(parts: Sequence[Part], store: RunStore) -> str:
+    """How many positions are solved, and what that took."""
+    solved = [part for part in parts if part[0] in store]
+    spent = sum(store[settings]["CPU-s"] for settings, _ in solved) / 3600
+    counts = (sum(len(pairs) for _, pairs in some) for some in (solved, parts))
+    return "{:,} of {:,} positions are solved, in {:.2f} CPU-hours".format(*counts, spent)
 
 
 def main() -> None:
@@ -178,39 +142,37 @@ def main() -> None:
     parser.add_argument("--workers", type=positive, default=1, help="how many processes (default: %(default)s)")
     parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")
     parser.add_argument("--table", type=float, default=4, metavar="MB", help="of each worker (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long; saved, to go on later")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so long")
     parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
-    parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the partial layer is kept")
+    parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the parts are kept")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the book goes")
     options = parser.parse_args()
 
     game = GAMES[GAME]
     assert isinstance(game, KInARow)
     layer = quiet(game, layers(game, options.plies)[-1])
-    keys = np.array(list(layer), np.int64)
-    pairs = list(layer.values())
-    path = options.folder / f"layer-{options.plies}.npz"
+    parts = parts_of(game, options.plies, layer)
     target = options.out / f"{GAME}.npz"
     solver_is = (game, options.plies, target, options.table, options.threads)
     if options.trial:
-        trial(worker_solver(*solver_is), pairs, options.trial)
+        trial(worker_solver(*solver_is), list(layer.values()), options.trial)
         return
     if target.is_file() and (there := Book.load(target, game).plies) >= options.plies:
         parser.error(f"{target} has {there} plies already; name another place with --out")
-    scores, spent = load(path, keys)
-    print(f"{progress(scores)} positions are solved, in {spent / 3600:.2f} CPU-hours", flush=True)
-    spent = solve_rest(pairs, scores, spent, options, solver_is, functools.partial(save, path, keys, scores))
-    save(path, keys, scores, spent)
-    if (scores == UNSOLVED).any():
-        print(f"{progress(scores)} solved in {spent / 3600:.2f} CPU-hours; call again to go on")
+    store = RunStore(options.folder / f"layer-{options.plies}-runs.jsonl")
+    print(progress(parts, store), flush=True)
+    solve_rest(parts, store, options, solver_is)
+    if store.missing(settings for settings, _ in parts):
+        print(f"{progress(parts, store)}; call again to go on")
         return
-    book = back_up(game, options.plies, dict(zip(keys.tolist(), scores.tolist(), strict=True)))
+    scores = [score for settings, _ in parts for score in store[settings]["scores"]]
+    book = back_up(game, options.plies, dict(zip(layer, scores, strict=True)))
     earlier = earlier_book(game, options.plies, target)
     if earlier and not all(book.scores[np.searchsorted(book.keys, earlier.keys)] == earlier.scores):
         raise SystemExit(f"the scores of ply {options.plies} and of the plies before contradict each other")
     options.out.mkdir(parents=True, exist_ok=True)
     book.save(target)
-    print(f"{len(book):,} positions, {target.stat().st_size:,} bytes, {spent / 3600:.2f} CPU-hours: {target}")
+    print(f"{progress(parts, store)}; the book has {len(book):,}, {target.stat().st_size:,} bytes: {target}")
 
 
 def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:

@@ -1,9 +1,10 @@
 """Measures the ladder `level:1` to `level:10`: each level against the one below, and exactly where that is possible.
 
-python tools/calibrate_levels.py [--games 1000] [--seed 0] [--output FOLDER]
+    python tools/calibrate_levels.py [--games 1000] [--seed 0] [--workers 1] [--output FOLDER]
 
 The settings stand in `tictac_env/levels.py`. On Connect Four each level is to score 60 to 80 % against the one below;
-the script says which do, by the bounds of the 95 % interval. On tic-tac-toe exploitability is to fall to 0.
+the script says which do, by the bounds of the 95 % interval. On tic-tac-toe exploitability is to fall to 0. A level's
+results are kept in levels-runs.jsonl as long as its setting and that of the level below stay.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import exploitability, play_match
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.levels import Setting, level_settings
 from tictac_env.position import Position
-from tictac_env.progress import track
 from tictac_env.rng import position_seed
 
 LOWEST, HIGHEST = 0.6, 0.8
@@ -29,12 +30,12 @@ LOWEST, HIGHEST = 0.6, 0.8
 
 def main() -> None:
     options = parse_arguments()
+    store = RunStore(options.output / "levels-runs.jsonl")
+    jobs = [job("ConnectFour-v0", number, options.games, options.seed) for number in numbers("ConnectFour-v0")]
+    store.complete(jobs, match_row, options.workers, "levels of Connect Four")
     tables: dict[str, list[Row]] = {
         "tic-tac-toe": [exact_row(number) for number in numbers("TicTacToe-v0")],
-        "connect-four": [
-            match_row("ConnectFour-v0", number, options.games, options.seed)
-            for number in track(numbers("ConnectFour-v0"), "levels of Connect Four")
-        ],
+        "connect-four": [store[settings] for settings in jobs],
     }
     show("Tic-tac-toe: exact exploitability", tables["tic-tac-toe"])
     show("Connect Four: each level against the one below, 95 % intervals", tables["connect-four"])
@@ -63,9 +64,16 @@ def exact_row(number: int) -> Row:
     }
 
 
-def match_row(game: str, number: int, games: int, seed: int) -> Row:
+def job(game: str, number: int, games: int, seed: int) -> Settings:
+    """What decides a level's results against the one below: their settings, the games and the seed."""
+    names = [described(setting) for setting in level_settings(get_game(game))[max(number - 2, 0) : number]]
+    return {"game": game, "level": number, "settings": names, "games": games, "seed": seed}
+
+
+def match_row(settings: Settings) -> Row:
     """The level's results against the one below, and what a move of its costs."""
-    row: dict[str, Any] = {"level": number, "setting": described(level_settings(get_game(game))[number - 1])}
+    game, number, games, seed = (settings[name] for name in ("game", "level", "games", "seed"))
+    row: dict[str, Any] = {"level": number, "setting": settings["settings"][-1]}
     row["CPU-ms a move"] = round(1000 * seconds_a_move(game, number), 4)
     if number == 1:
         return row | dict.fromkeys(("score", "low", "high", "as first", "as second", "wins", "draws", "losses"), "")
@@ -107,6 +115,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=positive, default=1000, help="games a pair plays (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="which games (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -25,8 +25,8 @@ WANTED = {"easy": 200, "medium": 500, "hard": 300}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("folder", type=Path, help="where the sets go")
+    parser.add_argument("--seed", type=int, default=7, help="of the random games (default: %(default)s)")
     options = parser.parse_args()
     rng, solver = random.Random(options.seed), BitBully(opening_book="12-ply-dist")
     found: dict[str, list[list[object]]] = {name: [] for name in WANTED}

@@ -1,0 +1,130 @@
+"""Runs are kept as they end, whatever stops the program, and are taken for no others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.jobs import map_jobs
+from benchmarks.run_store import RunStore
+
+ROOT = Path(__file__).parents[2]
+JOBS = [{"learner": "Q", "seed": seed, "range": (0.5, seed / 7)} for seed in range(6)]
+
+
+def work(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if settings["seed"] == 99:
+        raise ArithmeticError("no such run")
+    return {"square": settings["seed"] ** 2, "share": settings["seed"] / 7, "process": os.getpid()}
+
+
+def done(settings: Mapping[str, Any]) -> dict[str, Any]:
+    raise AssertionError(f"{settings} was done again")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "runs.jsonl"
+
+
+def test_what_is_there_is_not_done_again(path: Path) -> None:
+    RunStore(path).complete(JOBS[:4], work, workers=2)
+    again = RunStore(path)
+    assert again.missing(JOBS) == JOBS[4:]
+    again.complete(JOBS[:4], done)
+    again.complete(JOBS, work)
+    assert len(RunStore(path)) == len(JOBS)
+    for settings, results in RunStore(path):
+        assert results["square"] == settings["seed"] ** 2 and results["share"] == settings["seed"] / 7
+        assert results["process"] != os.getpid()
+
+
+def test_other_settings_are_another_run(path: Path) -> None:
+    store = RunStore(path)
+    store.add({"seed": 0, "rate": 0.1}, {"wins": 1})
+    assert {"rate": 0.1, "seed": 0} in store
+    for other in (
+        {"seed": 0},
+        {"seed": 0, "rate": 0.2},
+        {"seed": 0, "rate": 0.1, "games": 5},
+        {"seed": "0", "rate": 0.1},
+    ):
+        assert other not in store and other not in RunStore(path)
+        with pytest.raises(KeyError):
+            store[other]
+    store.add({"seed": 0, "rate": 0.1}, {"wins": 2})
+    assert store[{"seed": 0, "rate": 0.1}] == RunStore(path)[{"seed": 0, "rate": 0.1}] == {"wins": 2}
+    store.remove([{"seed": 0, "rate": 0.1}])
+    assert not len(store) and not len(RunStore(path))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_line_that_was_cut_off_counts_as_not_written(cut: int, path: Path) -> None:
+    store = RunStore(path)
+    for settings in JOBS:
+        store.add(settings, {"share": settings["seed"] / 7})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    torn = RunStore(path)
+    assert torn.missing(JOBS) == JOBS[-1:]
+    torn.add(JOBS[-1], {"share": 5 / 7})
+    assert path.read_bytes() == whole
+
+
+def test_a_damaged_line_is_named(path: Path) -> None:
+    store = RunStore(path)
+    store.add(JOBS[0], {})
+    store.add(JOBS[1], {})
+    path.write_bytes(path.read_bytes().replace(b'"results"', b'"result"', 1))
+    with pytest.raises(ValueError, match=r"line 1 of .* is no run"):
+        RunStore(path)
+
+
+def test_a_job_that_fails_takes_no_finished_run_away(path: Path) -> None:
+    store = RunStore(path)
+    with pytest.raises(ArithmeticError, match="no such run"):
+        store.complete([*JOBS[:3], {"seed": 99}, *JOBS[3:]], work)
+    assert RunStore(path).missing(JOBS) == JOBS[3:]
+
+
+def test_no_job_begins_after_the_time_is_up() -> None:
+    assert list(map_jobs(work, JOBS, seconds=0)) == []
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from benchmarks.run_store import RunStore
+def work(settings):
+    (Path(sys.argv[1]).parent / f"begun {settings['seed']}").touch()
+    time.sleep(settings["seconds"])
+    return {}
+RunStore(sys.argv[1]).complete([{"seed": n, "seconds": float(sys.argv[2])} for n in range(20)], work, workers=2)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent to a process group")
+@pytest.mark.parametrize(("presses", "seconds"), [(1, 0.5), (2, 60)])
+def test_ctrl_c(presses: int, seconds: float, tmp_path: Path) -> None:
+    """A first one lets the jobs under way end and keeps them; a second one ends the program at once."""
+    path = tmp_path / "runs.jsonl"
+    command = [sys.executable, "-c", SLOW, str(path), str(seconds)]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while len(list(tmp_path.glob("begun *"))) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    for _ in range(presses):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.2)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
+    begun = len(list(tmp_path.glob("begun *")))
+    assert len(RunStore(path)) == (begun if presses == 1 else 0) and 2 <= begun < 20
