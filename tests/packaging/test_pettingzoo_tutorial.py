@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import random
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -42,20 +39,6 @@ def last_rewards(env: gym.Env[Any, Any], games: int = 40) -> set[float]:
 def test_only_one_of_them_ever_tells_of_a_loss(tutorial: ModuleType) -> None:
     assert last_rewards(tutorial.TutorialEnv()) <= {1, 0}
     assert {1, -1} <= last_rewards(tutorial.ours())
-
-
-def test_the_benchmark_runs(tutorial: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["--steps", "2048", "--seeds", "1", "--games", "3", "--output", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["pettingzoo_tutorial.py", *words])
-    tutorial.main()
-    with (tmp_path / "pettingzoo-tutorial-seeds.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {(row["scheme"], row["steps"], row["seat"]) for row in rows} == {
-        (scheme, steps, seat)
-        for scheme, steps in ((tutorial.UNTRAINED, "0"), *((scheme, "2048") for scheme in tutorial.SCHEMES))
-        for seat in ("first", "second")
-    }
-    assert all(int(row["wins"]) + int(row["draws"]) + int(row["losses"]) == 3 for row in rows)
 
 
 def both_seats(tutorial: ModuleType, model: Any, games: int) -> Any:

@@ -106,6 +106,7 @@ def build(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 from tools import build_book
 from tictac_env.games import KInARow
 build_book.GAMES = {"ConnectFour-v0": KInARow.make(4, 4, 3)}
+build_book.PART = 16
 build_book.main()
 """
     command = [sys.executable, "-c", script, "--table", "4", "--folder", str(folder), "--out", str(folder), *arguments]
@@ -120,6 +121,11 @@ def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: P
 
     assert "call again to go on" in run("broken", "--plies", "5", "--minutes", "0")
     assert "0 of" in run("broken", "--plies", "5")
+    kept = tmp_path / "broken" / "layer-5-runs.jsonl"
+    kept.write_bytes(kept.read_bytes()[: kept.stat().st_size // 2])  # some parts, and one whose line is cut off
+    (tmp_path / "broken" / "ConnectFour-v0.npz").unlink()
+    told = run("broken", "--plies", "5").split(" of ")[0]
+    assert 0 < int(told) < 1000
     run("whole", "--plies", "5", "--workers", "2", "--threads", "2")
     run("ply by ply", "--plies", "4")
     run("ply by ply", "--plies", "5")
