@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,10 @@ class Outcome(NamedTuple):
 
     winner: int | None
     """The winning seat: 0 the first player, 1 the second, None a draw."""
-    how: Literal["line", "full board"]
+    how: str
+    """What the winner has ("line", or what `Game.wins_by` calls it), or "full board" for a draw."""
     cells: tuple[tuple[int, int], ...]
-    """The (row, column) of the cells in winning lines, row by row from the top left; none in a draw."""
+    """The (row, column) of the cells of what wins, row by row from the top left; none in a draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +173,9 @@ class Position:
         if result == DRAWN:
             return Outcome(None, "full board", ())
         winner = self.seat if result == 1 else 1 - self.seat
-        line = self.game.winning_cells(self.stones[winner])
+        won = self.game.winning_cells(self.stones[winner], winner)
         return Outcome(
-            winner, "line", tuple((row, col) for row, col in self._cells() if line & self.game.cell(row, col))
+            winner, self.game.wins_by, tuple((row, col) for row, col in self._cells() if won & self.game.cell(row, col))
         )
 
     @property

@@ -25,7 +25,7 @@ class Settings:
         ValueError: a setting is of a wrong type.
 
     Attributes:
-        game: a game's name; or, for a `KInARow-v0`, a mapping of its sizes.
+        game: a game's name; or, of a family, its "id" and sizes, such as {"id": "KInARow-v0", "rows": 5}.
         opponent: a policy's name; None if the agent plays both sides.
         play_as: "first", "second", "random" or "alternate".
         illegal: what an illegal action does, "lose" or "raise".

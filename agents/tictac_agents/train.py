@@ -75,10 +75,8 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     """Trains a tabular learner, and judges it at the end where the game is small enough."""
     small = is_small(settings)
-    sizes: Any = {"id": settings.game}
-    if isinstance(settings.game, Mapping):
-        sizes = {"id": "KInARow-v0", **settings.game}
-    env = gym.make(**sizes, **settings.env_keywords())
+    game: Any = settings.game if isinstance(settings.game, Mapping) else {"id": settings.game}
+    env = gym.make(**game, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
     proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven else None
     learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)

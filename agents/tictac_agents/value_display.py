@@ -14,7 +14,6 @@ from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.games import Game, game_name
 from tictac_env.notation import format_moves
 from tictac_env.position import Position
-from tictac_env.render.scene import has_gravity
 from tictac_env.render.text import NAMES, status
 
 AFTER_POINT = " " * 5
@@ -46,7 +45,7 @@ def move_values(learner: Valued, position: Position) -> dict[int, float]:
 def values_text(learner: Valued, position: Position) -> str:
     """The values of all moves, laid out as the board, the best ones with a star; stones are X and O.
 
-    With gravity there is a line of values, one for each column, above the board.
+    Where stones fall there is a line of values, one for each column, above the board.
 
     Raises:
         ValueError: as `move_values`.
@@ -66,7 +65,7 @@ def values_text(learner: Valued, position: Position) -> str:
     width = max(map(len, shown.values())) + 2
     board = [[mark and NAMES[mark - 1] + AFTER_POINT for mark in row] for row in position.to_array().tolist()]
     cols = position.game.cols
-    if has_gravity(position):
+    if position.game.stones_fall:
         top = [shown.get(col, "-" + AFTER_POINT) for col in range(cols)]
         grid = [top, *([cell or "." + AFTER_POINT for cell in row] for row in board)]
     else:
@@ -106,7 +105,7 @@ def values_picture(learner: Valued, position: Position, path: str | os.PathLike[
         axis.axvline(edge - 0.5, color="0.8", linewidth=1)
     for edge in range(1, rows):
         axis.axhline(edge - 0.5, color="0.8", linewidth=1)
-    actions = list(range(cols)) if has_gravity(position) else []
+    actions = list(range(cols)) if position.game.stones_fall else []
     axis.set_xticks(actions, [str(col + 1) for col in actions])
     axis.set_yticks([])
     axis.set_title(f"{learner}, {status(position)}")

@@ -127,7 +127,7 @@ def test_the_boards_are_those_described() -> None:
     boards = tuned("DQN").boards()
     assert boards.num_envs == 64 and boards.get_attr("opponent")[0] is None
     assert len(boards.get_attr("arguments")[0].start) == len(reachable_positions("TicTacToe-v0")) == 4520
-    sizes = {"rows": 3, "cols": 4, "connect": 3, "gravity": True}
+    sizes = {"id": "KInARow-v0", "rows": 3, "cols": 4, "connect": 3, "gravity": True}
     assert DQNSettings(game=sizes).boards(num_envs=2).get_attr("game")[0].cols == 4
 
 

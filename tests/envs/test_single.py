@@ -14,8 +14,8 @@ from conftest import ALL_GAMES, make_env, playout, title
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tictac_env.envs.pages import TicTacToeEnv
-from tictac_env.games import Game, KInARow
+from tictac_env.envs.shipped import TicTacToeEnv
+from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, RandomPolicy, RulePolicy
 from tictac_env.position import IllegalMove, Position, PositionBatch
 from tictac_env.rng import advance, mix, new_state
@@ -618,7 +618,7 @@ def test_the_pixels_are_an_image_that_shows_each_move(game: Game) -> None:
 
 def test_render_modes() -> None:
     with pytest.raises(ValueError, match="render_mode must be one of 'human', 'ansi', 'rgb_array', not 'ascii'"):
-        TicTacToeEnv(render_mode="ascii")
+        TicTacToeEnv(get_game(TTT), render_mode="ascii")
     env = gym.make(TTT)
     env.reset()
     with pytest.warns(UserWarning, match="without a render mode"):

@@ -27,7 +27,7 @@ from tictac_env.rng import new_state
 
 
 class BoardEnv(SharesOpponent, gym.Env[Any, int]):
-    """One board of any game. The environments' pages are the docstrings of the classes in `tictac_env.envs.pages`.
+    """One board of any game. The environments' pages are the docstrings of the classes in `tictac_env.envs.shipped`.
 
     Args:
         game: the rule book.

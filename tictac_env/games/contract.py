@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tictac_env.games.status import Status
 
@@ -12,48 +14,86 @@ LOST = -1
 DRAWN = 0
 
 
-@runtime_checkable
-class Game(Protocol):
-    """The rules of a two-player game on a board of at most 63 bits.
+class Game(ABC):
+    """The rules of a two-player game on a board of at most 63 cells.
+
+    The contract covers games in which two players in turn put one stone on the board, and stones stay where they are:
+    who is to move follows from the stones, and so does the number of plies played. It does not cover passes, moves of
+    pieces, captures, chance, hidden information, or boards of more than 63 cells.
 
     A position is two non-negative integers below 2**63: `own`, the stones of the player to move, and `opp`, the other
-    player's. A game is a frozen dataclass of sizes and masks, its methods are the rules: pure integer arithmetic on
-    `own`, `opp` and the fields, with every intermediate result non-negative and below 2**63 (so `x ^ full`, never
-    `~x`). Python then computes the same values as Numba does in int64, and both run the same source.
+    player's. A game is a frozen dataclass, and its methods are the rules: pure integer arithmetic on `own`, `opp` and
+    the fields, with every intermediate result non-negative and below 2**63 (so `x ^ full`, never `~x`). Python then
+    computes the same values as Numba does in int64, and both run the same source. Methods may call other methods of
+    the game and plain functions of its module.
 
-    Fields every game has:
+    `PlacementGame` has most of this for games in which a stone may go to any empty cell. `check_game` tries a rule book
+    on random games.
+
+    Every game has these, as fields or properties; compiled code takes all fields and properties for constants:
         rows, cols: the size of the board.
         cells: rows * cols, which is also the largest number of plies a game can last.
         num_actions: actions are 0 to num_actions - 1.
         num_symmetries: how many symmetries the board has, the identity (number 0) among them.
-        row_bytes: the bits 8 * col for every column, where the bit of each cell is 8 * col + rows - 1 - row, so that
-            the cells of a row are a byte apart and can be written at once; 0 where they lie otherwise.
     """
 
-    @property
-    def rows(self) -> int: ...
-    @property
-    def cols(self) -> int: ...
-    @property
-    def cells(self) -> int: ...
-    @property
-    def num_actions(self) -> int: ...
-    @property
-    def num_symmetries(self) -> int: ...
-    @property
-    def row_bytes(self) -> int: ...
+    __slots__ = ()
 
-    def __hash__(self) -> int: ...
+    if TYPE_CHECKING:
+
+        @property
+        def rows(self) -> int: ...
+        @property
+        def cols(self) -> int: ...
+        @property
+        def cells(self) -> int: ...
+        @property
+        def num_actions(self) -> int: ...
+        @property
+        def num_symmetries(self) -> int: ...
+
+    wins_by: ClassVar[str] = "line"
+    """What the winner has, in a word: `Outcome.how` and error messages say it."""
+
+    @property
+    def stones_fall(self) -> bool:
+        """Whether an action is a column, down which the stone falls; else it is a cell, row by row."""
+        return False
+
+    @property
+    def row_shift(self) -> float:
+        """How far pictures shift each row to the right of the one above, in cells."""
+        return 0
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `make` needs to build the same game, as JSON can hold it: the fields, unless a game says otherwise."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @property
+    def row_bytes(self) -> int:
+        """The bits 8 * col for every column, where the bit of each cell is 8 * col + rows - 1 - row; else 0.
+
+        The cells of a row are then a byte apart and can be written at once.
+        """
+        cells = [(row, col) for row in range(self.rows) for col in range(self.cols)]
+        if self.rows > 7 or any(self.cell(row, col) != 1 << 8 * col + self.rows - 1 - row for row, col in cells):
+            return 0
+        return sum(1 << 8 * col for col in range(self.cols))
 
     def start(self) -> tuple[int, int]:
         """The position `(own, opp)` a game begins with."""
+        return 0, 0
 
+    @abstractmethod
     def cell(self, row: int, col: int) -> int:
         """The bit of the cell in `row` (from the top) and `col` (from the left)."""
 
+    @abstractmethod
     def choice(self, action: int) -> int:
         """The bit that stands for `action` in the set `legal` returns."""
 
+    @abstractmethod
     def legal(self, own: int, opp: int) -> int:
         """The set of legal actions of an unfinished position, as the union of their `choice` bits.
 
@@ -61,50 +101,65 @@ class Game(Protocol):
         left. So an action mask is the beginning of the plane of this set.
         """
 
+    @abstractmethod
     def nth(self, legal: int, index: int) -> int:
         """The action that has `index` smaller ones in the set `legal`; -1 if there is none."""
 
+    @abstractmethod
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position after `action`, as the next player sees it; the same position if it is illegal.
 
-        Here as everywhere `action` must be in [0, num_actions): who takes it from outside checks that.
+        Here as everywhere `action` must be in [0, num_actions): whoever takes it from outside checks that. It does not
+        matter whether the owner of `own` is to move.
         """
 
+    @abstractmethod
     def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
         """The position after the action whose `choice` bit this is; it must be legal.
 
         Cheaper than `play` where the legal actions are at hand as a set.
         """
 
-    def winning_choices(self, own: int, opp: int) -> int:
-        """The choices that win at once for the owner of `own`, were it his turn; the game is not over.
-
-        The same as `choices_into(own, opp, threats(own))`.
-        """
-
-    def threats(self, stones: int) -> int:
-        """The cells, empty or not, that would win for the owner of `stones`; they change only with the stones."""
-
-    def choices_into(self, own: int, opp: int, cells: int) -> int:
-        """The choices that fill one of the `cells` at once."""
-
+    @abstractmethod
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if that can have been the last move; else the same position."""
 
+    def seat(self, own: int, opp: int) -> int:
+        """0 if the first player is to move, 1 if the second: the parity of the number of stones."""
+        return (own | opp).bit_count() & 1
+
+    @abstractmethod
     def result(self, own: int, opp: int) -> int:
         """`LOST`, `DRAWN` or 1 (won) for the player to move where the game is over, `UNFINISHED` elsewhere."""
 
+    @abstractmethod
+    def has_won(self, stones: int, seat: int) -> bool:
+        """Whether `stones` win for player `seat` (0 the first, 1 the second), whose they are."""
+
+    @abstractmethod
+    def winning_cells(self, stones: int, seat: int) -> int:
+        """The stones that make the win of player `seat`, all lines of them, say; 0 where there is none."""
+
+    @abstractmethod
+    def threats(self, stones: int, seat: int) -> int:
+        """The cells, empty or not, with which `stones` win for player `seat`; they change only with the stones."""
+
+    @abstractmethod
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        """The choices that fill one of the `cells` at once."""
+
+    def winning_choices(self, own: int, opp: int, seat: int) -> int:
+        """The choices that win at once for player `seat`, who owns `own` and need not be to move; the game is on."""
+        return self.choices_into(own, opp, self.threats(own, seat))
+
     def is_dead(self, own: int, opp: int) -> bool:
-        """Whether neither side can win any more, so that only a draw is left."""
+        """Whether neither side can win any more, so that only a draw is left; False also where that is not known."""
+        return False
 
-    def seat(self, own: int, opp: int) -> int:
-        """0 if the first player is to move, 1 if the second."""
-
-    def winning_cells(self, stones: int) -> int:
-        """The union of all winning lines within `stones`; 0 if there is none."""
-
+    @abstractmethod
     def status(self, own: int, opp: int) -> Status:
         """Whether a game can reach this position, and if not, why. The one method that is never compiled."""
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """Where symmetry number `symmetry` takes the cell (row, col)."""
+        return row, col

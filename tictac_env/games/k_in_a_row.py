@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tictac_env.games.contract import DRAWN, LOST, UNFINISHED
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
 from tictac_env.games.status import Status
 
 MAX_BITS = 63
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KInARow:
+class KInARow(Game):
     """Players in turn place a stone; the first to have `connect` in a straight line wins.
 
     With gravity an action is a column, and the stone falls onto those already there; without, it is a cell, counted
@@ -50,8 +50,6 @@ class KInARow:
     """The cells of the bottom row."""
     full: int
     """All cells."""
-    row_bytes: int
-    """`bottom` where a column takes 8 bits, else 0: see `Game.row_bytes`."""
     choices: int
     """The cells that stand for the actions: with gravity the top row, else all."""
     steps: tuple[int, int, int, int]
@@ -92,22 +90,21 @@ class KInARow:
         first, second = min(1, connect - 1), max(0, min(2, connect - 2))
         shifts = tuple(min(step * times, MAX_BITS) for step in steps for times in (first, second))
         return cls(
-            rows,
-            cols,
-            connect,
-            gravity,
-            rows * cols,
-            cols if gravity else rows * cols,
-            2 if gravity else 8 if rows == cols else 4,
-            (1 << 16) // cols + 1,
-            stride,
-            column,
-            bottom,
-            bottom * column,
-            bottom if stride == 8 else 0,
-            bottom << rows - 1 if gravity else bottom * column,
-            steps,
-            shifts,  # type: ignore[arg-type]  # 4 directions x 2
+            rows=rows,
+            cols=cols,
+            connect=connect,
+            gravity=gravity,
+            cells=rows * cols,
+            num_actions=cols if gravity else rows * cols,
+            num_symmetries=2 if gravity else 8 if rows == cols else 4,
+            reciprocal=(1 << 16) // cols + 1,
+            stride=stride,
+            column=column,
+            bottom=bottom,
+            full=bottom * column,
+            choices=bottom << rows - 1 if gravity else bottom * column,
+            steps=steps,
+            shifts=shifts,  # type: ignore[arg-type]  # 4 directions x 2
         )
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[int, int, int, bool]]:
@@ -121,9 +118,10 @@ class KInARow:
         """What `make` needs to build the same game, as JSON can hold it."""
         return {"rows": self.rows, "cols": self.cols, "connect": self.connect, "gravity": self.gravity}
 
-    def start(self) -> tuple[int, int]:
-        """The empty board."""
-        return 0, 0
+    @property
+    def stones_fall(self) -> bool:
+        """Whether there is gravity."""
+        return self.gravity
 
     def cell(self, row: int, col: int) -> int:
         """The bit of the cell in `row` (from the top) and `col` (from the left)."""
@@ -174,12 +172,12 @@ class KInARow:
             choice = (own | opp) + bottom & (choice << 1) - bottom
         return opp, own | choice
 
-    def winning_choices(self, own: int, opp: int) -> int:
-        """The choices with which the player to move makes a line; 0 if there is none."""
+    def winning_choices(self, own: int, opp: int, seat: int = 0) -> int:
+        """The choices with which the owner of `own` makes a line; 0 if there is none."""
         return self.choices_into(own, opp, self.threats(own))
 
-    def threats(self, stones: int) -> int:
-        """The cells, empty or not, that make up a line with the other cells of it in `stones`."""
+    def threats(self, stones: int, seat: int = 0) -> int:
+        """The cells, empty or not, that make up a line with the other cells of it in `stones`, whosever they are."""
         cells = 0
         for step in self.steps:
             cells |= self.completing(stones, step)
@@ -238,6 +236,10 @@ class KInARow:
             stone = self.choice(action)
         return (opp ^ stone, own) if opp & stone else (own, opp)
 
+    def has_won(self, stones: int, seat: int = 0) -> bool:
+        """Whether `stones` hold a line, whosever they are."""
+        return self.has_line(stones)
+
     def has_line(self, stones: int) -> bool:
         """Whether `stones` hold `connect` in a line.
 
@@ -266,8 +268,8 @@ class KInARow:
             stones &= stones >> step
         return stones
 
-    def winning_cells(self, stones: int) -> int:
-        """The union of all lines of `connect` within `stones`."""
+    def winning_cells(self, stones: int, seat: int = 0) -> int:
+        """The union of all lines of `connect` within `stones`, whosever they are."""
         union = 0
         for step in self.steps:
             line = begins = self.runs(stones, step)
@@ -286,10 +288,6 @@ class KInARow:
         """Whether either side's stones stand in every line: no line is left to what is empty and one's own."""
         full = self.full
         return not self.has_line(full ^ opp) and not self.has_line(full ^ own)
-
-    def seat(self, own: int, opp: int) -> int:
-        """The parity of the number of stones."""
-        return (own | opp).bit_count() & 1
 
     def status(self, own: int, opp: int) -> Status:
         """Whether a game can reach this position, and if not, why. Interpreted only."""

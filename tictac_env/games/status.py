@@ -24,11 +24,11 @@ class Status(Enum):
     VALID = ""
     OFF_BOARD = "a stone lies off the board"
     OVERLAP = "two stones lie in one cell"
-    STONE_COUNTS = "the first player has {} stones and the second {}; the first has as many or one more"
+    STONE_COUNTS = "the first player has {0} stones and the second {1}; the first has as many or one more"
     FLOATING_STONE = "a stone floats above an empty cell"
-    TWO_WINNERS = "both players have a line"
-    MOVED_AFTER_WIN = "the player to move already has a line: the game went on after its end"
-    NO_LAST_MOVE = "no single last stone completes these lines: the game went on after its end"
+    TWO_WINNERS = "both players have a {2}"
+    MOVED_AFTER_WIN = "the player to move already has a {2}: the game went on after its end"
+    NO_LAST_MOVE = "no single last stone completes these {2}s: the game went on after its end"
 
     def __bool__(self) -> bool:
         return self is not Status.VALID
@@ -42,4 +42,4 @@ class Status(Enum):
             opp: the other player's.
         """
         first, second = (opp, own) if game.seat(own, opp) else (own, opp)
-        return self.value.format(first.bit_count(), second.bit_count())
+        return self.value.format(first.bit_count(), second.bit_count(), game.wins_by)

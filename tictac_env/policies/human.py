@@ -42,9 +42,7 @@ class HumanPolicy(Policy):
             if action in position.legal_actions:
                 return action
             if action >= 0:
-                self._tell(
-                    f"{answer} is taken." if position.game.num_actions > position.game.cols else f"{answer} is full."
-                )
+                self._tell(f"{answer} is {'full' if position.game.stones_fall else 'taken'}.")
             else:
                 self._tell(f"{answer!r} is not a move.")
 

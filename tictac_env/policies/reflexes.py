@@ -6,7 +6,7 @@ The single environment calls these without building a `Position`, and compiled c
 
 from __future__ import annotations
 
-from tictac_env.games.contract import LOST, Game
+from tictac_env.games.contract import Game
 
 
 def pick(game: Game, choices: int, seed: int) -> int:
@@ -19,14 +19,14 @@ def random_choices(game: Game, own: int, opp: int) -> int:
     return game.legal(own, opp)
 
 
-def winning_choice(game: Game, own: int, opp: int) -> int:
-    """The lowest action that wins at once for the owner of `own`, 0 if there is none."""
+def winning_choice(game: Game, own: int, opp: int, seat: int) -> int:
+    """The lowest action that wins at once for the owner of `own`, player `seat`, who need not be to move; 0 if none."""
     legal = game.legal(own, opp)
     for action in range(game.num_actions):
         choice = legal & game.choice(action)
         if choice:
-            next_own, next_opp = game.play(own, opp, action)
-            if game.result(next_own, next_opp) == LOST:
+            stones = game.play(own, opp, action)[1]
+            if game.has_won(stones, seat):
                 return choice
     return 0
 
@@ -36,10 +36,11 @@ def rule_choices(game: Game, own: int, opp: int) -> int:
 
     How near an action is, is measured from the cell (or, with gravity, the column) it names.
     """
-    choice = winning_choice(game, own, opp)
+    seat = game.seat(own, opp)
+    choice = winning_choice(game, own, opp, seat)
     if choice:
         return choice
-    choice = winning_choice(game, opp, own)
+    choice = winning_choice(game, opp, own, 1 - seat)
     if choice:
         return choice
     legal = game.legal(own, opp)

@@ -6,8 +6,8 @@ the board are unit squares, with `MARGIN` of frame around them:
     +---------------------+   height = rows + 2 * MARGIN
     |  frame              |
     |   +---+---+---+     |   the square in row r and column c has its top left corner
-    |   |0,0|0,1|0,2|     |   at (MARGIN + c, MARGIN + r)
-    |   +---+---+---+     |
+    |   |0,0|0,1|0,2|     |   at (MARGIN + c + r * row_shift, MARGIN + r); of most games
+    |   +---+---+---+     |   `Game.row_shift` is 0
 """
 
 from __future__ import annotations
@@ -102,36 +102,33 @@ PAGE, FRAME, EDGE, WELL, MARK = "#f6f4ee", "#2f6bd0", "#2354a8", "#1b4488", "#ff
 def scene(position: Position) -> Scene:
     """The picture of `position`.
 
-    With gravity it is an upright rack of discs, without a board of tiles with crosses and rings.
+    Where stones fall it is an upright rack of discs, else a board of tiles with crosses and rings.
     A white dot with a dark rim marks the last move, a white outline each cell of a winning line.
     """
-    rows, cols = position.game.rows, position.game.cols
-    draw_cell = _disc_cell if has_gravity(position) else _tile_cell
+    rows, cols, shift = position.game.rows, position.game.cols, position.game.row_shift
+    draw_cell = _disc_cell if position.game.stones_fall else _tile_cell
+    across = cols + (rows - 1) * shift
     board, last, outcome = position.to_array(), position.last_cell, position.outcome
     winning = set(outcome.cells) if outcome else set()
     shapes: list[Shape] = [
-        Rect(0.125, 0.1875, cols + 0.5, rows + 0.5, 0.28, EDGE),
-        Rect(0.125, 0.0625, cols + 0.5, rows + 0.5625, 0.28, FRAME),
+        Rect(0.125, 0.1875, across + 0.5, rows + 0.5, 0.28, EDGE),
+        Rect(0.125, 0.0625, across + 0.5, rows + 0.5625, 0.28, FRAME),
     ]
     for row in range(rows):
         for col in range(cols):
-            x, y = MARGIN + col + 0.5, MARGIN + row + 0.5
+            x, y = MARGIN + col + row * shift + 0.5, MARGIN + row + 0.5
             stone = int(board[row, col])
             player = PLAYERS[stone - 1] if stone else None
             shapes += draw_cell(x, y, player, (row, col) in winning)
             if (row, col) == last:
                 shapes += Circle(x, y, 0.13, WELL), Circle(x, y, 0.085, MARK, "last")
-    return Scene(cols + 2 * MARGIN, rows + 2 * MARGIN, PAGE, tuple(shapes))
-
-
-def has_gravity(position: Position) -> bool:
-    """Whether an action is a column, down which the stone falls. Not every game has such a field."""
-    return bool(getattr(position.game, "gravity", False))
+    return Scene(across + 2 * MARGIN, rows + 2 * MARGIN, PAGE, tuple(shapes))
 
 
 def cell_at(position: Position, x: float, y: float) -> tuple[int, int] | None:
     """The (row, col) of the square at the point (x, y) of the picture, None on the frame."""
-    row, col = math.floor(y - MARGIN), math.floor(x - MARGIN)
+    row = math.floor(y - MARGIN)
+    col = math.floor(x - MARGIN - row * position.game.row_shift)
     inside = 0 <= row < position.game.rows and 0 <= col < position.game.cols
     return (row, col) if inside else None
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tictac_env.notation import format_moves
-from tictac_env.render.scene import has_gravity
 
 if TYPE_CHECKING:
     from tictac_env.position import Position
@@ -27,8 +26,8 @@ def render_text(position: Position) -> str:
     """The board of `position` in plain ASCII, a line for each row, and below it how the game stands.
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
-    line between stars, `*X*`. With gravity an empty cell is a dot and the columns are numbered below the
-    board; without, an empty cell shows the character that plays there in a move string.
+    line between stars, `*X*`. Where stones fall, an empty cell is a dot and the columns are numbered below the
+    board; elsewhere an empty cell shows the character that plays there in a move string.
 
     Returns:
         Lines without spaces at their ends, joined by newlines, with none after the last.
@@ -36,7 +35,7 @@ def render_text(position: Position) -> str:
     rows, cols = position.game.rows, position.game.cols
     board, last, outcome = position.to_array(), position.last_cell, position.outcome
     winning = set(outcome.cells) if outcome else set()
-    columns = [str(col + 1) for col in range(cols)] if has_gravity(position) else []
+    columns = [str(col + 1) for col in range(cols)] if position.game.stones_fall else []
     # As wide as the widest number, which is the last.
     width = len(columns[-1] if columns else format_moves(position.game, [rows * cols - 1]))
 
@@ -51,7 +50,10 @@ def render_text(position: Position) -> str:
             before, after = "  "
         return (before + text).rjust(width + 1) + after
 
-    lines = ["".join(cell(row, col) for col in range(cols)) for row in range(rows)]
+    def indent(row: int) -> str:
+        return " " * round(row * position.game.row_shift * (width + 2))
+
+    lines = [indent(row) + "".join(cell(row, col) for col in range(cols)) for row in range(rows)]
     lines += ["".join(f" {column:>{width}} " for column in columns)] if columns else []
     return "\n".join(line.rstrip() for line in [*lines, status(position)])
 
@@ -59,8 +61,8 @@ def render_text(position: Position) -> str:
 def status(position: Position) -> str:
     """How the game stands: "X to move", "X wins in column 4", "X wins with 1 5 9" or "draw".
 
-    A win is told by the column of the last move (left out where it is not known), or without gravity by the
-    cells of the winning line as they are written in move strings.
+    Where stones fall, a win is told by the column of the last move (left out where it is not known), elsewhere by
+    the cells of the winning line as they are written in move strings.
     """
     outcome = position.outcome
     if outcome is None:
@@ -68,7 +70,7 @@ def status(position: Position) -> str:
     if outcome.winner is None:
         return "draw"
     winner = NAMES[outcome.winner]
-    if not has_gravity(position):
+    if not position.game.stones_fall:
         return f"{winner} wins with " + " ".join(_number(position, row, col) for row, col in outcome.cells)
     return f"{winner} wins" if position.last_cell is None else f"{winner} wins in column {position.last_cell[1] + 1}"
 
@@ -80,5 +82,5 @@ def _number(position: Position, row: int, col: int) -> str:
 
 def _empty(position: Position, row: int, col: int) -> str:
     """What an empty cell shows. The moves called o and x would be taken for stones."""
-    number = "." if has_gravity(position) else _number(position, row, col)
+    number = "." if position.game.stones_fall else _number(position, row, col)
     return "." if number in ("o", "x") else number

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tictac_env.render.pixels import scene_to_rgb
-from tictac_env.render.scene import cell_at, has_gravity, scene
+from tictac_env.render.scene import cell_at, scene
 
 if TYPE_CHECKING:
     from tictac_env.position import Position
@@ -73,7 +73,7 @@ class Window:
     def clicked_action(self, position: Position) -> int | None:
         """The legal action of `position` that was clicked since it was first shown, None if there was none.
 
-        With gravity a click anywhere in a column plays it, without, a click on a cell. It does not wait,
+        Where stones fall, a click anywhere in a column plays it, elsewhere a click on a cell. It does not wait,
         shows `position` if another one was seen, and gives each click once, the latest if there were several.
 
         Raises:
@@ -89,7 +89,7 @@ class Window:
         if cell is None:
             return None
         row, col = cell
-        action = col if has_gravity(position) else row * position.game.cols + col
+        action = col if position.game.stones_fall else row * position.game.cols + col
         return action if action in position.legal_actions else None
 
     def wait_for_action(self, position: Position) -> int:

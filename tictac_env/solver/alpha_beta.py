@@ -121,7 +121,7 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
         return -result * compiled_loss_score(game, ply)
     # At best the side to move wins with its next stone, at worst the other side does with the one after.
     low, high = compiled_loss_score(game, ply + 2), -compiled_loss_score(game, ply + 1)
-    if horizon > ply and game.winning_choices(own, opp):
+    if horizon > ply and game.winning_choices(own, opp, game.seat(own, opp)):
         return high
     if horizon <= ply + 1:
         return 0
@@ -135,7 +135,7 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
     at[OWN], at[OPP], at[HORIZON], at[LOW], at[HIGH] = own, opp, horizon, low, high
     at[ALPHA], at[BETA], at[BEST], at[NEXT] = alpha, beta, -game.cells, 0
     # A win of the other side's must be blocked: any other move is no better than a block that fails.
-    at[MOVES] = game.winning_choices(opp, own) or game.legal(own, opp)
+    at[MOVES] = game.winning_choices(opp, own, 1 - game.seat(own, opp)) or game.legal(own, opp)
     return UNKNOWN
 
 

@@ -73,7 +73,7 @@ class Perfect(Policy):
         """The actions after which the other side cannot win at once; all legal ones, if there are none."""
         game, legal = position.game, position.legal_actions
         after = {action: position.play(action) for action in legal}
-        safe = [a for a in legal if after[a].is_over or not winning_choice(game, after[a].own, after[a].opp)]
+        safe = [a for a, p in after.items() if p.is_over or not winning_choice(game, p.own, p.opp, p.seat)]
         return tuple(safe) or legal
 
     def act(self, position: Position, seed: int) -> int:

@@ -56,7 +56,8 @@ def rollout(game: Game, own: int, opp: int, by_rule: bool, state: int) -> tuple[
 def rollout_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
     """`rollout` by the rule. A side's threats change only when it moves; a game nobody wins ends without moves."""
     sign = 1
-    own_threats, opp_threats = game.threats(own), game.threats(opp)
+    seat = game.seat(own, opp)
+    own_threats, opp_threats = game.threats(own, seat), game.threats(opp, 1 - seat)
     while True:
         if game.choices_into(own, opp, own_threats):
             return sign, state
@@ -65,7 +66,8 @@ def rollout_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, in
             choices = game.legal(own, opp)
         state, index = random_below(state, choices.bit_count())
         own, opp = game.play_choice(own, opp, nth_bit(choices, index))
-        own_threats, opp_threats = opp_threats, game.threats(opp)
+        own_threats, opp_threats = opp_threats, game.threats(opp, seat)
+        seat = 1 - seat
         sign = -sign
         if not game.legal(own, opp):
             return sign * game.result(own, opp), state

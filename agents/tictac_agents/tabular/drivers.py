@@ -33,7 +33,7 @@ from tictac_agents.tabular.states import Ints
 from tictac_env.checks import whole
 from tictac_env.compiled import machine_code
 from tictac_env.envs.vector.boards import OPP, OWN
-from tictac_env.games import Game, describe_game, game_name
+from tictac_env.games import Game, describe_game
 from tictac_env.observation import read_observation
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ class ManyBoards(Driver):
 
 def default_env(game: Game, described: Mapping[str, Any]) -> Environment:
     """An environment of the game, as wide as the one that was described."""
-    name = game_name(game)
-    arguments = {} if name else dict(describe_game(game))  # type: ignore[arg-type]  # no name: its sizes
+    known: Any = describe_game(game)
+    known = {"id": known} if isinstance(known, str) else known
     if "num_envs" in described:
-        return gym.make_vec(name or "KInARow-v0", whole("num_envs", described["num_envs"]), **arguments)
-    return gym.make(name or "KInARow-v0", **arguments)
+        return gym.make_vec(num_envs=whole("num_envs", described["num_envs"]), **known)
+    return gym.make(**known)

@@ -29,6 +29,7 @@ class ReturnTable(ActionTable):
         return True
 
 
+@kernel_methods
 class FirstVisitTable(ReturnTable):
     """Learns only from the first visit of a position in a game."""
 

@@ -25,6 +25,7 @@ class SarsaTable(ActionTable):
         return float(self.q[0, self.steps[i, step + 1, 0], self.steps[i, step + 1, 1]])
 
 
+@kernel_methods
 class ExpectedSarsaTable(SarsaTable):
     """Learns from the mean over the next action instead."""
 

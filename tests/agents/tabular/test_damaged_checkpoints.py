@@ -85,7 +85,7 @@ TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "another game": lambda meta, arrays: meta.update(game="ConnectFour-v0"),
     "unknown game": lambda meta, arrays: meta.update(game="Chess-v0"),
     "no game": lambda meta, arrays: meta.pop("game"),
-    "game of an impossible size": lambda meta, arrays: meta.update(game={"rows": 99, "cols": 99}),
+    "game of an impossible size": lambda meta, arrays: meta.update(game={"id": "KInARow-v0", "rows": 99, "cols": 99}),
     "unknown setting": lambda meta, arrays: meta["settings"].update(colour="red"),
     "impossible setting": lambda meta, arrays: meta["settings"].update(gamma=7),
     "settings no dict": lambda meta, arrays: meta.update(settings=[1, 2]),

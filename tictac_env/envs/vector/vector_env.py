@@ -21,7 +21,7 @@ from tictac_env.envs.vector.board_batch import BoardBatch
 from tictac_env.envs.vector.boards import LEARNER, MEMBER, OPPONENT_ACTION, OVER, PHASE, Ints
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
-from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
+from tictac_env.games import Game, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, PositionBatch, illegal_move
@@ -338,20 +338,3 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return ValueError(
             f"board {board}: an action must be in [0, {self._game.num_actions}), not {action}: {position!r}"
         )
-
-
-def tic_tac_toe(num_envs: int = 1, **kwargs: Any) -> BoardVectorEnv:
-    """What `gym.make_vec("TicTacToe-v0", ...)` makes."""
-    return BoardVectorEnv(GAMES["TicTacToe-v0"], num_envs, **kwargs)
-
-
-def connect_four(num_envs: int = 1, **kwargs: Any) -> BoardVectorEnv:
-    """What `gym.make_vec("ConnectFour-v0", ...)` makes."""
-    return BoardVectorEnv(GAMES["ConnectFour-v0"], num_envs, **kwargs)
-
-
-def k_in_a_row(
-    num_envs: int = 1, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True, **kwargs: Any
-) -> BoardVectorEnv:
-    """What `gym.make_vec("KInARow-v0", ...)` makes."""
-    return BoardVectorEnv(KInARow.make(rows, cols, connect, gravity), num_envs, **kwargs)

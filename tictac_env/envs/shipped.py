@@ -1,11 +1,8 @@
-"""The environments by name. Each docstring is the environment's page of the documentation."""
+"""The environments of the shipped games. Each docstring is the environment's page of the documentation."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import GAMES, KInARow
 
 
 class TicTacToeEnv(BoardEnv):
@@ -86,9 +83,6 @@ class TicTacToeEnv(BoardEnv):
     * v0: initial version
     """
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(GAMES["TicTacToe-v0"], **kwargs)
-
 
 class ConnectFourEnv(BoardEnv):
     """Connect Four against an opponent that answers within `step`.
@@ -119,9 +113,6 @@ class ConnectFourEnv(BoardEnv):
     * v0: initial version
     """
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(GAMES["ConnectFour-v0"], **kwargs)
-
 
 class KInARowEnv(BoardEnv):
     """Any game of the family: a board of any size, any length of line, with or without gravity.
@@ -148,6 +139,3 @@ class KInARowEnv(BoardEnv):
     ## Version History
     * v0: initial version
     """
-
-    def __init__(self, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True, **kwargs: Any) -> None:
-        super().__init__(KInARow.make(rows, cols, connect, gravity), **kwargs)

@@ -1,0 +1,71 @@
+"""What a compiled function calls: plain functions, which are compiled with it, and how to know when one has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+from numba.extending import register_jitable
+
+Function = Callable[..., Any]
+
+PACKAGES = {"tictac_env", "tictac_agents"}
+_COMPILED: set[Function] = set()
+
+
+def compile_callees(function: Function) -> None:
+    """Lets compiled code call the plain functions that `function` calls, and what these call.
+
+    Followed are the functions of the two packages and those of the package or file that `function` is from. So a module
+    such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled.
+    """
+    for called in _callees(function):
+        if called not in _COMPILED:
+            _COMPILED.add(called)
+            register_jitable(called)
+            compile_callees(called)
+
+
+def fingerprint(functions: list[Function]) -> str:
+    """A number for what these functions and all that they call do, in 16 hexadecimal digits."""
+    digest, todo, seen = hashlib.sha256(), list(functions), set[Function]()
+    while todo:
+        function = todo.pop()
+        if function not in seen:
+            seen.add(function)
+            digest.update(repr((function.__qualname__, function.__defaults__, *_parts(function))).encode())
+            todo += _callees(function)
+    return digest.hexdigest()[:16]
+
+
+def _callees(function: Function) -> Iterator[Function]:
+    home = PACKAGES | {_package(function)}
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if inspect.isfunction(called) and _package(called) in home:
+            yield called
+
+
+def _package(function: Function) -> str:
+    return (function.__module__ or "").split(".")[0]
+
+
+def _parts(function: Function) -> Iterator[object]:
+    """The instructions and constants of a function, those of its module and of the function around it included."""
+    yield from _instructions(function.__code__)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    yield [value for value in cells + named if isinstance(value, (bool, int, float, str, tuple))]
+
+
+def _instructions(code: CodeType) -> Iterator[object]:
+    yield code.co_code
+    yield code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)
+        else:
+            yield constant

@@ -1,0 +1,73 @@
+"""The marks of kernels, and what a kernel's machine code is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
+from tictac_env.compiled.cache import CACHE_FOLDER
+from tictac_env.compiled.callees import PACKAGES, compile_callees
+from tictac_env.compiled.numba_names import UNCOUNTED, before_compiling, cache_in, entry_point
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+prange = numba.prange
+_announced = False
+
+
+def kernel(function: Function) -> Function:
+    """Compiles `function` for each game when it is first called, and keeps the machine code for later runs.
+
+    Compiled code releases the GIL. `function.py_func` is the interpreted function. It must not call itself: with Numba
+    0.68 such machine code may crash when it is loaded again.
+    """
+    return _compile(function, parallel=False)
+
+
+def borrowing_kernel(function: Function) -> Function:
+    """A `kernel` that makes no arrays, nor copies slices, and so need not count references to those it is given.
+
+    Counting costs two locked instructions for each array of a record that is handed on: a third and more of the time of
+    a tree search.
+    """
+    return _compile(function, parallel=False, counting=False)
+
+
+def parallel_kernel(function: Function) -> Function:
+    """A `kernel` whose loops over `prange` are shared among threads.
+
+    GNU's OpenMP, which then runs them, does not survive a fork: use it only where several threads are asked for.
+    """
+    return _compile(function, parallel=True)
+
+
+def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
+    compile_callees(function)
+    options: dict[str, Any] = {"cache": True, "nogil": True, "parallel": parallel, "error_model": "numpy"}
+    with cache_in(CACHE_FOLDER):
+        compiled: Function = numba.njit(**options, **({} if counting else UNCOUNTED))(function)
+    return compiled
+
+
+def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """A kernel for arguments of the types of these, which it no longer looks at: a call then takes 1 us instead of 10.
+
+    It must never be called with arguments of other types.
+    """
+    return entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
+
+
+def _announce(function: Callable[..., Any]) -> None:
+    """Says once, when the first kernel is compiled, why that takes a moment."""
+    global _announced
+    package = (function.__module__ or "").split(".")[0]  # None, if it was made by `exec`
+    if not _announced and package in PACKAGES:
+        _announced = True
+        print(f"tictac_env: compiling some kernels, once; they are kept in {CACHE_FOLDER}", file=sys.stderr)
+
+
+before_compiling(_announce)

@@ -1,0 +1,52 @@
+"""The names of Numba that its documentation does not promise, all in this file; a test tries what is relied on.
+
+A new version of Numba may change them, so `pyproject.toml` has an upper bound: raise it when the test passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+from numba.core import event
+
+INLINED = {"forceinline": True}
+"""Options of a function that machine code has at every call rather than once."""
+UNCOUNTED = {"_nrt": False}
+"""Options of a function that makes no arrays and so counts no references to those it is given."""
+
+
+@contextmanager
+def cache_in(folder: str) -> Iterator[None]:
+    """What is decorated within keeps its machine code in `folder`; other users of Numba keep theirs."""
+    configured = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder  # is read when the dispatcher is made
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = configured
+
+
+def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code of a kernel for one signature, as a function that does not look at its arguments."""
+    function.compile(signature)
+    code: Callable[..., Any] = function.overloads[signature].entry_point
+    return code
+
+
+class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
+    def __init__(self, tell: Callable[[Callable[..., Any]], None]) -> None:
+        self.tell = tell
+
+    def on_start(self, event: Any) -> None:
+        self.tell(event.data["dispatcher"].py_func)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def before_compiling(tell: Callable[[Callable[..., Any]], None]) -> None:
+    """Has `tell` called with each function that is about to be compiled."""
+    event.register("numba:compile", _Listener(tell))

@@ -1,0 +1,180 @@
+"""The games known by name. `tictac_env.register_game` fills this in, for the shipped games too."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tictac_env.games.contract import UNFINISHED, Game
+
+MAX_CELLS = 63
+ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*-v[0-9]+")
+
+
+class Family(NamedTuple):
+    """Games of several sizes under one name."""
+
+    make: Callable[..., Game]
+    """Builds the game of given sizes; every parameter has a default."""
+    default: Game
+    """The game of the sizes that hold if none are given."""
+    sizes: tuple[str, ...]
+    """The names of the parameters of `make`."""
+
+
+GAMES: dict[str, Game] = {}
+"""The games of one size, by name."""
+FAMILIES: dict[str, Family] = {}
+"""The families of games, by name."""
+
+
+def add_game(name: str, game: Game | Callable[..., Game]) -> None:
+    """Makes a rule book known by name, or a family of them by the function that makes one of any size.
+
+    Raises:
+        ValueError: the name is taken or not of the form `Name-v0`; or `game` is neither, or breaks the contract in a
+            way that a look at the empty board shows. The message says which.
+    """
+    if not isinstance(name, str) or not ID.fullmatch(name):
+        raise ValueError(f"an id must be a word and a version, such as Hex-v0, not {name!r}")
+    if name in GAMES or name in FAMILIES:
+        raise ValueError(f"there is a game called {name!r} already")
+    if isinstance(game, Game):
+        check_board(game)
+        GAMES[name] = game
+    elif callable(game) and not (inspect.isclass(game) and inspect.isabstract(game)):
+        parameters = inspect.signature(game).parameters.values()
+        for parameter in parameters:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+                raise ValueError(f"{name}: make must have parameters with names, not {parameter}")
+            if parameter.default is parameter.empty:
+                raise ValueError(f"{name}: {parameter.name} has no default, so nobody can make the game by its name")
+        default = game()
+        if not isinstance(default, Game):
+            raise ValueError(f"{name}: {game!r} makes no Game but {default!r}")
+        check_board(default)
+        FAMILIES[name] = Family(game, default, tuple(parameter.name for parameter in parameters))
+    else:
+        raise ValueError(f"{name}: {game!r} is neither a rule book (a Game) nor a function that makes one")
+
+
+def check_board(game: Game) -> None:
+    """Sees to what every part of the package relies on and a look at the empty board shows.
+
+    Raises:
+        ValueError: something breaks the contract; the message says what.
+    """
+    for name in ("rows", "cols", "cells", "num_actions", "num_symmetries"):
+        value: Any = getattr(game, name, None)
+        if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
+            raise ValueError(f"{game!r}: {name} must be a positive int, not {value!r}")
+    if game.cells != game.rows * game.cols or game.cells > MAX_CELLS:
+        raise ValueError(
+            f"{game!r}: cells must be rows * cols = {game.rows * game.cols}, and at most {MAX_CELLS}, not {game.cells}"
+        )
+    if game.num_actions > game.cells:
+        raise ValueError(f"{game!r}: there are {game.num_actions} actions, more than the {game.cells} cells")
+    bits = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
+    for number, bit in enumerate(bits):
+        if not 0 < bit < 1 << MAX_CELLS or bit.bit_count() != 1 or bit in bits[:number]:
+            cell = divmod(number, game.cols)
+            raise ValueError(f"{game!r}: cell {cell} must have a bit of its own below 2**63, not {bit}")
+    choices = [game.choice(action) for action in range(game.num_actions)]
+    if choices != bits[: game.num_actions]:
+        raise ValueError(f"{game!r}: the choices must be the first {game.num_actions} cells, row by row")
+    own, opp = game.start()
+    if own or opp or game.result(own, opp) != UNFINISHED:
+        raise ValueError(f"{game!r}: a game must start from the empty board, and not be over there")
+    legal = game.legal(own, opp)
+    if not legal or legal | sum(choices) != sum(choices):
+        raise ValueError(f"{game!r}: the legal actions of the empty board must be some of the choices, not {legal}")
+    try:
+        hash(game)
+    except TypeError as error:
+        raise ValueError(f"{game!r} must be hashable, as frozen dataclasses are: {error}") from None
+
+
+def get_game(game: str | Game) -> Game:
+    """The rule book called `game`, which may be the rule book itself; of a family the one of its usual sizes.
+
+    Raises:
+        ValueError: there is no game of that name, or it is neither.
+    """
+    if not isinstance(game, str):
+        if not isinstance(game, Game):
+            raise ValueError(f"{game!r} is neither a rule book nor a game's name; {did_you_mean('', known_names())}")
+        return game
+    if game in GAMES:
+        return GAMES[game]
+    if game in FAMILIES:
+        return FAMILIES[game].default
+    raise ValueError(f"no game is called {game!r}; {did_you_mean(game, known_names())}")
+
+
+def make_game(name: str, **sizes: Any) -> Game:
+    """The rule book of that name, of a family the one of these sizes.
+
+    Raises:
+        ValueError: there is no game of that name, it has no such sizes, or no game of these sizes is possible.
+    """
+    if not sizes:
+        return get_game(name)
+    known = FAMILIES[name].sizes if name in FAMILIES else ()
+    if unknown := [size for size in sizes if size not in known]:
+        get_game(name)
+        raise ValueError(f"{name} has no {unknown[0]!r}" + (f"; {did_you_mean(unknown[0], known)}" if known else ""))
+    return FAMILIES[name].make(**sizes)
+
+
+def known_names() -> list[str]:
+    """The names of all games and families."""
+    return [*GAMES, *FAMILIES]
+
+
+def game_name(game: Game) -> str | None:
+    """The name under which `game` is registered (a family's for its usual sizes), None where it is not."""
+    defaults = {name: family.default for name, family in FAMILIES.items()}
+    return next((name for name, known in (GAMES | defaults).items() if known == game), None)
+
+
+def describe_game(game: Game) -> str | dict[str, Any]:
+    """What JSON can hold to build the same game with `game_of`: its name, or its family's "id" and the sizes.
+
+    A mapping is also what `gym.make` takes, as `gym.make(**description)`.
+
+    Raises:
+        ValueError: neither the game nor a family of it is registered.
+    """
+    name = game_name(game)
+    if name is not None:
+        return name
+    for family_name, family in FAMILIES.items():
+        if type(game) is type(family.default) and game.arguments.keys() == set(family.sizes):
+            return {"id": family_name, **game.arguments}
+    raise ValueError(f"{game!r} is not registered (see tictac_env.register_game), so it cannot be saved")
+
+
+def game_of(description: str | Mapping[str, Any]) -> Game:
+    """The game `describe_game` described.
+
+    Raises:
+        ValueError: no game fits the description.
+    """
+    if isinstance(description, str):
+        return get_game(description)
+    try:
+        name, sizes = description["id"], {size: value for size, value in description.items() if size != "id"}
+        return make_game(name, **sizes)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no game fits {description!r}: {error}") from None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: the near ones, or all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
