@@ -14,7 +14,7 @@ from tictac_agents.settings import Settings
 
 
 def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> None:
-    """An option for each setting, which does not stand in the result if it is not given: `settings_from` reads it."""
+    """Adds an option for each setting. The result lacks those that are not given; `settings_from` reads it."""
     explained = explanations(kind)
     for one in fields(kind):
         parser.add_argument(
@@ -22,12 +22,12 @@ def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> N
             nargs="+",
             metavar="VALUE",
             default=argparse.SUPPRESS,
-            help=f"{explained[one.name]} (usually {_default(one)})".replace("%", "%%"),
+            help=f"{explained[one.name]} (default: {_default(one)})".replace("%", "%%"),
         )
 
 
 def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
-    """`base` with what the command line changes.
+    """`base` with the changes of the command line.
 
     Raises:
         ValueError: a value is of a wrong type.
@@ -37,7 +37,7 @@ def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
 
 
 def explanations(kind: type[Settings]) -> dict[str, str]:
-    """What the docstrings say of each setting."""
+    """The explanation of each setting, from the "Attributes" of the docstrings."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__[:-1]):
         attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
@@ -48,21 +48,17 @@ def explanations(kind: type[Settings]) -> dict[str, str]:
 
 
 def _default(one: Field[Any]) -> str:
-    """What a setting is unless given, as the command line would say it."""
+    """A setting's default, written as on the command line."""
     value = one.default if one.default is not MISSING else {}
-    return (
-        " ".join(map(str, value))
-        if isinstance(value, tuple)
-        else "none"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value)
-    )
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    if isinstance(value, str):
+        return value
+    return "none" if value is None else json.dumps(value)
 
 
 def _read(words: Sequence[str]) -> Any:
-    """A value from the command line: JSON where it is such, "none" for None, else a word; of several words a tuple."""
+    """A value from the command line: JSON where possible, None for "none", else a str; a tuple of several."""
     values = []
     for word in words:
         try:

@@ -34,7 +34,7 @@ class Settings:
             tabulate, each as likely as the others.
     """
 
-    OF_THE_RUN: ClassVar[tuple[str, ...]] = ("game", "opponent", "play_as", "illegal", "rewards", "start")
+    RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game", "opponent", "play_as", "illegal", "rewards", "start")
     """The settings that are not keywords of the algorithm."""
     game: str | Mapping[str, Any] = "TicTacToe-v0"
     opponent: str | None = "random"
@@ -76,7 +76,7 @@ class Settings:
 
     def keywords(self) -> dict[str, Any]:
         """The keywords of the algorithm's constructor."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.OF_THE_RUN}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.RUN_SETTINGS}
 
     def env_keywords(self) -> dict[str, Any]:
         """The keywords of `gym.make`, apart from the game.
@@ -85,7 +85,7 @@ class Settings:
             ValueError: `start` is no name of starting positions.
         """
         start = reachable_positions(self.rules) if one_of("start", self.start, STARTS) == "reachable" else None
-        names = [name for name in ENV_KEYWORDS if name in self.OF_THE_RUN]
+        names = [name for name in ENV_KEYWORDS if name in self.RUN_SETTINGS]
         return {name: getattr(self, name) for name in names} | {"start": start}
 
     @property

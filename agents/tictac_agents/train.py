@@ -1,4 +1,4 @@
-"""Trains an agent from the command line, which is its settings.
+"""Trains an agent from the command line, whose options are the agent's settings.
 
 python -m tictac_agents.train DQN                                     # the tuned settings of tic-tac-toe
 python -m tictac_agents.train MaskablePPO --seed 1 --save models/ppo --tensorboard runs
@@ -23,7 +23,7 @@ from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED
 from tictac_agents.settings import Settings
 from tictac_agents.tabular.learner import Learner
-from tictac_agents.tabular.settings import preset_of, settings_of
+from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, did_you_mean
 from tictac_env.solver.minimax import SMALL_CELLS
@@ -31,7 +31,7 @@ from tictac_env.solver.minimax import SMALL_CELLS
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 TABLES = ("MonteCarlo", "QLearning", "Sarsa", "ValueTD")
 SHORT_RUN = 100_000
-"""How many steps a network learns from where nobody has said how many."""
+"""How many steps a network learns from if nothing says how many."""
 
 
 def main(words: Sequence[str] | None = None) -> Any:
@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> Any:
 
 
 def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
-    """Trains a deep agent, judging it now and then where the game is small enough."""
+    """Trains a deep agent; if the game is small enough it is judged now and then."""
     import torch  # only now, so that --help is quick
 
     from tictac_agents.deep.callbacks import ExactEvalCallback, GamesCallback
@@ -73,7 +73,7 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 
 
 def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
-    """Trains a tabular learner, and judges it at the end where the game is small enough."""
+    """Trains a tabular learner; if the game is small enough it is judged at the end."""
     small = is_small(settings)
     game: Any = settings.game if isinstance(settings.game, Mapping) else {"id": settings.game}
     env = gym.make(**game, **settings.env_keywords())
@@ -86,7 +86,7 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
 
 
 def is_small(settings: Settings) -> bool:
-    """Whether there are exact verdicts on the game.
+    """Whether the game is small enough for exact verdicts.
 
     Raises:
         ValueError: there is no such game.
@@ -95,7 +95,7 @@ def is_small(settings: Settings) -> bool:
 
 
 def chosen(arguments: argparse.Namespace) -> Settings:
-    """The settings that the command line asks for: a preset's, the tuned ones of the game or the usual ones, changed.
+    """The settings of a preset, the tuned ones of the game or the defaults, with the changes of the command line.
 
     Raises:
         ValueError: there is no such preset, or a setting is of a wrong type.
@@ -107,7 +107,7 @@ def chosen(arguments: argparse.Namespace) -> Settings:
         if arguments.preset not in known:
             raise ValueError(f"{agent} has no preset {arguments.preset!r}; {did_you_mean(arguments.preset, known)}")
         learner = getattr(tictac_agents, agent)
-        base = PRESETS[agent][arguments.preset] if agent in NETWORKS else preset_of(learner, arguments.preset)
+        base = PRESETS[agent][arguments.preset] if agent in NETWORKS else preset_settings(learner, arguments.preset)
     elif agent in TUNED.get(game, {}):
         base = TUNED[game][agent]
     else:
@@ -116,8 +116,8 @@ def chosen(arguments: argparse.Namespace) -> Settings:
 
 
 def settings_class(agent: str) -> type[Settings]:
-    """The kind of settings that an agent has."""
-    return NETWORKS[agent] if agent in NETWORKS else settings_of(getattr(tictac_agents, agent))
+    """The class of an agent's settings."""
+    return NETWORKS[agent] if agent in NETWORKS else tabular_settings(getattr(tictac_agents, agent))
 
 
 def presets(agent: str) -> list[str]:
@@ -126,7 +126,7 @@ def presets(agent: str) -> list[str]:
 
 
 def parse(words: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    """The command line, checked as far as the settings allow."""
+    """The parser and the parsed command line; settings are not yet checked."""
     parser = argparse.ArgumentParser(
         "python -m tictac_agents.train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

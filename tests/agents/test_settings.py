@@ -15,7 +15,7 @@ from tictac_agents.command_line import explanations
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
 from tictac_agents.settings import Settings, reachable_positions
-from tictac_agents.tabular.settings import preset_of, settings_of
+from tictac_agents.tabular.settings import preset_settings, tabular_settings
 
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
@@ -46,7 +46,7 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [*KINDS.values(), *(settings_of(learner) for learner in LEARNERS)])
+@pytest.mark.parametrize("kind", [*KINDS.values(), *(tabular_settings(learner) for learner in LEARNERS)])
 def test_every_setting_is_explained(kind: type[Settings]) -> None:
     said = explanations(kind)
     names = [one.name for one in dataclasses.fields(kind)]
@@ -186,7 +186,7 @@ def test_the_command_line_knows_presets_and_other_games() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_tables_have_settings_too(learner: Any, tmp_path: Path) -> None:
     """The command line trains the very table that code does, and the checkpoint has the settings under their names."""
-    settings = settings_of(learner)(epsilon=(0.5, 0.1), play_as="alternate", total_episodes=300)
+    settings = tabular_settings(learner)(epsilon=(0.5, 0.1), play_as="alternate", total_episodes=300)
     env = gym.make("TicTacToe-v0", play_as="alternate")
     made = learner(env, seed=3, epsilon=(0.5, 0.1)).learn(total_episodes=300)
     words = ["--seed", "3", "--epsilon", "0.5", "0.1", "--play-as", "alternate", "--total-episodes", "300", "--save"]
@@ -202,7 +202,7 @@ def test_tables_have_settings_too(learner: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_presets_of_tables_are_settings(learner: Any) -> None:
     for name in learner.PRESETS:
-        settings = preset_of(learner, name)
+        settings = preset_settings(learner, name)
         one = learner.preset(name, seed=0)
         other = learner(gym.make("TicTacToe-v0", **settings.env_keywords()), seed=0, **settings.keywords())
         assert all(getattr(one, key) == getattr(other, key) for key in settings.keywords())

@@ -1,4 +1,4 @@
-"""What to watch while a Stable-Baselines3 model learns: the exact truth, and how its games end."""
+"""Callbacks that watch a Stable-Baselines3 model learn: exact verdicts, and how its games go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.sb3_vec_env import boards_under
+from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_agents.deep.self_play import Snapshot
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import flag, whole
@@ -32,8 +32,8 @@ class Judgement:
     """One exact verdict in the course of a run.
 
     Attributes:
-        num_timesteps: environment steps until then.
-        cpu_seconds: of the process, since the training began, without those spent on verdicts.
+        num_timesteps: environment steps so far.
+        cpu_seconds: CPU time of the process since training began, without that of the verdicts.
         verdict: None if the model chose an illegal action in a position that it can meet.
     """
 
@@ -48,7 +48,7 @@ class Judgement:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What is larger for the better model: less exploitable, then more won against random play."""
+        """A key by which better models are larger: less exploitable first, then more wins against random play."""
         if self.verdict is None:
             return -float("inf"), 0.0
         won = self.verdict.as_first.against_random.wins + self.verdict.as_second.against_random.wins
@@ -56,21 +56,21 @@ class Judgement:
 
 
 class ExactEvalCallback(BaseCallback):
-    """Asks for the exact verdict now and then, keeps the best model by it and can end the run.
+    """Judges the model exactly now and then, keeps the best one and can end the run.
 
     In TensorBoard: `eval/exploitability`, `eval/proven`, and `eval/win_rate_<opponent>_<seat>` for the opponents
-    random and best and the seats first and second. An illegal action, from a model without masks, is logged as
-    `eval/illegal` 1 and counts as worse than every legal play.
+    random and best and the seats first and second. If a model without masks chooses an illegal action, `eval/illegal`
+    is 1, and the model counts as worse than any that plays legally.
 
     Args:
-        eval_freq: how many environment steps of all boards together lie between two verdicts, at least.
-        best_model_save_path: where the best model so far is saved, `best_model.zip` in this folder; None for nowhere.
+        eval_freq: the least number of environment steps, of all boards together, between two verdicts.
+        best_model_save_path: the folder in which the best model so far is saved, as `best_model.zip`; None for none.
         stop_when_proven: whether to end the run at the first model that cannot be beaten.
         seed: of the verdicts.
         verbose: as in Stable-Baselines3.
 
     Attributes:
-        judgements: all so far.
+        judgements: all verdicts so far.
         best: the best of them, None before the first.
 
     Raises:
@@ -155,16 +155,17 @@ class ExactEvalCallback(BaseCallback):
 
 
 class GamesCallback(BaseCallback):
-    """Logs how the games of a run go, at every `log_freq` environment steps.
+    """Logs how the games of a run go, every `log_freq` environment steps.
 
     In TensorBoard: `charts/SPS`, environment steps per second; and over the games ended since the last time
     `charts/return`, `charts/episode_length` (the learner's steps), `charts/illegal_rate`, and
-    `charts/win_rate_<opponent>_<seat>`. On an `SB3VecEnv` the opponents of a pool count apart, the learner's own copies
-    (`SelfPlayCallback`) together as "copies". With `opponent=None` there is `charts/win_rate_self_first`, of the first
-    seat only. `DQN` logs its exploration itself, as `rollout/exploration_rate`.
+    `charts/win_rate_<opponent>_<seat>`. On an `SB3VecEnv` each opponent of a pool counts by itself, and the learner's
+    own copies (`SelfPlayCallback`) count together as "copies". With `opponent=None` there is
+    `charts/win_rate_self_first`, of the first seat only. `DQN` logs its exploration itself, as
+    `rollout/exploration_rate`.
 
     Args:
-        log_freq: environment steps of all boards together between two lines, at least.
+        log_freq: the least number of environment steps, of all boards together, between two lines.
         verbose: as in Stable-Baselines3.
 
     Raises:
@@ -179,17 +180,17 @@ class GamesCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._opponent = self.training_env.get_attr("opponent")[0]
-        self._both = self._opponent is None
-        self._boards = boards_under(self.training_env) if isinstance(self._opponent, OpponentPool) else None
+        self._self_play = self._opponent is None
+        self._boards = unwrapped_boards(self.training_env) if isinstance(self._opponent, OpponentPool) else None
         self._playing = None if self._boards is None else self._boards.opponent_numbers
         self._returns = [0.0] * self.training_env.num_envs
         self._lengths = [0] * self.training_env.num_envs
-        self._start_over()
+        self._reset_log()
 
-    def _start_over(self) -> None:
+    def _reset_log(self) -> None:
         self._games: list[tuple[float, int, bool]] = []
         self._outcomes: dict[tuple[str, str], list[int]] = {}
-        self._since, self._clock = self.num_timesteps, time.perf_counter()
+        self._logged_at, self._logged_time = self.num_timesteps, time.perf_counter()
 
     def _on_step(self) -> bool:
         infos: list[dict[str, Any]] = self.locals["infos"]
@@ -201,20 +202,20 @@ class GamesCallback(BaseCallback):
                 info = infos[board]
                 self._games.append((self._returns[board], self._lengths[board], "illegal_action" in info))
                 seat, outcome = info["seat"], info["outcome"]
-                if self._both:  # the mover's outcome comes with the other side's seat, and only the first counts
+                if self._self_play:  # the mover's outcome comes with the other side's seat, and only the first counts
                     seat, outcome = 0, outcome if seat == 1 else -outcome
-                self._outcomes.setdefault((self._name(board), SEATS[seat]), []).append(outcome)
+                self._outcomes.setdefault((self._opponent_name(board), SEATS[seat]), []).append(outcome)
                 self._returns[board], self._lengths[board] = 0.0, 0
         if self._boards is not None and any(dones):
             self._playing = self._boards.opponent_numbers  # the next game's
-        if self.num_timesteps - self._since >= self.log_freq and self._games:
+        if self.num_timesteps - self._logged_at >= self.log_freq and self._games:
             self._log()
-            self._start_over()
+            self._reset_log()
         return True
 
-    def _name(self, board: int) -> str:
-        """What the one is called who played the game that has ended on a board."""
-        if self._both:
+    def _opponent_name(self, board: int) -> str:
+        """The name of the opponent in the game that has ended on a board."""
+        if self._self_play:
             return "self"
         if self._playing is None:
             return str(self._opponent)
@@ -222,8 +223,8 @@ class GamesCallback(BaseCallback):
         return "copies" if isinstance(player, Snapshot) else str(player)
 
     def _log(self) -> None:
-        elapsed = time.perf_counter() - self._clock
-        self.logger.record("charts/SPS", (self.num_timesteps - self._since) / elapsed)
+        elapsed = time.perf_counter() - self._logged_time
+        self.logger.record("charts/SPS", (self.num_timesteps - self._logged_at) / elapsed)
         columns = zip(*self._games, strict=True)
         for name, values in zip(("return", "episode_length", "illegal_rate"), columns, strict=True):
             self.logger.record(f"charts/{name}", sum(values) / len(values))

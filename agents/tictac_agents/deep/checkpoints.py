@@ -32,26 +32,26 @@ NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_si
 
 
 class Checkpoint:
-    """What makes a model's checkpoint safe to load: its settings, in JSON. To be put before the algorithm among a
-    class's bases.
+    """Makes a model's checkpoint safe to load, by keeping its settings in JSON. Put it before the algorithm among the
+    bases of a class.
     """
 
     SETTINGS: ClassVar[type[DeepSettings]]
     env: Any
     num_timesteps: int
-    _described: dict[str, Any]
-    """The settings as JSON has them; in the file too, as are the following."""
-    _others: dict[str, Any]
-    """Keywords that are no settings."""
-    _unsaved: list[str]
-    """The names of those that JSON cannot hold."""
+    _recorded_settings: dict[str, Any]
+    """The settings as JSON. This and the next two are in the file too."""
+    _recorded_keywords: dict[str, Any]
+    """The keywords that are no settings."""
+    _unrecorded: list[str]
+    """The names of the keywords that JSON cannot hold."""
 
     @property
     def settings(self) -> DeepSettings:
-        """What it was made with; of boards that are not ours, what is known of them, and of what JSON cannot hold, what
-        is usual.
+        """The settings it was made with. Those of boards that are not ours, and those that JSON cannot hold, have their
+        defaults.
         """
-        return self.SETTINGS.from_dict(self._described)
+        return self.SETTINGS.from_dict(self._recorded_settings)
 
     @classmethod
     def from_settings(
@@ -60,13 +60,13 @@ class Checkpoint:
         """A model with these settings, on the boards they describe, ready for `learn(settings.total_timesteps)`.
 
         Args:
-            settings: of this class's kind.
+            settings: a `SETTINGS` of this class.
             seed: makes the run reproducible.
             device: as in Stable-Baselines3.
             kwargs: other keywords of the algorithm, `tensorboard_log` and the like.
 
         Raises:
-            ValueError: they are another algorithm's, or one of them is out of its range.
+            ValueError: the settings are another algorithm's, or one of them is out of its range.
         """
         if type(settings) is not cls.SETTINGS:
             raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {settings!r}")
@@ -74,54 +74,54 @@ class Checkpoint:
         model: Self = made(
             settings.policy, settings.boards(), seed=seed, device=device, **settings.keywords(), **kwargs
         )
-        model._described = settings.to_dict()
+        model._recorded_settings = settings.to_dict()
         return model
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, device: str = "auto", **changes: Any) -> Self:
-        """A model with published settings, or proven ones of ours; `changes` replace some of them.
+        """A model with the settings of a preset, published or ours, with `changes`.
 
         Raises:
             ValueError: there is no such preset, or a changed setting is out of its range.
         """
         return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
 
-    def remember(self, given: Mapping[str, Any]) -> None:
-        """Keeps, for the checkpoint, the keywords that the model is made with; the boards are added by `see_boards`.
+    def record_settings(self, given: Mapping[str, Any]) -> None:
+        """Records, for the checkpoint, the keywords that the model is made with; `record_boards` adds the boards.
 
         Raises:
             ValueError: a setting is of a wrong type or out of its range.
         """
         names = {one.name for one in fields(self.SETTINGS)}
         settings: dict[str, Any] = {}
-        self._others, self._unsaved = {}, []
+        self._recorded_keywords, self._unrecorded = {}, []
         for name, value in {**given, "policy_kwargs": given.get("policy_kwargs") or {}}.items():
             if name in NOT_SETTINGS:
                 continue
             try:
                 kept = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as plain ones
             except TypeError:
-                self._unsaved.append(name)
+                self._unrecorded.append(name)
             else:
-                (settings if name in names else self._others)[name] = kept
-        self._described = self.SETTINGS(**settings).to_dict()
+                (settings if name in names else self._recorded_keywords)[name] = kept
+        self._recorded_settings = self.SETTINGS(**settings).to_dict()
 
-    def see_boards(self) -> None:
-        """Adds what is known of the boards to what is remembered."""
-        self._described |= _boards_of(self.env)
+    def record_boards(self) -> None:
+        """Records, for the checkpoint, what is known about the boards."""
+        self._recorded_settings |= _describe_boards(self.env)
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """Stable-Baselines3's; the settings then describe these boards."""
+        """Stable-Baselines3's; from then on the settings describe these boards."""
         super().set_env(env, force_reset)  # type: ignore[misc]
-        self.see_boards()
+        self.record_boards()
 
     def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
         """Writes Stable-Baselines3's own zip file, whole or not at all.
 
-        Keywords that JSON cannot hold (functions, classes) are named in the file only, and are to be given to `load`.
+        Keywords that JSON cannot hold (functions, classes) are only named in the file; give them to `load` again.
 
         Args:
-            path: the file, ".zip" being added if it has no suffix; or a file open for writing.
+            path: the file (without a suffix it gets ".zip"), or a file open for writing.
             exclude: as in Stable-Baselines3.
             include: as in Stable-Baselines3.
         """
@@ -142,40 +142,42 @@ class Checkpoint:
 
         Args:
             path: the file, which need not be trusted: no code in it is run.
-            env: to go on learning; without it the boards that the settings describe. Where they name an opponent or
-                starts that cannot be made from the name (a pool, a model, a function, positions of one's own) there
-                are no boards, and the model plays but does not learn until it gets some.
+            env: the boards to go on learning on; without it those that the settings describe. If an opponent or starts
+                cannot be made from their names (a pool, a model, a function, positions of your own), there are no
+                boards, and the model plays but does not learn until it gets some.
             device: as in Stable-Baselines3.
-            kwargs: settings and other keywords that replace those of the file, `seed` and the like; of the boards
-                only without `env`.
+            kwargs: settings and other keywords that replace those of the file, `seed` and the like; those of the
+                boards only without `env`.
 
         Raises:
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, was not saved by this class, or does not fit `env`; a setting is out of its
-                range; or a keyword is missing that JSON could not hold.
+                range; or a keyword that JSON could not hold is missing.
         """
         data, tensors = read_checkpoint(path)
-        described = data.get("_described")
+        described = data.get("_recorded_settings")
         if not isinstance(described, dict) or PICKLED in described:
             raise ValueError(
                 f"{os.fspath(path)} was not saved by tictac_agents' {cls.__name__}, and unpickling what it holds could "
                 "run any code; load_model reads the weights of Stable-Baselines3's models without that"
             )
         try:
-            if missing := sorted(set(data.get("_unsaved", ())) - set(kwargs)):
-                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; to be given as when the model was made")
+            if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
+                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
             settings = cls.SETTINGS.from_dict(described)
             policy = kwargs.pop("policy", settings.policy)
-            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.OF_THE_RUN)}
+            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
             if env is not None and (clash := sorted(set(of_run) - {"total_timesteps"})):
-                raise ValueError(f"{', '.join(clash)} cannot be set, being of the boards that env already is")
+                raise ValueError(f"{', '.join(clash)} cannot be set together with env, whose boards have their own")
             settings = settings.changed(**of_run)
-            others = {name: value for name, value in data.get("_others", {}).items() if name not in NOT_SETTINGS}
-            boards, rebuilt = (env, True) if env is not None else _boards_for(settings)
+            others = {
+                name: value for name, value in data.get("_recorded_keywords", {}).items() if name not in NOT_SETTINGS
+            }
+            boards, rebuilt = (env, True) if env is not None else _make_boards(settings)
             made: Any = cls
             model: Any = made(policy, boards, device=device, **{**settings.keywords(), **others, **kwargs})
-            told = ("total_timesteps",) if env is not None else set(cls.SETTINGS.OF_THE_RUN) - {"policy"}
-            model._described |= {name: value for name, value in settings.to_dict().items() if name in told}
+            told = ("total_timesteps",) if env is not None else set(cls.SETTINGS.RUN_SETTINGS) - {"policy"}
+            model._recorded_settings |= {name: value for name, value in settings.to_dict().items() if name in told}
             if not rebuilt:
                 model.env = None
             model.set_parameters(tensors, device=device)
@@ -185,25 +187,25 @@ class Checkpoint:
         return cast(Self, model)
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Takes over how far the training was, from a checkpoint's JSON.
+        """Restores the progress of the training from a checkpoint's JSON.
 
         Raises:
-            KeyError, ValueError: that is not in it.
+            KeyError, ValueError: the JSON does not hold it.
         """
         self.num_timesteps = whole("num_timesteps", data["num_timesteps"])
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         if self.env is None:
-            opponent, start = self._described["opponent"], self._described["start"]
+            opponent, start = self._recorded_settings["opponent"], self._recorded_settings["start"]
             raise ValueError(
                 f"the boards cannot be made from opponent={opponent!r} and start={start!r}: to learn, load the model "
-                "with env, or with the names of others"
+                "with env, or with other names"
             )
         return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
 
 
-def annealed(learning_rate: float | Sequence[float] | Schedule) -> float | Schedule:
-    """A pair of step sizes as a schedule from the first to the second; all else as it is."""
+def as_schedule(learning_rate: float | Sequence[float] | Schedule) -> float | Schedule:
+    """A learning rate for Stable-Baselines3: a pair becomes a schedule from the first to the second."""
     if isinstance(learning_rate, Sequence):
         first, last = learning_rate
         return LinearSchedule(first, last, end_fraction=1.0)
@@ -211,10 +213,10 @@ def annealed(learning_rate: float | Sequence[float] | Schedule) -> float | Sched
 
 
 def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The policy's keywords, classes in the place of their names.
+    """The policy's keywords, with classes in place of their names.
 
     Raises:
-        ValueError: a name is not known.
+        ValueError: a name is unknown.
     """
     keywords = dict(policy_kwargs or {})
     for name, known in CLASSES.items():
@@ -223,8 +225,8 @@ def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     return keywords
 
 
-def _boards_for(settings: DeepSettings) -> tuple[Any, bool]:
-    """The boards that settings describe, and True; where these name what cannot be made, boards of the same shape.
+def _make_boards(settings: DeepSettings) -> tuple[Any, bool]:
+    """The boards that the settings describe, and True; if a name cannot be made, boards of that shape, and False.
 
     Raises:
         ValueError: there is no such game.
@@ -239,8 +241,8 @@ def _boards_for(settings: DeepSettings) -> tuple[Any, bool]:
     return settings.boards(), True
 
 
-def _boards_of(env: Any) -> dict[str, Any]:
-    """What is to be said of the boards that a model is made for; nothing of boards that are not ours."""
+def _describe_boards(env: Any) -> dict[str, Any]:
+    """The settings of the boards that a model is made for, as JSON; those of other boards are unknown."""
     try:
         arguments: Arguments = env.get_attr("arguments")[0]
     except AttributeError:
@@ -248,7 +250,7 @@ def _boards_of(env: Any) -> dict[str, Any]:
     return {
         "game": describe_game(arguments.game),
         "num_envs": env.num_envs,
-        "opponent": None if arguments.opponent is None else _name_of(arguments.opponent, arguments.game),
+        "opponent": None if arguments.opponent is None else _opponent_name(arguments.opponent, arguments.game),
         "play_as": arguments.play_as,
         "obs_type": arguments.obs_type,
         "illegal": arguments.illegal,
@@ -257,8 +259,8 @@ def _boards_of(env: Any) -> dict[str, Any]:
     }
 
 
-def _name_of(opponent: Policy, game: Game) -> str:
-    """What an opponent is called; made distinct where a policy of another kind is made from this name."""
+def _opponent_name(opponent: Policy, game: Game) -> str:
+    """An opponent's name, with its class if a policy of another class is made from this name."""
     name = str(opponent)
     try:
         same = type(make_policy(name, game)) is type(opponent)

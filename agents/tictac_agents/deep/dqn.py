@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.checkpoints import Checkpoint, annealed, with_classes
+from tictac_agents.deep.checkpoints import Checkpoint, as_schedule, with_classes
 from tictac_agents.deep.networks import AfterstatePolicy, MaskedDQNPolicy
 from tictac_agents.deep.settings import DQNSettings
 from tictac_env.checks import flag, number
@@ -27,8 +27,8 @@ except ImportError as error:
 
 
 class SymmetricReplayBuffer(ReplayBuffer):
-    """Stable-Baselines3's replay buffer, which shows each transition it samples under a symmetry drawn for it. Rewards
-    may be normalised by a `VecNormalize`, observations may not.
+    """Stable-Baselines3's replay buffer, which shows each sampled transition under a random symmetry of the board. A
+    `VecNormalize` may normalise rewards, but not observations.
 
     Args:
         game: whose symmetries; see `tictac_env.symmetry`.
@@ -67,37 +67,36 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     """Stable-Baselines3's DQN (Mnih et al., "Human-level control through deep reinforcement learning", 2015) that
     knows which actions are legal.
 
-    Illegal actions are left out in all three places where they could be chosen, warm-up, exploration and greedy play,
-    and in the maximum of the target. On many boards each explores for itself. All else, and every method, is
-    Stable-Baselines3's.
+    Illegal actions are left out wherever they could be chosen, in warm-up, exploration and greedy play, and in the
+    maximum of the target. On many boards each explores for itself. All else, and every method, is Stable-Baselines3's.
 
-    With `opponent=None` both sides' plies are steps and the next observation is the other side's: `gamma=-1` then
-    makes Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax. Between -1 and 0 it prefers quick wins.
+    With `opponent=None` both sides' plies are steps and the next observation is the other side's. `gamma=-1` then makes
+    Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax; between -1 and 0 it prefers quick wins.
 
     Presets (`DQN.preset(name)`, each with the boards it learns on):
         S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
-            worth as much as a win, exploring as published. (Published were 2,000,000 games a seat, a gradient step for
-            each move, and illegal actions learned to be worth 0. Here batches are drawn from a replay buffer, each move
-            being used once on the average, and illegal actions are left out.)
-        S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (So small a
-            network does not become unbeatable on every seed; that of the tuned settings does.)
+            worth as much as a win, exploring as published. (The publication trained for 2,000,000 games a seat with a
+            gradient step for each move, and learned that illegal actions are worth 0. Here batches are drawn from a
+            replay buffer, each move is used once on average, and illegal actions are left out.)
+        S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (A network
+            this small does not become unbeatable on every seed; that of the tuned settings does.)
         S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
-            of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (All
-            else was not published, and is ours.)
+            of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (The
+            rest was not published, and is ours.)
 
     Args:
         policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.
         env: an environment of ours or its id, with planes or boards; or an `SB3VecEnv`.
-        double: see `DQNSettings`, as of all these.
-        symmetry: see there.
-        target_epsilon: see there.
-        ema_decay: see there.
-        learning_rate: see there; or a schedule, as in Stable-Baselines3.
-        kwargs: all others of `stable_baselines3.DQN`.
+        double: see `DQNSettings`.
+        symmetry: see `DQNSettings`.
+        target_epsilon: see `DQNSettings`.
+        ema_decay: see `DQNSettings`.
+        learning_rate: see `DQNSettings`; or a schedule, as in Stable-Baselines3.
+        kwargs: all other keywords of `stable_baselines3.DQN`.
 
     Raises:
-        ValueError: an argument is out of its range, the observations do not show the mask, or `symmetry` is asked for
-            on boards whose game is not known.
+        ValueError: an argument is out of its range, the observations do not show the mask, or `symmetry` is True and
+            the game of the boards is unknown.
 
     Example:
         >>> from tictac_agents import DQN, SB3VecEnv
@@ -132,13 +131,13 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         self.target_epsilon = number("target_epsilon", target_epsilon, 0, 1)
         self.ema_decay = number("ema_decay", ema_decay, 0, 1)
         ours = {"double": double, "symmetry": symmetry, "target_epsilon": target_epsilon, "ema_decay": ema_decay}
-        self.remember({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
+        self.record_settings({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
         for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
             if symmetry and kwargs.get(name, usual) != usual:
                 raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"ema": ema_decay > 0}
-        super().__init__(policy, env, annealed(learning_rate), _init_setup_model=False, **kwargs)
-        self.see_boards()
+        super().__init__(policy, env, as_schedule(learning_rate), _init_setup_model=False, **kwargs)
+        self.record_boards()
         if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
             raise ValueError("VecNormalize needs norm_obs=False: normalised observations do not show the mask")
         if _init_setup_model:
@@ -146,7 +145,7 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
 
     def _setup_model(self) -> None:
         if self.symmetry and self.env is not None and self.replay_buffer_class is None:
-            if self._described["game"] == "unknown":
+            if self._recorded_settings["game"] == "unknown":
                 raise ValueError("symmetry=True needs boards that say which game they are of")
             self.replay_buffer_class = SymmetricReplayBuffer
             self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}
@@ -168,8 +167,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             episode_start: not used.
             deterministic: whether to play the best actions, by the averaged weights if `ema_decay` is not 0;
                 otherwise it explores as in training.
-            action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; what the observation
-                shows to be illegal stays so.
+            action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; actions that the
+                observation shows to be illegal stay illegal.
 
         Returns:
             int64 () or (B,), and `state`.
@@ -238,12 +237,12 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
             discounts = self.gamma if batch.discounts is None else batch.discounts
             with torch.no_grad():
-                following = self.q_net_target(batch.next_observations)
-                chosen = self.q_net(batch.next_observations) if self.double else following
-                best = following.gather(1, chosen.argmax(dim=1, keepdim=True))
+                next_values = self.q_net_target(batch.next_observations)
+                next_choices = self.q_net(batch.next_observations) if self.double else next_values
+                best = next_values.gather(1, next_choices.argmax(dim=1, keepdim=True))
                 if self.target_epsilon:
                     legal = ~self.q_net.occupied(batch.next_observations)  # type: ignore[operator]
-                    mean = (following * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
+                    mean = (next_values * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
                     best = best + self.target_epsilon * (mean - best)
                 targets = batch.rewards + (1 - batch.dones) * discounts * best
             values = self.q_net(batch.observations).gather(1, batch.actions.long())

@@ -7,7 +7,7 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.checkpoints import Checkpoint, annealed, with_classes
+from tictac_agents.deep.checkpoints import Checkpoint, as_schedule, with_classes
 from tictac_agents.deep.settings import MaskablePPOSettings
 
 try:
@@ -21,17 +21,17 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
     """sb3-contrib's PPO (Schulman et al., "Proximal policy optimization algorithms", 2017) with action masks (Huang and
     Ontañón, "A closer look at invalid action masking in policy gradient algorithms", 2022).
 
-    With `opponent=None` both sides' plies are steps; `gamma=-1` then lets rewards and values count negatively for the
-    side before, in the generalised advantage too.
+    With `opponent=None` both sides' plies are steps; `gamma=-1` then turns rewards and values around from
+    ply to ply, in the generalised advantage too.
 
     Args:
         policy: "MlpPolicy".
         env: an environment of ours or its id; or an `SB3VecEnv`.
         learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
-        kwargs: all others of `sb3_contrib.MaskablePPO`; the usual ones are explained in `MaskablePPOSettings`.
+        kwargs: all other keywords of `sb3_contrib.MaskablePPO`; `MaskablePPOSettings` explains the usual ones.
 
     Raises:
-        ValueError: an argument is out of its range, or a class is not known by the name it has in `policy_kwargs`.
+        ValueError: an argument is out of its range, or `policy_kwargs` names an unknown class.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv
@@ -51,7 +51,7 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
         learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
         **kwargs: Any,
     ) -> None:
-        self.remember({"policy": policy, "learning_rate": learning_rate, **kwargs})
+        self.record_settings({"policy": policy, "learning_rate": learning_rate, **kwargs})
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
-        super().__init__(policy, env, annealed(learning_rate), **kwargs)
-        self.see_boards()
+        super().__init__(policy, env, as_schedule(learning_rate), **kwargs)
+        self.record_boards()

@@ -47,7 +47,7 @@ class MaskedQNetwork(QNetwork):
         return (values.sigmoid() if self.squashed else values).masked_fill(self.occupied(obs), ILLEGAL_VALUE)
 
     def values(self, obs: Any) -> torch.Tensor:
-        """What the last layer gives for each action: float32 (B, num_actions)."""
+        """The output of the last layer for each action: float32 (B, num_actions)."""
         return super().forward(obs)
 
     def cells(self, obs: torch.Tensor) -> torch.Tensor:
@@ -60,10 +60,10 @@ class MaskedQNetwork(QNetwork):
 
 
 class AfterstateQNetwork(MaskedQNetwork):
-    """A network of state values: an action is worth what the position it leads to is, to the side that has played.
+    """A network of state values: an action has the value of the position it leads to, for the side that plays it.
 
-    The network sees the position as the board of that side (1 own, -1 the other's) and has one output. The rules it
-    knows are where a stone comes to lie; what wins it has to learn.
+    The network sees the position as the board of that side (1 own, -1 the other's) and has one output. It knows
+    where a stone comes to lie; what wins it has to learn.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +83,7 @@ class AfterstateQNetwork(MaskedQNetwork):
     def afterstates(self, board: torch.Tensor) -> torch.Tensor:
         """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
 
-        After an illegal action it means nothing.
+        The board after an illegal action is meaningless.
         """
         one_each = torch.eye(int(self.action_space.n))
         if not self._gravity:
@@ -103,8 +103,7 @@ class MaskedDQNPolicy(DQNPolicy):
         output: of the networks, see `MaskedQNetwork`.
 
     Raises:
-        ValueError: observations are neither planes (2, rows, cols) nor boards (rows, cols), in which alone the mask is
-            to be seen.
+        ValueError: observations are neither planes (2, rows, cols) nor boards (rows, cols), which show the mask.
     """
 
     network: ClassVar[type[MaskedQNetwork]] = MaskedQNetwork

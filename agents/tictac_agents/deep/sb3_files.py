@@ -1,8 +1,8 @@
 """Stable-Baselines3's files, read without running what is in them.
 
-Stable-Baselines3 saves a model as a zip archive of JSON, in which whatever is not JSON is a pickle, and of tensors. Its
-own `load` unpickles, and so runs whatever code the file's author wants. Here nothing is read but JSON and, by torch's
-`weights_only=True`, tensors: a model is built afresh and given the weights.
+Stable-Baselines3 saves a model as a zip archive of tensors and of JSON, in which it hides pickles of what JSON cannot
+hold. Its own `load` unpickles them, and so runs whatever code the file's author wants. Here only the JSON and, by
+torch's `weights_only=True`, the tensors are read: a model is built afresh and given the weights.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CLASSES: dict[str, dict[str, Any]] = {
 }
 """The classes that settings may name, by the keyword of the policy."""
 ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
-"""The activation functions known by how Stable-Baselines3 writes them."""
+"""The activation functions by the names that Stable-Baselines3 writes."""
 
 MAX_SIZE = 1 << 16
 """The most numbers in an observation; a damaged file may say anything."""
@@ -54,22 +54,23 @@ def load_model(
     policy_kwargs: Mapping[str, Any] | None = None,
     device: str = "auto",
 ) -> Any:
-    """A model that Stable-Baselines3 or sb3-contrib saved, trained anywhere on a game's planes, board or codes, for
-    evaluation and play; nothing in the file is run. Planes and boards may be flattened, or the planes last.
+    """Loads a model that Stable-Baselines3 or sb3-contrib saved, for evaluation and play; nothing in the file is run.
+
+    It may have been trained anywhere, on a game's planes, board or codes, flattened or with the planes last too.
 
     DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". The models of `tictac_agents`
     have a `load` of their own.
 
     Args:
         path: the file.
-        game: what it was trained to play.
-        policy_kwargs: the model's own, to be given where the file hides in a pickle what shapes the network.
+        game: the game it was trained to play.
+        policy_kwargs: the model's own, needed if the file hides what shapes the network in a pickle.
         device: as in Stable-Baselines3.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is damaged; it was made for another observation space or algorithm; or `policy_kwargs` are
-            needed and are not given.
+        ValueError: it is damaged; it was made for another observation space or algorithm; or it needs `policy_kwargs`
+            and there are none.
     """
     algorithms: dict[str, Any] = {
         "stable_baselines3.dqn.policies": sb3.DQN,
@@ -100,7 +101,7 @@ def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
     """The policy's keywords without the optimiser's, read from the JSON that stands beside a pickle of them.
 
     Raises:
-        ValueError: one of them stands in the pickle only.
+        ValueError: one of them is in the pickle only.
     """
     if PICKLED not in policy_kwargs:
         return policy_kwargs
@@ -121,7 +122,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no such archive, is damaged, or holds more than tensors in the place of tensors.
+        ValueError: it is no such archive, is damaged, or holds something else in place of tensors.
     """
     target = with_suffix(path)
     try:

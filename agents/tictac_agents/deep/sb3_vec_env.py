@@ -24,8 +24,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-OF_ALL_BOARDS = ("action_masks", "render")
-"""Methods that are asked once for all boards, not once for each."""
+BATCHED_METHODS = ("action_masks", "render")
+"""Methods called once for all boards, not once for each."""
 
 
 class SB3VecEnv(VecEnv):
@@ -41,10 +41,10 @@ class SB3VecEnv(VecEnv):
 
     * `env`: an id, for which `gym.make_vec` is called; a rule book (`tictac_env.games.Game`); or a `BoardVectorEnv`
       with `copy=True` and `autoreset_mode=AutoresetMode.SAME_STEP`.
-    * `num_envs`: how many boards there are, 1 unless given.
+    * `num_envs`: how many boards there are, 1 by default.
     * all keywords of the environment (`opponent`, `play_as`, `obs_type`, `illegal`, `rewards`, `start`, `threads`,
       `render_mode`, a `KInARow-v0`'s sizes), as in `tictac_env.envs.vector.vector_env.BoardVectorEnv`; not `copy` and
-      `autoreset_mode`, which Stable-Baselines3 settles: it keeps the last observations while the next step is made.
+      `autoreset_mode`, which Stable-Baselines3 dictates: it keeps the last observations during the next step.
 
     ## Observations
     "planes" and "board" are flattened by the usual "MlpPolicy". "code" becomes a one-hot vector with one entry a code:
@@ -53,7 +53,7 @@ class SB3VecEnv(VecEnv):
     ## Infos
     A list of dicts, one a board, with all that the single environment gives: `action_mask`, `seat`, `opponent_action`,
     `TimeLimit.truncated` (always False) and, where a game has ended, `outcome`, `illegal_action` if one was, and
-    `terminal_observation`. They are then those of the game that has ended; the info of the game that begins is in
+    `terminal_observation`. They then describe the game that has ended; the info of the game that begins is in
     `reset_infos`. They cost 0.2 us a board, where the algorithms themselves take 10 us and more.
 
     ## Masks
@@ -61,7 +61,7 @@ class SB3VecEnv(VecEnv):
     choose illegal actions, which lose the game at once unless `illegal="raise"`.
 
     ## Seeds and options
-    `seed(s)` seeds board i with s + i at the next reset; a model does it if it is given a seed. `set_options` takes one
+    `seed(s)` seeds board i with s + i at the next reset; a model with a seed calls it. `set_options` takes one
     dict for all boards or a list, with the keys "position" and "play_as", for the next reset.
 
     ## Attributes
@@ -90,13 +90,13 @@ class SB3VecEnv(VecEnv):
 
     def __init__(self, env: str | Game | BoardVectorEnv, num_envs: int | None = None, **kwargs: Any) -> None:
         self.envs = _board_vector_env(env, num_envs, kwargs)
-        self.boards = [Board(self.envs, number) for number in range(self.envs.num_envs)]
+        self.boards = [BoardView(self.envs, number) for number in range(self.envs.num_envs)]
         super().__init__(self.envs.num_envs, self.envs.single_observation_space, self.envs.single_action_space)
         self.metadata = self.envs.metadata
         self._actions: Any = None
 
     def reset(self) -> npt.NDArray[Any]:
-        """Begins a game on every board, with what `seed` and `set_options` have said, which then is used up.
+        """Begins a game on every board, with the seeds and options given before, which are then used up.
 
         Returns:
             The observations, of the space `observation_space`, one for each board.
@@ -162,10 +162,10 @@ class SB3VecEnv(VecEnv):
         return [getattr(self.boards[i], attr_name) for i in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Sets an attribute of one's own on the boards `indices`, all if None.
+        """Sets an attribute of your own on the boards `indices`, all if None.
 
         Raises:
-            AttributeError: it is one that the boards share, and cannot be changed.
+            AttributeError: the boards share this attribute, and it cannot be changed.
         """
         for i in self._get_indices(indices):
             setattr(self.boards[i], attr_name, value)
@@ -173,13 +173,13 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> Any:
-        """A list of what a method of the boards `indices`, all if None, returns.
+        """The results of a method on each of the boards `indices`, all if None, as a list.
 
         Raises:
             AttributeError: they have none of that name.
         """
         numbers = self._get_indices(indices)
-        if method_name in OF_ALL_BOARDS:
+        if method_name in BATCHED_METHODS:
             results = getattr(self.envs, method_name)(*method_args, **method_kwargs)
             return [None if results is None else results[i] for i in numbers]
         return [getattr(self.boards[i], method_name)(*method_args, **method_kwargs) for i in numbers]
@@ -189,8 +189,8 @@ class SB3VecEnv(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
 
-class Board:
-    """One board of many, with what an environment of its own would have.
+class BoardView:
+    """One board of many, with the attributes of an environment of its own.
 
     Attributes:
         position: the position on it.
@@ -214,17 +214,17 @@ class Board:
         return self._envs.batch[self._number]
 
     def action_masks(self) -> npt.NDArray[np.int8]:
-        """Its action mask, int8 (num_actions,): 1 where legal."""
+        """The board's action mask, int8 (num_actions,): 1 where legal."""
         mask: npt.NDArray[np.int8] = self._envs.action_masks()[self._number]
         return mask
 
     def render(self) -> Any:
-        """It in the render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3); "human" None, the first board is shown."""
+        """The board as "ansi" (str) or "rgb_array" (uint8 (H, W, 3)); None for "human", which shows the first board."""
         frames = self._envs.render()
         return None if frames is None else frames[self._number]
 
 
-def boards_under(env: VecEnv) -> BoardVectorEnv | None:
+def unwrapped_boards(env: VecEnv) -> BoardVectorEnv | None:
     """The boards under Stable-Baselines3's wrappers; None if they are not ours."""
     while isinstance(env, VecEnvWrapper):
         env = env.venv
@@ -232,30 +232,30 @@ def boards_under(env: VecEnv) -> BoardVectorEnv | None:
 
 
 def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) -> BoardVectorEnv:
-    """The boards, made if they are not given."""
+    """The boards: `env` itself, or made from it."""
     for name in ("copy", "autoreset_mode"):
         if name in kwargs:
-            raise ValueError(f"{name} is not to be given, Stable-Baselines3 settles it; not {name}={kwargs[name]!r}")
-    settled: dict[str, Any] = {"copy": True, "autoreset_mode": AutoresetMode.SAME_STEP}
+            raise ValueError(f"Stable-Baselines3 dictates {name}; leave out {name}={kwargs[name]!r}")
+    required: dict[str, Any] = {"copy": True, "autoreset_mode": AutoresetMode.SAME_STEP}
     if isinstance(env, BoardVectorEnv):
         if num_envs is not None or kwargs:
-            raise ValueError(f"num_envs and keywords belong to the BoardVectorEnv that is given, {env}, not here")
-        for name, value in settled.items():
+            raise ValueError(f"num_envs and keywords belong to the BoardVectorEnv that is given, {env}; leave them out")
+        for name, value in required.items():
             if getattr(env, name) != value:
                 raise ValueError(f"the boards must have {name}={value!s}, not {name}={getattr(env, name)!s}")
         return env
     num_envs = 1 if num_envs is None else num_envs
     if isinstance(env, str):
-        made = gym.make_vec(env, num_envs=num_envs, **settled, **kwargs)
+        made = gym.make_vec(env, num_envs=num_envs, **required, **kwargs)
         if isinstance(made, BoardVectorEnv):
             return made
     elif isinstance(env, Game):
-        return BoardVectorEnv(env, num_envs, **settled, **kwargs)
+        return BoardVectorEnv(env, num_envs, **required, **kwargs)
     raise ValueError(f"env must be the id of an environment of ours, a rule book or a BoardVectorEnv, not {env!r}")
 
 
 def _board_infos(infos: dict[str, Any], boards: Any = slice(None)) -> list[dict[str, Any]]:
-    """What the infos say of each of `boards` in any case, as a dict for each."""
+    """The entries that the infos of `boards` always have, as a dict for each board."""
     masks, seats, answers = (infos[key][boards] for key in ("action_mask", "seat", "opponent_action"))
     return [
         {"action_mask": mask, "seat": seat, "opponent_action": answer}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.sb3_vec_env import boards_under
+from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.checks import number, one_of, whole
 from tictac_env.observation import fit, observation_type_of
@@ -33,20 +33,20 @@ class SelfPlayCallback(BaseCallback):
     """Lets copies of the learner join the pool it plays against.
 
     Every `snapshot_freq` steps a copy of the policy, its weights frozen, joins the pool. Until the next one, `share` of
-    the games are against it and `active - 1` of the earlier copies, all alike; the others are against the opponents
-    that were in the pool at the beginning, by their weights. Copies play greedily. All boards that face the same copy
-    are answered by one forward pass, which is why only some are active at a time.
+    the games are against it and `active - 1` of the earlier copies, equally often; the others are against the opponents
+    that were in the pool at the beginning, by their weights. Copies play greedily. One forward pass answers all boards
+    that face the same copy, which is why only some copies are active at a time.
 
     `GamesCallback` logs how often the learner wins against each of the opponents, and against all copies together.
 
     Args:
-        pool: the opponent of the boards the model learns on, which must be an `SB3VecEnv`.
-        snapshot_freq: how many environment steps of all boards together lie between two copies, at least.
+        pool: the opponent on the boards the model learns on, which must be an `SB3VecEnv`.
+        snapshot_freq: the least number of environment steps, of all boards together, between two copies.
         sampling: which of the earlier copies are active. "uniform": any; "latest": the last ones; "prioritised": by how
             often they beat the learner, `(losses + 1) / (games + 2)` (prioritised fictitious self-play: Vinyals et al.,
             "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019).
-        active: how many copies play at a time, at most.
-        share: of the games against copies, in [0, 1]; 1 if the pool should hold nothing else.
+        active: the most copies that play at a time.
+        share: the share of the games against copies, in [0, 1]; 1 if the pool should hold nothing else.
         seed: for the drawing of copies.
         verbose: as in Stable-Baselines3.
 
@@ -93,7 +93,7 @@ class SelfPlayCallback(BaseCallback):
         self.wins: Floats = np.zeros(len(self._fixed))
 
     def _on_training_start(self) -> None:
-        boards = boards_under(self.training_env)
+        boards = unwrapped_boards(self.training_env)
         if boards is None or boards.opponent is not self.pool:
             raise ValueError("the boards must be an SB3VecEnv whose opponent is the pool of the callback")
         self._boards = boards
@@ -113,7 +113,7 @@ class SelfPlayCallback(BaseCallback):
         return True
 
     def _join(self) -> None:
-        """A copy of the learner joins, and who plays until the next one does is drawn."""
+        """Adds a copy of the learner to the pool, and draws which copies play until the next one joins."""
         self.pool.add(Snapshot(self.model, f"snapshot {self.num_timesteps}"), 0.0)
         self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
         first, last = len(self._fixed), len(self.games) - 1
@@ -124,7 +124,7 @@ class SelfPlayCallback(BaseCallback):
         self.pool.weights = weights.tolist()
 
     def _earlier(self, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Which of the earlier copies play."""
+        """The earlier copies that play next."""
         count = min(self.active - 1, len(copies))
         if self.sampling == "latest":
             return copies[len(copies) - count :]
@@ -135,14 +135,14 @@ class SelfPlayCallback(BaseCallback):
 
 
 class Snapshot(Policy):
-    """A Stable-Baselines3 model's policy as it is now, which stays so while the model learns, and plays greedily.
+    """A frozen copy of a Stable-Baselines3 model's policy, which plays greedily while the model goes on learning.
 
-    It plays what `predict(..., deterministic=True)` gives with illegal actions left out, but is asked for many
-    positions at a time, and only for what the choice needs: a fifth of the time.
+    It plays what `predict(..., deterministic=True)` gives with illegal actions left out, but answers many positions at
+    a time and computes only what the choice needs, in a fifth of the time.
 
     Args:
         model: a DQN, PPO, A2C or MaskablePPO that sees planes, also with the planes last as in PettingZoo, or boards.
-        name: what tables call it.
+        name: its name in tables.
 
     Raises:
         ValueError: the model sees something else; or at the first move, it was made for boards of another size.

@@ -30,7 +30,7 @@ class DeepSettings(Settings):
             "optimizer_class": "SGD"}.
     """
 
-    OF_THE_RUN = (*Settings.OF_THE_RUN, "num_envs", "obs_type", "total_timesteps", "policy")
+    RUN_SETTINGS = (*Settings.RUN_SETTINGS, "num_envs", "obs_type", "total_timesteps", "policy")
     LIMITS: ClassVar[dict[str, tuple[float, float]]] = {
         **dict.fromkeys(("num_envs", "total_timesteps", "batch_size", "n_steps"), (1, math.inf)),
         **dict.fromkeys(("learning_rate", "max_grad_norm"), (0, math.inf)),

@@ -10,7 +10,7 @@ from tictac_env.games import did_you_mean
 
 SELF_PLAY: dict[str, Any] = {"opponent": None, "illegal": "raise", "start": "reachable"}
 
-# The best reply to random play wins 99.5 and 91.6 %, but play that can be beaten is worth only 0.002 less there: far
+# The best reply to random play wins 99.5 and 91.6 %, but play that can be beaten is worth only 0.002 less there, far
 # below the noise of a random opponent. With target_epsilon=0.2 the least difference is 0.4.
 SELF_PLAY_DQN = DQNSettings(
     **SELF_PLAY,
@@ -52,8 +52,8 @@ TUNED: dict[str, dict[str, DeepSettings]] = {
 
 PRESETS: dict[str, dict[str, DeepSettings]] = {
     "DQN": {
-        # A gradient step of the publication is one move's, 0.1 * 2/9 * error (the mean of nine squares); a batch of 64
-        # here is the mean of 64 moves': 1.4 moves the weights as far for each move.
+        # A gradient step of the publication is that of one move, 0.1 * 2/9 * error (the mean of nine squares); here it
+        # is the mean of a batch of 64 moves, so a rate of 1.4 moves the weights as far for each move.
         "S2": DQNSettings(
             num_envs=512,
             opponent="random",
@@ -77,8 +77,8 @@ PRESETS: dict[str, dict[str, DeepSettings]] = {
             symmetry=False,
             policy_kwargs={"net_arch": [36, 36], "output": "sigmoid", "optimizer_class": "SGD"},
         ),
-        # Games that begin at the empty board spend a small network on the positions that matter more: from all
-        # reachable ones, S2's was still beaten after 300,000 steps.
+        # Games from the empty board spend a small network on the positions that matter most: from all reachable ones,
+        # that of S2 could still be beaten after 300,000 steps.
         "S2-self-play": SELF_PLAY_DQN.changed(
             obs_type="board",
             start="empty",

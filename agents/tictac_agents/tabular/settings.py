@@ -19,14 +19,14 @@ class TabularSettings(Settings):
         total_episodes: how many games.
     """
 
-    OF_THE_RUN = (*Settings.OF_THE_RUN, "total_episodes")
+    RUN_SETTINGS = (*Settings.RUN_SETTINGS, "total_episodes")
     total_episodes: int = 20_000
 
 
 @functools.cache
-def settings_of(learner: type[Learner]) -> type[TabularSettings]:
-    """A dataclass of a learner's settings, which its docstring explains: the constructor's arguments, under the names
-    that its checkpoints have too, and the games it learns from.
+def tabular_settings(learner: type[Learner]) -> type[TabularSettings]:
+    """The dataclass of a learner's settings: the arguments of its constructor, which its docstring explains, and the
+    games it learns from. Its checkpoints have the settings under the same names.
     """
     hints = typing.get_type_hints(learner.__init__)
     parameters = inspect.signature(learner).parameters
@@ -36,23 +36,23 @@ def settings_of(learner: type[Learner]) -> type[TabularSettings]:
         if name not in ("env", "seed")
     ]
     explained = inspect.cleandoc(learner.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
-    run = tuple(name for name in TabularSettings.OF_THE_RUN if name not in parameters)  # ValueTD has its own rewards
+    run = tuple(name for name in TabularSettings.RUN_SETTINGS if name not in parameters)  # ValueTD has its own rewards
     made: type[TabularSettings] = make_dataclass(
         f"{learner.__name__}Settings",
         own,
         bases=(TabularSettings,),
-        namespace={"__doc__": f"Of `{learner.__name__}`.\n\nAttributes:\n{explained}", "OF_THE_RUN": run},
+        namespace={"__doc__": f"Of `{learner.__name__}`.\n\nAttributes:\n{explained}", "RUN_SETTINGS": run},
         frozen=True,
         kw_only=True,
     )
     return made
 
 
-def preset_of(learner: type[Learner], name: str) -> TabularSettings:
-    """A learner's preset.
+def preset_settings(learner: type[Learner], name: str) -> TabularSettings:
+    """The settings of a learner's preset.
 
     Raises:
-        KeyError: there is none of that name.
+        KeyError: there is no preset of that name.
     """
     preset = learner.PRESETS[name]
-    return settings_of(learner)(**{**preset.env, **preset.settings, "total_episodes": preset.episodes})
+    return tabular_settings(learner)(**{**preset.env, **preset.settings, "total_episodes": preset.episodes})

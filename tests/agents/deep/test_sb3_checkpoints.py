@@ -86,7 +86,7 @@ def test_stable_baselines3_reads_our_files(algorithm: str, tmp_path: Path) -> No
     model = MADE[algorithm](boards())
     model.save(tmp_path / "model.zip")
     back = sb3.common.save_util.load_from_zip_file(tmp_path / "model.zip")
-    assert type(model).SETTINGS.from_dict(back[0]["_described"]) == model.settings
+    assert type(model).SETTINGS.from_dict(back[0]["_recorded_settings"]) == model.settings
 
 
 @pytest.mark.parametrize("algorithm", ["DQN", "PPO", "A2C", "MaskablePPO"])
@@ -127,7 +127,7 @@ def test_models_of_other_peoples_boards_are_judged_too(shape: str, tmp_path: Pat
     gym.make(TTT, opponent=back).reset(seed=0)
 
 
-@pytest.mark.parametrize("place", ["observation_space", "_described", "policy_kwargs", "verbose"])
+@pytest.mark.parametrize("place", ["observation_space", "_recorded_settings", "policy_kwargs", "verbose"])
 def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "exploded"
     bomb = {
@@ -142,7 +142,7 @@ def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     ):
         model.save(tmp_path / "model.zip")
         changed = with_data(tmp_path / "model.zip", {place: bomb})
-        needed = {"_described": DQN, "policy_kwargs": sb3.DQN}.get(place)
+        needed = {"_recorded_settings": DQN, "policy_kwargs": sb3.DQN}.get(place)
         if needed is type(model):
             with pytest.raises(ValueError, match=r"not saved by tictac_agents|pickled"):
                 load(changed)
@@ -211,7 +211,11 @@ def test_all_keywords_of_stable_baselines3_come_back(algorithm: Any, given: dict
     model = algorithm("MlpPolicy", boards(), device="cpu", tensorboard_log=str(tmp_path / "runs"), **given)
     model.save(tmp_path / "model")
     back = algorithm.load(tmp_path / "model", device="cpu")
-    assert back.settings == model.settings and back._others == model._others and back.tensorboard_log is None
+    assert (
+        back.settings == model.settings
+        and back._recorded_keywords == model._recorded_keywords
+        and back.tensorboard_log is None
+    )
     if algorithm is MaskablePPO:
         assert (back.clip_range_vf(1.0), back.batch_size, back.n_steps) == (0.2, None, 16)
     else:
