@@ -133,7 +133,7 @@ def test_the_test_sees_imports() -> None:
 
 
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich"
-NEEDED = {"learn": {"numba", "scipy"}}  # learners are compiled, and Numba loads SciPy
+NEEDED = {"learn": {"numba", "scipy"}, "search": {"numba", "scipy"}}  # both are compiled, and Numba loads SciPy
 
 USES = {
     "import": "import tictac_env",
@@ -149,6 +149,11 @@ from tictac_env.policies import make_policy
 from tictac_env.position import Position
 make_policy("minimax").act(Position.from_moves("TicTacToe-v0", "5"), 0)
 make_policy("minimax:4", "ConnectFour-v0")
+""",
+    "search": """
+from tictac_agents import MCTS
+from tictac_env.position import Position
+MCTS(10).act(Position.start("TicTacToe-v0"), 0)
 """,
     "learn": """
 from tictac_agents import QLearning
