@@ -110,6 +110,7 @@ class Single(Board):
 
     def _shown(self, observation: Array, reward: float, terminated: bool, info: dict[str, Any]) -> Shown:
         self.returned = observation, info
+        assert info["action_mask"].dtype == np.int8
         keys = {"action_mask", "seat", "opponent_action"} | ({"outcome"} if terminated else set())
         assert set(info) - {"illegal_action"} == keys and ("illegal_action" not in info or terminated)
         told = (info["seat"], info["opponent_action"], info.get("outcome"), info.get("illegal_action"))
@@ -162,6 +163,7 @@ class Vector(Board):
 
     def _shown(self, observations: Array, reward: float, terminated: bool, infos: dict[str, Any]) -> Shown:
         self.returned = observations, infos
+        assert infos["action_mask"].dtype == np.int8
         assert infos["_seat"][1] and infos["_opponent_action"][1] and infos["_action_mask"][1]
         told = {key: int(infos[key][1]) if key in infos and infos[f"_{key}"][1] else None for key in TOLD}
         assert (told["outcome"] is not None) == terminated
@@ -204,7 +206,7 @@ class Wrapped(Board):
 
     def _shown(self, observation: Array, reward: float, terminated: bool, info: dict[str, Any]) -> Shown:
         self.returned = observation, info
-        assert set(info) == {"action_mask", "seat", "opponent_action"}
+        assert set(info) == {"action_mask", "seat", "opponent_action"} and info["action_mask"].dtype == np.int8
         planes, mask = np.moveaxis(observation, -1, 0).copy(), info["action_mask"].tolist()
         return Shown(planes, reward, terminated, mask, info["seat"], info["opponent_action"], None, None)
 

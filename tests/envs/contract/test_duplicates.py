@@ -118,6 +118,19 @@ def test_a_duplicate_goes_on_with_the_same_game(dialect: type[Board], game: Game
     assert [shown.listed() for shown in go_on(board)] + transcript(board) == told
 
 
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+@pytest.mark.parametrize("opponent", OPPONENTS)
+@against
+def test_a_duplicate_goes_on_against_any_opponent(dialect: type[Board], opponent: str, duplicate: str) -> None:
+    board = dialect(TTT, opponent=OPPONENTS[opponent], play_as="alternate")
+    transcript(board, seed=4, games=3)
+    board.reset()
+    board.step(board.mask.index(1))
+    twin = board.twin(DUPLICATES[duplicate])
+    told = [shown.listed() for shown in go_on(twin)] + transcript(twin)
+    assert [shown.listed() for shown in go_on(board)] + transcript(board) == told
+
+
 @each([Single, Vector])
 def test_a_saved_state_of_any_moment_is_taken_back(dialect: type[Board], game: Game) -> None:
     for settings in (
