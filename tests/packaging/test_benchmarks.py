@@ -28,7 +28,7 @@ SCRIPTS = sorted(
 )
 SMALL = {
     "benchmarks.tournament": "--games 2 --episodes 60 --seeds 2 --seed 5",
-    "benchmarks.reproduce": "--system S1 S2 --seeds 1",
+    "benchmarks.reproduce": "--system S1 --seeds 1",
     "benchmarks.throughput": "--seconds 0.01 --repeats 1 --boards 8 16",
     "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
@@ -39,9 +39,9 @@ SMALL = {
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }
-NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"], "benchmarks.reproduce": []}
+NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"]}
 """Arguments that stand before the others."""
-QUICK = ("tournament", "early_positions", "game_tree")
+QUICK = ("tournament", "reproduce", "early_positions", "game_tree")
 NEEDS = {"learning": "sb3_contrib", "self_play": "sb3_contrib", "pettingzoo_tutorial": "sb3_contrib"}
 NEEDS |= {"tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
 

@@ -17,6 +17,7 @@ from benchmarks.run_store import RunStore
 from tictac_env.arena import WinDrawLoss, exploitability
 from tictac_env.policies.levels import LEVELS
 
+RENAMED = "a setting has another value: run the benchmark again; or only another name: rename it in the record"
 GAMES = {"tic-tac-toe": "TicTacToe-v0", "connect-four": "ConnectFour-v0"}
 
 
@@ -36,7 +37,7 @@ def text(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
 def test_the_reproduction() -> None:
     script = importlib.import_module("benchmarks.reproduce")
     runs = store("reproduce")
-    assert runs.missing(script.jobs_of(script.SYSTEMS, 20)) == []
+    assert runs.missing(script.jobs_of(script.SYSTEMS, 20)) == [], RENAMED
     assert text([script.summary(case, script.runs_of(case, runs)) for case in script.SYSTEMS]) == record(
         "reproduce-summary"
     )
@@ -46,7 +47,7 @@ def test_the_deep_agents() -> None:
     pytest.importorskip("sb3_contrib")
     script = importlib.import_module("benchmarks.learning")
     runs = store("learning")
-    assert runs.missing(script.settings_of(name, seed) for name in script.ROWS for seed in range(5)) == []
+    assert runs.missing(script.settings_of(name, seed) for name in script.ROWS for seed in range(5)) == [], RENAMED
     assert text(script.summary(script.runs_in(runs))) == record("learning-summary")
     costs = record("self-play-cost")
     assert len(costs) == 4 and all(float(row["pool, times random"]) <= 1.5 for row in costs)
