@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tictac_agents import ValueTD
+import tictac_agents
 from tictac_env import connect_four_v0, tictactoe_v0
 
 Run = Callable[[float], tuple[int, float]]
@@ -189,12 +189,13 @@ def batch(game: str, num_envs: int, **keywords: Any) -> Batch:
 
 
 def games_of(preset: str | None, compiled: bool = False) -> Run:
-    """Games of tic-tac-toe against random play, from each seat in turn: random ones, or those a ValueTD learns from.
+    """Games of tic-tac-toe against random play, from each seat in turn: random ones, or those S0 learns from.
 
     Those are played through reset and step, or in the compiled loop.
     """
     games_at_once = 20_000 if compiled else 200
-    learner = ValueTD.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
+    of_s0 = getattr(tictac_agents, "S0ValueTD", None) or tictac_agents.ValueTD  # in folders where S0 had no class
+    learner = of_s0.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
     learner.block = 100  # else a short run would see one seat only
     learner.compiled = compiled
     draw = random.Random(0).random

@@ -37,7 +37,7 @@ SYSTEMS: tuple[Case, ...] = (
     Case(
         "S0",
         "TD until proven infallible",
-        "ValueTD:S0",
+        "S0ValueTD:S0",
         note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
         until_proven=(20_000, 400_000),
     ),

@@ -29,7 +29,7 @@ from tictac_env.games import GAMES, did_you_mean
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
-TABLES = ("MonteCarlo", "QLearning", "Sarsa", "ValueTD")
+TABLES = ("MonteCarlo", "QLearning", "S0ValueTD", "Sarsa", "ValueTD")
 SHORT_RUN = 100_000
 """How many steps a network learns from if nothing says how many."""
 

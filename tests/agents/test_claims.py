@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tictac_agents import QLearning, UntilProven, ValueTD
+from tictac_agents import QLearning, S0ValueTD, UntilProven
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import verdict
 
@@ -46,7 +46,7 @@ def test_a_loss_counting_ten_times_cures_s2(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_s0_is_trained_until_proven(seed: int) -> None:
     proof = UntilProven(every=20_000, start_afresh=400_000)
-    agent = train(ValueTD, "S0", seed, proof)
+    agent = train(S0ValueTD, "S0", seed, proof)
     assert proof.proven
     assert len(agent) <= 8_533  # type: ignore[arg-type]  # the states its author counted
 

@@ -23,11 +23,11 @@ import stable_baselines3 as sb3
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, Sarsa, SB3VecEnv, ValueTD, train
+from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, S0ValueTD, Sarsa, SB3VecEnv, ValueTD, train
 from tictac_env.arena import verdict
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
-LEARNERS = (MonteCarlo, QLearning, Sarsa, ValueTD)
+LEARNERS = (MonteCarlo, QLearning, S0ValueTD, Sarsa, ValueTD)
 THEIRS = {"DQN": sb3.DQN, "MaskablePPO": sb3_contrib.MaskablePPO}
 ALL = [settings for table in (*TUNED.values(), *PRESETS.values()) for settings in table.values()]
 TINY = ["--num-envs", "8", "--total-timesteps", "256", "--policy-kwargs", '{"net_arch": [8]}']

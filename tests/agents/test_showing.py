@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents import MonteCarlo, PolicyIteration, QLearning, Sarsa, ValueIteration, ValueTD
+from tictac_agents import MonteCarlo, PolicyIteration, QLearning, S0ValueTD, Sarsa, ValueIteration, ValueTD
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.value_display import game_text, move_values, values_picture, values_text
 from tictac_env.games import Game
@@ -152,7 +152,7 @@ def test_the_next_game_begins_where_the_last_one_ended() -> None:
 
 def test_what_is_told_is_every_change() -> None:
     """Followed from the first value on, the backups end in the table; with traces too."""
-    for settings in ({}, {"updates": "online", "trace": 0.7}, {"plies": "own"}, {"learning_rate": None}):
+    for settings in ({}, {"updates": "online", "trace_decay": 0.7}, {"plies": "own"}, {"learning_rate": None}):
         agent = ValueTD(gym.make("TicTacToe-v0", opponent=None), seed=0, **settings)  # type: ignore[arg-type]
         agent.learn(total_episodes=100, progress_bar=False)
         values = [{key: node.value for key, node in table.items()} for table in agent.tables]
@@ -166,7 +166,7 @@ def test_what_is_told_is_every_change() -> None:
 
 def test_a_dead_game_ends_where_s0_ends_it() -> None:
     """Nothing is learned after the position in which neither side can win any more, nor about it."""
-    agent = ValueTD.preset("S0", seed=0)
+    agent = S0ValueTD.preset("S0", seed=0)
     game = "519738462"
     dead = next(ply for ply in range(10) if agent.game.is_dead(*bits(agent, game[:ply])))
     assert dead < 9

@@ -66,15 +66,10 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
                 for alias in child.names:
                     name = f"{child.module}.{alias.name}"
                     yield (name if name in MODULES else str(child.module)), at_once
-            elif not _only_for_types(child):
+            else:
                 yield from walk(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))
 
     return walk(ast.parse(MODULES[module].read_text(encoding="utf-8")), True)
-
-
-def _only_for_types(node: ast.AST) -> bool:
-    """Whether `node` is an `if TYPE_CHECKING:` block."""
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
 def part(module: str) -> str:

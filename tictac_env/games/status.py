@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from tictac_env.games.contract import Game
+
+class Rules(Protocol):
+    """What an explanation needs of a `Game`."""
+
+    @property
+    def wins_by(self) -> str: ...
+
+    def seat(self, own: int, opp: int) -> int: ...
 
 
 class Status(Enum):
@@ -33,7 +39,7 @@ class Status(Enum):
     def __bool__(self) -> bool:
         return self is not Status.VALID
 
-    def explain(self, game: Game, own: int, opp: int) -> str:
+    def explain(self, game: Rules, own: int, opp: int) -> str:
         """What is wrong, in words for an error message; "" if nothing is.
 
         Args:

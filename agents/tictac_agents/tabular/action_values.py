@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.drivers import Environment
-from tictac_agents.tabular.exploring import draw, explores
-from tictac_agents.tabular.learner import Arrays, Learner
-from tictac_agents.tabular.states import Folding, Ints, Rows, folding_of, new_rows
-from tictac_agents.tabular.table_policy import Schedule
+from tictac_agents.tabular.draws import draw, explores
+from tictac_agents.tabular.learner import Arrays, Environment
+from tictac_agents.tabular.rows import Folding, Ints, Rows, folding_of, new_rows
+from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.table_learner import TableLearner
 from tictac_env.checks import flag, number, schedule
 from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
@@ -23,9 +23,9 @@ Floats = npt.NDArray[np.float64]
 
 @kernel_methods
 class ActionTable(NamedTuple):
-    """The values of the actions in each position, and the games under way on N boards. Its methods are compiled.
+    """The values Q(s, a) of the actions in each position, and the games under way on N boards. Compiled.
 
-    A subclass says how a step is learned from.
+    A subclass says how it plays (`choose_action`) and what it learns from, and when (`learn_from_result`).
     """
 
     random: Ints
@@ -37,15 +37,14 @@ class ActionTable(NamedTuple):
     q: Floats
     """float64 (tables, capacity, num_actions), nan where there is no slot."""
     counts: Floats
-    """float64 (tables, capacity, num_actions), how often each action was learned."""
+    """float64 (tables, capacity, num_actions), N(s, a): how often each action was learned."""
     lengths: Ints
     """int64 (N,), how many steps each game has."""
     steps: Ints
-    """int64 (N, cells + 1, 2), for each step of a game the row it begins in, and the slot of its action."""
+    """int64 (N, cells + 1, 3), for each step of a game the row it begins in, the slot of its action, and the symmetries
+    that lead to the row's position, as a set of bits."""
     rewards: Floats
     """float64 (N, cells + 1), for each step."""
-    slots: Ints
-    """int64 (num_actions,), the slots of the actions in the position that was looked at last, -1 where illegal."""
     sign: float
     """-1 if both sides step: what follows is then the other side's position."""
     gamma: float
@@ -54,57 +53,61 @@ class ActionTable(NamedTuple):
     online: bool
     """Whether a step is learned as soon as the next action is chosen; else all of them at the end of the game."""
 
-    def learn(self, i: int, step: int, last: bool) -> None:
-        """Learns from one step of the game on board i; `last` if that ended the game."""
-        raise NotImplementedError
-
-    def learn_game(self, i: int, ended: bool) -> None:
-        """Learns from a whole game on board i, the last step first; `ended` unless it was broken off."""
-        count = self.lengths[i]
-        for step in range(count - 1, -1, -1):
-            self.learn(i, step, ended and step == count - 1)
-
-    def begin(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
+    def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """A game begins on board i."""
         self.lengths[i] = 0
 
-    def choose(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
-        """The next action on board i, which completes the step before: that can now be learned."""
-        row = self.meet(game, own, opp)
+    def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """The next action on board i. Whatever waited for this position can now be learned."""
+        raise NotImplementedError
+
+    def learn_from_result(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """Learns from what the action on board i brought. Returns whether the game there is over."""
+        raise NotImplementedError
+
+    def explore_or_exploit(self, game: Game, i: int, own: int, opp: int) -> int:
+        """Epsilon-greedy: a random action with probability epsilon, else one of highest value, drawn among equals.
+
+        It is noted as the action of the game's next step.
+        """
+        row, leading = self.row_for(game, own, opp)
         choices = game.legal(own, opp)
         if not explores(self.random, self.epsilon):
-            choices = self.best(game, row)
+            choices = self.greedy(game, own, opp, row, leading)
         seed = draw(self.random) if choices.bit_count() > 1 else 0
         action = pick(game, choices, seed)
         step = self.lengths[i]
         self.steps[i, step, 0] = row
-        self.steps[i, step, 1] = self.slots[action]
-        if step and self.online:
-            self.learn(i, step - 1, False)
+        self.steps[i, step, 1] = self.folding.slot(leading, action)
+        self.steps[i, step, 2] = leading
         return action
 
-    def observe(
-        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
-    ) -> bool:
-        """What the action on board i led to. Returns whether the game there is over."""
+    def note_reward(self, i: int, reward: float) -> int:
+        """Notes what the action on board i brought. Returns the number of that step."""
         step = self.lengths[i]
         self.rewards[i, step] = reward
         self.lengths[i] = step + 1
-        if not terminated and not truncated:
-            return False
-        if not terminated:
-            self.choose(game, i, seat, own, opp)
-        elif self.online:
-            self.learn(i, step, True)
-        if not self.online:
-            self.learn_game(i, terminated)
-        return True
+        return int(step)
 
-    def approach(self, target: float, row: int, slot: int, table: int = 0) -> None:
-        """Moves the value of an action towards a target, and counts that."""
+    def step_size(self, row: int, slot: int, table: int = 0) -> float:
+        """Counts one more update of Q(s, a) in a table, and returns its step size."""
         self.counts[table, row, slot] += 1
-        size = self.rate if self.rate > 0 else self.counts[table, row, slot] ** -self.decay
-        self.q[table, row, slot] += size * (target - self.q[table, row, slot])
+        return self.rate if self.rate > 0 else float(self.counts[table, row, slot] ** -self.decay)
+
+    def greedy(self, game: Game, own: int, opp: int, row: int, leading: int) -> int:
+        """The actions of highest value in a position, as a set of `choice` bits."""
+        legal, best, choices = game.legal(own, opp), -np.inf, 0
+        for action in range(game.num_actions):
+            choice = game.choice(action)
+            if legal & choice:
+                value = self.value(row, self.folding.slot(leading, action))
+                if value > best:
+                    best, choices = value, 0
+                if value == best:
+                    choices |= choice
+        return choices
 
     def value(self, row: int, slot: int) -> float:
         """What an action is worth: the mean of the tables."""
@@ -113,48 +116,40 @@ class ActionTable(NamedTuple):
             total += self.q[table, row, slot]
         return total / len(self.q)
 
-    def best(self, game: Game, row: int) -> int:
-        """The actions of highest value in the position that was looked at last, as a set of `choice` bits."""
-        best, choices = -np.inf, 0
-        for action in range(game.num_actions):
-            if self.slots[action] >= 0:
-                value = self.value(row, self.slots[action])
-                if value > best:
-                    best, choices = value, 0
-                if value == best:
-                    choices |= game.choice(action)
-        return choices
-
-    def meet(self, game: Game, own: int, opp: int) -> int:
-        """The row of a position, whose actions have their initial value if it is new."""
-        least = self.folding.fold(game, own, opp, self.slots)
+    def row_for(self, game: Game, own: int, opp: int) -> tuple[int, int]:
+        """The row of a position, and the symmetries that lead to it; it is added if it is new."""
+        least_own, least_opp, leading = self.folding.fold(own, opp)
         known = self.rows.used[0]
-        row = self.rows.number(self.folding.images[least, 0], self.folding.images[least, 1], 0)
+        row = self.rows.get_or_add(least_own, least_opp, 0)
         if row == known:
+            legal = game.legal(own, opp)
             for action in range(game.num_actions):
-                slot = self.slots[action]
-                if slot >= 0:
+                if legal & game.choice(action):
+                    slot = self.folding.slot(leading, action)
                     self.q[:, row, slot] = self.initial_value
                     self.counts[:, row, slot] = 0
-        return row
+        return row, leading
 
     def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
-        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; nothing is met."""
-        least = self.folding.fold(game, own, opp, self.slots)
-        row = self.rows.find(self.folding.images[least, 0], self.folding.images[least, 1], 0)
+        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; no row is added."""
+        least_own, least_opp, leading = self.folding.fold(own, opp)
+        row = self.rows.find(least_own, least_opp, 0)
+        legal = game.legal(own, opp)
         for action in range(game.num_actions):
-            slot = self.slots[action]
-            values[action] = np.nan if slot < 0 else self.initial_value if row < 0 else self.value(row, slot)
+            values[action] = np.nan
+            if legal & game.choice(action):
+                slot = self.folding.slot(leading, action)
+                values[action] = self.initial_value if row < 0 else self.value(row, slot)
 
 
 @borrowing_kernel
-def meet(game: Game, table: ActionTable, own: int, opp: int) -> int:
+def row_for(game: Game, table: ActionTable, own: int, opp: int) -> int:
     """The row of a position; there must be room for a new one."""
-    return table.meet(game, own, opp)
+    return table.row_for(game, own, opp)[0]
 
 
-class ActionValues(Learner):
-    """A learner of a value Q(s, a) for each action in each position. A subclass says how a step is learned from.
+class ActionValues(TableLearner):
+    """A learner of a value Q(s, a) for each action in each position. A subclass gives the table that learns them.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation. With `opponent=None` the
@@ -197,16 +192,16 @@ class ActionValues(Learner):
     @property
     def tables(self) -> Floats:
         """float64 (tables, N, num_actions): the values, nan where there is no slot; a view."""
-        tables: Floats = self._core.q[:, : len(self)]
+        tables: Floats = self.table.q[:, : len(self)]
         return tables
 
     @property
     def counts(self) -> Floats:
         """float64 (N, num_actions), how often each action was learned, in all tables together."""
-        counts: Floats = self._core.counts[:, : len(self)].sum(axis=0)
+        counts: Floats = self.table.counts[:, : len(self)].sum(axis=0)
         return counts
 
-    def _new_core(self) -> ActionTable:
+    def _new_table(self) -> ActionTable:
         board: Any = self.env.unwrapped
         game, steps = self.game, (self.num_envs, self.game.cells + 1)
         rows = new_rows()
@@ -219,9 +214,8 @@ class ActionValues(Learner):
             q=np.full((self._num_tables, len(rows.positions), game.num_actions), np.nan),
             counts=np.full((self._num_tables, len(rows.positions), game.num_actions), np.nan),
             lengths=np.zeros(self.num_envs, np.int64),
-            steps=np.zeros((*steps, 2), np.int64),
+            steps=np.zeros((*steps, 3), np.int64),
             rewards=np.zeros(steps),
-            slots=np.zeros(game.num_actions, np.int64),
             sign=1.0 if board.opponent is not None else -1.0,
             gamma=float(self.gamma),
             decay=float(self.decay),
@@ -236,32 +230,33 @@ class ActionValues(Learner):
     def _learns_online(self) -> bool:
         return True
 
-    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
-        lengths, (rows, slots) = games["lengths"], np.moveaxis(games["steps"], 2, 0)
+    def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        lengths, (rows, slots, leading) = games["lengths"], np.moveaxis(games["steps"], 2, 0)
         in_table = (rows >= 0) & (rows < len(self)) & (slots >= 0) & (slots < self.game.num_actions)
+        in_table &= (leading >= 0) & (leading < 1 << len(self.table.folding.bits))
         return bool(in_table.all() and ((lengths >= 0) & (lengths <= plies)).all())
 
-    def _arrays(self) -> Arrays:
+    def learned(self) -> Arrays:
         """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan where there is no slot;
         `counts` float64 (tables, N, num_actions), how often each action was learned.
         """
-        counts = self._core.counts[:, : len(self)].copy()
+        counts = self.table.counts[:, : len(self)].copy()
         return {"positions": self.positions[:, :2].copy(), "q": self.tables.copy(), "counts": counts}
 
-    def _set_arrays(self, arrays: Arrays) -> None:
-        positions, q, counts = arrays["positions"], arrays["q"], arrays["counts"]
+    def set_learned(self, learned: dict[str, Any]) -> None:
+        positions, q, counts = learned["positions"], learned["q"], learned["counts"]
         shape = (self._num_tables, len(positions), self.game.num_actions)
         if positions.shape != (len(positions), 2) or positions.dtype != np.int64:
             raise ValueError(f"its positions are {positions.dtype} {positions.shape}, not int64 {(len(positions), 2)}")
         if q.shape != shape or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
-        self.make_room(len(positions))
+        self._make_room(len(positions))
         for row, (own, opp) in enumerate(positions.tolist()):
-            if self.game.status(own, opp) or meet(self.game, self._core, own, opp) != row:
+            if self.game.status(own, opp) or row_for(self.game, self.table, own, opp) != row:
                 raise ValueError(f"row {row} of its table is no position of its own")
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():
             raise ValueError("a row of its table is not complete")
         self.tables[open_slots] = q[open_slots]
-        self._core.counts[:, : len(self)][open_slots] = counts[open_slots]
+        self.table.counts[:, : len(self)][open_slots] = counts[open_slots]

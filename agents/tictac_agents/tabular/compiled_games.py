@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.states import Ints
+from tictac_agents.tabular.rows import Ints
 from tictac_env.compiled import borrowing_kernel
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
@@ -17,14 +17,12 @@ from tictac_env.envs.vector.opponents import Opponents
 from tictac_env.games import Game
 
 Floats = npt.NDArray[np.float64]
-Table = Any
-"""An `ActionTable` or a `ValueTable`."""
 
 
 @borrowing_kernel
 def play_games(
     game: Game,
-    table: Table,
+    table: Any,
     setup: Setup,
     opponents: CompiledOpponents,
     rewards: tuple[float, float, float, float],
@@ -38,7 +36,7 @@ def play_games(
 
     Args:
         game: the rule book.
-        table: what plays and learns, as on its board 0.
+        table: an `ActionTable` or a `ValueTable`; it plays as on its board 0.
         setup: what the games begin with.
         opponents: who answers.
         rewards: for a win, a draw, a loss and a step that does not end the game.
@@ -61,10 +59,10 @@ def play_games(
             break
         own, opp, seat, state = opening.own, opening.opp, opening.learner, opening.state
         games_begun += 1
-        table.begin(game, 0, seat, own, opp)
+        table.begin_game(game, 0, seat, own, opp)
         over = False
         while not over:
-            action = table.choose(game, 0, seat, own, opp)
+            action = table.choose_action(game, 0, seat, own, opp)
             event, outcome, own, opp, _, state = step(
                 game, setup.self_play, opponents, opening.member, own, opp, action, state
             )
@@ -72,7 +70,7 @@ def play_games(
             ended = event != GOES_ON
             seat ^= setup.self_play
             shown, others = seen(game, own, opp, seat)
-            over = table.observe(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)
+            over = table.learn_from_result(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)
         played += 1
     randomness[0], randomness[1] = state, games_begun
     return played, steps
@@ -91,7 +89,7 @@ class CompiledGames:
         self._setup = board.arguments.setup(int64_array)
         self._opponents = CompiledOpponents(opponents.kinds, opponents.cumulative)
 
-    def play(self, table: Table, games: int, max_steps: int, room: int, play_as: str | None = None) -> tuple[int, int]:
+    def play(self, table: Any, games: int, max_steps: int, room: int, play_as: str | None = None) -> tuple[int, int]:
         """Plays whole games on the environment's board and has the table learn from them.
 
         Args:

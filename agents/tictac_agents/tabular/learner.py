@@ -1,4 +1,4 @@
-"""What every learner of ours shares: the training run, its schedules, checkpoints and interruption, and its file."""
+"""The base class of our learners: the training run, its interruption and checkpoints, presets, and the file."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import os
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.drivers import Driver, Environment, ManyBoards, OneBoard, default_env
-from tictac_agents.tabular.table_policy import Schedule, TablePolicy
+from tictac_agents.tabular.rollout import run_single
+from tictac_agents.tabular.run import Run, Schedule, run_bar
+from tictac_agents.tabular.trained_policy import TrainedPolicy
 from tictac_env.checks import one_of, whole
-from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import Game, describe_game, game_of
-from tictac_env.progress import interruptible, progress_bar
+from tictac_env.observation import read_observation
+from tictac_env.progress import interruptible
 from tictac_env.rng import STATES, new_state
 from tictac_env.storage import load_arrays, save_arrays
 
+Environment = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 Callback = Callable[["Learner"], bool | None]
-COUNTERS = ("timesteps", "episodes")
-NO_LIMIT = 1 << 62
+NO_LIMIT = 2**62
 
 
 class Preset(NamedTuple):
@@ -41,54 +41,53 @@ class Preset(NamedTuple):
     """How long a run is."""
 
 
-class Learner(TablePolicy):
-    """A tabular learner. It trains through `reset` and `step`, an episode at a time; or on a vector environment, all
-    boards learning from the same table in their order, so that results depend on `num_envs`.
+class Learner(TrainedPolicy):
+    """A learner that trains through `reset` and `step`, and is then a policy like any other.
 
-    On an environment of ours that is not wrapped, with a compiled opponent (None, "random", "rule" or a pool of such),
-    games are played in a compiled loop, with the same result to the last bit.
+    To write your own, in plain Python, subclass it and give
 
-    A subclass gives `_new_core`, `_arrays` and `_set_arrays`, calls `forget` at the end of its constructor, and keeps
-    each setting of its constructor in an attribute of the same name.
+    - `choose_action` and `learn_from_result`: what it plays in training, and what it learns;
+    - `best_action`: what it plays by what it has learned;
+    - `forget`: makes it as empty as a new one; call it at the end of the constructor;
+    - `learned` and `set_learned`: what its file holds, as arrays and JSON.
+
+    Keep each setting of the constructor in an attribute of the same name, and draw from `draw` and `explores` only: a
+    run that is stopped, saved and resumed then ends as an unbroken one, to the last bit.
 
     Args:
-        env: an environment of ours (possibly wrapped), single or vector, or an id.
+        env: an environment of ours (possibly wrapped), or its id.
         seed: seeds exploration and, at the first reset, the environment; None for fresh entropy.
 
     Attributes:
         num_timesteps: how many steps it has learned from; those of a game count when it is over.
         num_episodes: how many episodes.
-        compiled: whether the compiled loop may be used; assign False to send every game through `reset` and `step`.
+        status: what a callback wants the progress bar to show.
+
+    Raises:
+        ValueError: `env` is none of ours, or `seed` is no whole number of at least 0.
     """
 
     PRESETS: ClassVar[dict[str, Preset]] = {}
-    GAME_ARRAYS: ClassVar[tuple[str, ...]] = ()
-    """Those that hold the games under way."""
-    learning_rate: Schedule | None
-    block = 0
-    """How many games each seat gets in turn; 0 leaves the seats to the environment."""
+    ON_VECTOR_ENVS: ClassVar[bool] = False
+    """Whether it can learn on a vector environment."""
 
-    def __init__(self, env: Environment | str, seed: int | None) -> None:
+    def __init__(self, env: Environment | str, seed: int | None = None) -> None:
         self.env = gym.make(env) if isinstance(env, str) else env
+        self.name = type(self).__name__
         if not hasattr(self.env.unwrapped, "game"):
-            raise ValueError(f"{type(self).__name__} learns on this package's boards, not on {self.env}")
+            raise ValueError(f"{self.name} learns on this package's boards, not on {self.env}")
+        if isinstance(self.env, gym.vector.VectorEnv) and not self.ON_VECTOR_ENVS:
+            raise ValueError(f"{self.name} learns on one board, not on the vector environment {self.env}")
         self.game: Game = self.env.unwrapped.game
         self.seed = whole("seed", seed) if seed is not None else None
-        self.name = type(self).__name__
         self.num_timesteps = 0
         self.num_episodes = 0
         self.status = ""
-        """What a callback wants the progress bar to show."""
-        self.compiled = True
-        self.num_envs = int(getattr(self.env, "num_envs", 1))
-        self.most_new = 2 * (self.game.num_actions + 3)
-        """How many positions a board can add to the table when it chooses, and when it observes."""
         self._random_state = np.array([new_state(seed)], np.int64)
         self._env_seed = seed
-        self._run: tuple[str, int, int] | None = None  # counter, its value at the beginning, at the end
+        self._run: Run | None = None
         self._run_env: dict[str, Any] = {}  # what the run's environment was
-        vector = isinstance(self.env, gym.vector.VectorEnv)
-        self._driver: Driver = ManyBoards(self, self.num_envs) if vector else OneBoard(self)
+        self._seen: dict[int | bytes, tuple[int, int]] = {}
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
@@ -105,26 +104,60 @@ class Learner(TablePolicy):
         preset = cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]
         return cls(gym.make("TicTacToe-v0", **preset.env), seed=seed, **(dict(preset.settings) | changes))
 
+    # What a subclass gives.
+
+    def begin_game(self, observation: Any, info: dict[str, Any]) -> None:
+        """A game begins with this observation; by default nothing is done about it."""
+
+    @abstractmethod
+    def choose_action(self, observation: Any, info: dict[str, Any]) -> int:
+        """The next action in training."""
+
+    @abstractmethod
+    def learn_from_result(
+        self, observation: Any, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
+    ) -> bool | None:
+        """Learns from what `step` returned after the action chosen last.
+
+        Returns:
+            True if the rest of the game has nothing to teach, so that the next one is to begin.
+        """
+
+    @abstractmethod
     def forget(self) -> None:
-        """Forgets what has been learned, and the games under way; counters, randomness and the run go on."""
-        self._core = self._new_core()
-        self._driver.abandon()
+        """Forgets what has been learned; counters, randomness and the run go on."""
 
     @abstractmethod
-    def _new_core(self) -> Any:
-        """An empty table, which holds `_random_state` as `random`."""
+    def learned(self) -> dict[str, Any]:
+        """What has been learned, by name: arrays, and whatever JSON can hold."""
 
     @abstractmethod
-    def _arrays(self) -> Arrays:
-        """What has been learned."""
-
-    @abstractmethod
-    def _set_arrays(self, arrays: Arrays) -> None:
-        """Takes over what `_arrays` gave.
+    def set_learned(self, learned: dict[str, Any]) -> None:
+        """Takes over what `learned` gave, as it was read from a file.
 
         Raises:
-            KeyError, ValueError: that is not what these arrays are.
+            KeyError, TypeError, ValueError: that is not what this is.
         """
+
+    # What a subclass can use.
+
+    def read(self, observation: Any) -> tuple[int, int]:
+        """The stones in an observation, as bits: (own, opp)."""
+        key = observation.tobytes() if isinstance(observation, np.ndarray) else int(observation)
+        bits = self._seen.get(key)
+        if bits is None:
+            bits = self._seen[key] = read_observation(self.game, observation)
+        return bits
+
+    def scheduled(self, schedule: Schedule) -> float:
+        """What a schedule says now: a number itself; of several, the one for the part of the run that is reached."""
+        if isinstance(schedule, (int, float)):
+            return schedule
+        if self._run is None:
+            return schedule[-1]
+        return self._run.part(schedule, self._counted())
+
+    # Training.
 
     def learn(
         self,
@@ -154,16 +187,11 @@ class Learner(TablePolicy):
         Raises:
             ValueError: neither or both totals are given, or not a positive int.
         """
-        given = {"timesteps": total_timesteps, "episodes": total_episodes}
-        named = [(counter, total) for counter, total in given.items() if total is not None]
-        if len(named) != 1 or type(named[0][1]) is not int or named[0][1] < 1:
-            raise ValueError(f"give total_timesteps or total_episodes, a positive int, not {given}")
-        counter, total = named[0]
-        begin = getattr(self, f"num_{counter}")
-        self._run = (counter, begin, begin + total)
+        begins = {"timesteps": self.num_timesteps, "episodes": self.num_episodes}
+        self._run = Run.of(begins, total_timesteps, total_episodes)
         board: Any = self.env.unwrapped
         self._run_env = board.describe()
-        self._driver.abandon()
+        self._abandon_games()
         return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
     def resume(
@@ -186,17 +214,18 @@ class Learner(TablePolicy):
         board: Any = self.env.unwrapped
         if self._run_env != board.describe():
             raise ValueError(f"the run began in the environment {self._run_env}, and this one is {board.describe()}")
-        end = self._run[2]
+        run = self._run
         every: int = 1 if callback is not None else NO_LIMIT
         every = getattr(callback, "called_every", every)
         due = time.monotonic() + checkpoint_seconds
         whole = True
         try:
-            with interruptible() as asked_to_stop, _bar(self, progress_bar) as show:
-                while self._counted() < end:
+            bar = run_bar(str(self), run.end - run.begin, progress_bar, self._progress)
+            with interruptible() as asked_to_stop, bar as show:
+                while self._counted() < run.end:
                     whole, goes_on = False, True
                     late = checkpoint is not None and time.monotonic() >= due
-                    for _ in self._driver.play(1 if late else every - self.num_episodes % every):
+                    for _ in self._play(1 if late else every - self.num_episodes % every):
                         goes_on &= callback is None or callback(self) is not False
                     whole = True  # what the callback did to the learner is part of the run
                     show()
@@ -210,14 +239,58 @@ class Learner(TablePolicy):
                         break
         finally:
             if not whole:
-                self._driver.abandon()  # what was under way is in disorder
+                self._abandon_games()  # what was under way is in disorder
             elif checkpoint is not None:
                 self.save(checkpoint)
         return self
 
+    def _play(self, games: int) -> Iterator[None]:
+        """Plays on until at least one game is over, or nothing is left to do for now.
+
+        Args:
+            games: how many games may end before the callback has to be called.
+
+        Yields:
+            After each game, or after several if there may be so many; they are counted then.
+        """
+        self._count(1, run_single(self.env, self, self._reset))  # type: ignore[arg-type]  # a single environment
+        yield
+
+    def _reset(self, chosen: npt.NDArray[np.bool_] | None = None) -> tuple[Any, dict[str, Any]]:
+        """The environment's reset, seeded the first time; of the `chosen` boards only, if that is not None."""
+        seed, self._env_seed = self._env_seed, None
+        options: dict[str, Any] = {} if chosen is None else {"reset_mask": chosen}
+        options |= self._reset_options()
+        return self.env.reset(seed=seed, options=options or None)
+
+    def _reset_options(self) -> dict[str, Any]:
+        """How the next game is to begin."""
+        return {}
+
+    def _count(self, games: int, steps: int) -> None:
+        self.num_timesteps += steps
+        self.num_episodes += games
+
+    def _counted(self) -> int:
+        counted: int = getattr(self, f"num_{self._run.counter}") if self._run else 0
+        return counted
+
+    def _progress(self) -> tuple[int, int, str]:
+        """What the progress bar shows."""
+        epsilon = self.scheduled(getattr(self, "epsilon", 0.0))
+        done = self._counted() - (self._run.begin if self._run else 0)
+        return done, self.num_episodes, f"epsilon {epsilon:.2f} {self.status}"
+
+    def _abandon_games(self) -> None:
+        """Drops games that are under way between two calls of `_play`."""
+
+    # The file.
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything, the state of a run included, to an .npz file (see `tictac_env.storage`)."""
         board: Any = self.env.unwrapped
+        learned = self.learned()
+        arrays = {name: found for name, found in learned.items() if isinstance(found, np.ndarray)}
         meta = {
             "game": describe_game(self.game),
             "settings": {name: getattr(self, name) for name in self._setting_names()},
@@ -228,8 +301,9 @@ class Learner(TablePolicy):
             "run": self._run,
             "env": board.describe(),
             "board": board.state_dict(),
+            "learned": {name: found for name, found in learned.items() if name not in arrays},
         }
-        save_arrays(path, self._kind(), meta, self._arrays() | self._driver.games())
+        save_arrays(path, self._kind(), meta, arrays | self._games_under_way())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: Environment | str | None = None) -> Self:
@@ -246,28 +320,34 @@ class Learner(TablePolicy):
         meta, arrays = load_arrays(path, cls._kind())
         try:
             game = game_of(meta["game"])
-            if env is None:
-                env = default_env(game, meta["env"])
-            learner = cls(env, **meta["settings"])
+            learner = cls(default_env(game, meta["env"]) if env is None else env, **meta["settings"])
             if learner.game != game:
                 raise ValueError(f"it was trained on {meta['game']}, not on the game of the environment")
-            learner._set_arrays(arrays)
+            learner.set_learned(dict(meta["learned"]) | arrays)
             learner.num_timesteps = whole("num_timesteps", meta["num_timesteps"])
             learner.num_episodes = whole("num_episodes", meta["num_episodes"])
             learner._random_state[0] = whole("random", meta["random"], STATES)
             learner._env_seed = meta["env_seed"] and whole("env_seed", meta["env_seed"])
-            if meta["run"] is not None:
-                counter, begin, end = meta["run"]
-                begin, end = whole("begin", begin), whole("end", end)
-                learner._run = (one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
+            learner._run = None if meta["run"] is None else Run.from_json(meta["run"])
             learner._run_env = dict(meta["env"])
             board: Any = learner.env.unwrapped
             if meta["env"].get("num_envs") == board.describe().get("num_envs"):
-                learner._driver.set_games(arrays, meta["board"])
+                learner._set_games_under_way(arrays, meta["board"])
                 board.load_state_dict(meta["board"])
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is no usable checkpoint of {cls.__name__}: {error}") from error
         return learner
+
+    def _games_under_way(self) -> Arrays:
+        """The games that are under way between two calls of `_play`."""
+        return {}
+
+    def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
+        """Takes over what `_games_under_way` gave, the environment's state being `board`.
+
+        Raises:
+            KeyError, TypeError, ValueError: that is not what these arrays are.
+        """
 
     @classmethod
     def _kind(cls) -> str:
@@ -277,80 +357,11 @@ class Learner(TablePolicy):
     def _setting_names(cls) -> list[str]:
         return [name for name in inspect.signature(cls).parameters if name != "env"]
 
-    def _counted(self) -> int:
-        counted: int = getattr(self, f"num_{self._run[0]}") if self._run else 0
-        return counted
 
-    def begin_games(self, chosen: npt.NDArray[np.bool_] | None = None) -> tuple[Any, dict[str, Any]]:
-        """The environment's reset, seeded the first time; of the `chosen` boards only, if that is not None."""
-        seed, self._env_seed = self._env_seed, None
-        options: dict[str, Any] = {} if chosen is None else {"reset_mask": chosen}
-        play_as, _ = self.next_seat()
-        if play_as is not None:
-            options["play_as"] = play_as
-        return self.env.reset(seed=seed, options=options or None)
-
-    def next_seat(self) -> tuple[str | None, int]:
-        """The seat of the next game, None if the environment gives it, and for how many games that stays so."""
-        if not self.block:
-            return None, NO_LIMIT
-        return PLAY_AS[self.num_episodes // self.block % 2], self.block - self.num_episodes % self.block
-
-    def scheduled_table(self) -> Any:
-        """The table, with the step size and epsilon of now."""
-        rate = 0.0 if self.learning_rate is None else float(self.scheduled(self.learning_rate))
-        epsilon = float(self.scheduled(self.epsilon))
-        if (rate, epsilon) != (self._core.rate, self._core.epsilon):
-            self._core = self._core._replace(rate=rate, epsilon=epsilon)
-        return self._core
-
-    def until_change(self) -> tuple[int, int]:
-        """How many games can be played, and after how many steps none may be begun, before a schedule goes on or the
-        last game of the run is due.
-        """
-        counter, begin, end = self._run or ("episodes", 0, 0)
-        now = self._counted()
-        last = end - (1 if counter == "episodes" else self.game.cells)
-        for schedule in (self.epsilon, self.learning_rate):
-            if isinstance(schedule, Sequence):
-                part = (now - begin) * len(schedule) // (end - begin) + 1
-                last = min(last, begin - (begin - end) * part // len(schedule))
-        left = max(0, last - now)
-        return (left, NO_LIMIT) if counter == "episodes" else (NO_LIMIT, left)
-
-    def numbered_games(self, games: Arrays) -> Arrays:
-        """Games under way, their rows numbered as those of the arrays in the file."""
-        return games
-
-    @abstractmethod
-    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
-        """Whether games under way can be such, on boards with so many stones: compiled code checks no indices."""
-
-    def scheduled(self, schedule: Schedule) -> float:
-        """What a schedule says now: a number itself; of several, the one for the part of the run that is reached."""
-        if isinstance(schedule, (int, float)):
-            return schedule
-        if self._run is None:
-            return schedule[-1]
-        _, begin, end = self._run
-        return schedule[min((self._counted() - begin) * len(schedule) // (end - begin), len(schedule) - 1)]
-
-
-@contextmanager
-def _bar(learner: Learner, show: bool) -> Iterator[Callable[[], None]]:
-    """The progress bar of a run, as a function to call after each episode."""
-    _, begin, end = learner._run or ("episodes", 0, 0)
-    began, episodes = time.monotonic(), learner.num_episodes
-    shown = began
-    with progress_bar(end - begin, str(learner), show) as update:
-
-        def refresh() -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if now - shown > 0.2:
-                shown = now
-                rate = (learner.num_episodes - episodes) / (now - began)
-                epsilon = learner.scheduled(getattr(learner, "epsilon", 0.0))
-                update(learner._counted() - begin, f"{rate:,.0f} games/s, epsilon {epsilon:.2f} {learner.status}")
-
-        yield refresh
+def default_env(game: Game, described: Mapping[str, Any]) -> Environment:
+    """An environment of the game, as wide as the one that was described."""
+    known: Any = describe_game(game)
+    known = {"id": known} if isinstance(known, str) else known
+    if "num_envs" in described:
+        return gym.make_vec(num_envs=whole("num_envs", described["num_envs"]), **known)
+    return gym.make(**known)

@@ -5,39 +5,36 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tictac_agents.tabular.action_values import ActionTable, ActionValues
-from tictac_agents.tabular.drivers import Environment
-from tictac_agents.tabular.learner import Preset
-from tictac_agents.tabular.table_policy import Schedule
-from tictac_env.checks import flag
+from tictac_agents.tabular.learner import Environment, Preset
+from tictac_agents.tabular.run import Schedule
 from tictac_env.compiled import kernel_methods
+from tictac_env.games import Game
 
 
 @kernel_methods
 class ReturnTable(ActionTable):
-    """An `ActionTable` that learns from whole returns."""
+    """How Monte Carlo control plays and learns. This source runs interpreted, and compiled in every loop over games.
 
-    def learn_game(self, i: int, ended: bool) -> None:
-        following = 0.0
-        for step in range(self.lengths[i] - 1, -1, -1):
+    The steps of the game on board i are in `steps`, each the row and the slot of a pair (s, a), and in `rewards`.
+    """
+
+    def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """Explores epsilon-greedily."""
+        return self.explore_or_exploit(game, i, own, opp)
+
+    def learn_from_result(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """At the end of a game moves each Q(s, a) of it towards the return that followed, the last one first."""
+        last = self.note_reward(i, reward)
+        if not terminated and not truncated:
+            return False
+        following = 0.0  # the return, all rewards to the end
+        for step in range(last, -1, -1):
             following = self.rewards[i, step] + self.sign * self.gamma * following
-            if self.is_learned(i, step):
-                row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-                self.approach(following, row, slot)
-
-    def is_learned(self, i: int, step: int) -> bool:
-        """Whether this visit counts."""
-        return True
-
-
-@kernel_methods
-class FirstVisitTable(ReturnTable):
-    """Learns only from the first visit of a position in a game."""
-
-    def is_learned(self, i: int, step: int) -> bool:
-        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-        for earlier in range(step):
-            if self.steps[i, earlier, 0] == row and self.steps[i, earlier, 1] == slot:
-                return False
+            row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+            error = following - self.q[0, row, slot]
+            self.q[0, row, slot] += self.step_size(row, slot) * error
         return True
 
 
@@ -49,8 +46,8 @@ class MonteCarlo(ActionValues):
         Q(s, a) += (G - Q(s, a)) / N(s, a)
 
     or, with a `learning_rate`, by that step; nothing is learned from other values (Sutton and Barto, section 5.4,
-    on-policy control). `first_visit` counts a position that recurs in a game only once. Boards never recur, so on them
-    both give the same.
+    on-policy control). First-visit and every-visit Monte Carlo are the same here: stones are never taken away, so no
+    position recurs in a game.
 
     The published learner S3 was called Monte Carlo too, but moves each value towards the next one, which is temporal
     difference learning: it is `ValueTD.preset("S3")`. `MonteCarlo.preset("S3")` is what it was called.
@@ -60,7 +57,6 @@ class MonteCarlo(ActionValues):
         learning_rate: None for the mean of all returns, or a step size in (0, 1] (several for equal parts of a run).
         gamma: the discount, in [0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        first_visit: whether only a position's first visit in a game counts.
         symmetry: whether positions that are images of each other share their values.
         initial_value: what every action is worth at first.
         seed: makes the run reproducible; None for fresh entropy.
@@ -79,17 +75,15 @@ class MonteCarlo(ActionValues):
         learning_rate: Schedule | None = None,
         gamma: float = 1.0,
         epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
-        first_visit: bool = False,
         symmetry: bool = True,
         initial_value: float = 0.0,
         seed: int | None = None,
     ) -> None:
         super().__init__(env, gamma, epsilon, symmetry, initial_value, 1, learning_rate, 1.0, seed)
-        self.first_visit = flag("first_visit", first_visit)
         self.forget()
 
     def _table_class(self) -> type[ActionTable]:
-        return FirstVisitTable if self.first_visit else ReturnTable
+        return ReturnTable
 
     def _learns_online(self) -> bool:
         return False

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from tictac_agents.tabular.action_values import ActionTable, ActionValues, Floats
-from tictac_agents.tabular.drivers import Environment
-from tictac_agents.tabular.exploring import draw
-from tictac_agents.tabular.learner import Preset
-from tictac_agents.tabular.table_policy import Schedule
+from tictac_agents.tabular.draws import draw
+from tictac_agents.tabular.learner import Environment, Preset
+from tictac_agents.tabular.run import Schedule
 from tictac_env.checks import flag, one_of
 from tictac_env.compiled import kernel_methods
+from tictac_env.games import Game
 
 UPDATES = ("backward", "online")
 FALLING = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0)
@@ -21,19 +21,49 @@ FALLING = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0)
 
 @kernel_methods
 class QTable(ActionTable):
-    """An `ActionTable` that learns by Watkins' rule."""
+    """How Q-learning plays and learns. This source runs interpreted, and compiled in every loop over games.
 
-    def learn(self, i: int, step: int, last: bool) -> None:
-        learning = other = 0
-        if len(self.q) == 2:
+    The steps of the game on board i are in `steps`, each the row and the slot of a pair (s, a), and in `rewards`.
+    """
+
+    def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """Explores epsilon-greedily; online, the step before is learned now, as the position it led to is known."""
+        action = self.explore_or_exploit(game, i, own, opp)
+        step = self.lengths[i]
+        if self.online and step > 0:
+            self.update(i, step - 1, False)
+        return action
+
+    def learn_from_result(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """At the end of a game learns its last step, or backward all its steps, the last one first."""
+        step = self.note_reward(i, reward)
+        if not terminated and not truncated:
+            return False
+        if not terminated:
+            self.choose_action(game, i, seat, own, opp)  # the game is broken off: what follows has a value
+        elif self.online:
+            self.update(i, step, True)
+        if not self.online:
+            for earlier in range(step, -1, -1):
+                self.update(i, earlier, terminated and earlier == step)
+        return True
+
+    def update(self, i: int, step: int, last: bool) -> None:
+        """Moves Q(s, a) towards its target r + gamma * max Q(s', .), or r if the step ended the game."""
+        learning = judging = 0
+        if len(self.q) == 2:  # double Q-learning
             learning = draw(self.random) & 1
-            other = 1 - learning
+            judging = 1 - learning
         row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         target = self.rewards[i, step]
         if not last:
-            following = self.steps[i, step + 1, 0]
-            target += self.sign * self.gamma * self.q[other, following, self.best_slot(self.q[learning, following])]
-        self.approach(target, row, slot, learning)
+            next_row = self.steps[i, step + 1, 0]
+            best = self.best_slot(self.q[learning, next_row])
+            target += self.sign * self.gamma * self.q[judging, next_row, best]
+        td_error = target - self.q[learning, row, slot]
+        self.q[learning, row, slot] += self.step_size(row, slot, learning) * td_error
 
     def best_slot(self, values: Floats) -> int:
         """The first slot of highest value."""

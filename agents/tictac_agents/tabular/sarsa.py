@@ -2,41 +2,69 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tictac_agents.tabular.action_values import ActionTable, ActionValues
-from tictac_agents.tabular.drivers import Environment
-from tictac_agents.tabular.table_policy import Schedule
+from tictac_agents.tabular.learner import Environment
+from tictac_agents.tabular.run import Schedule
 from tictac_env.checks import flag
 from tictac_env.compiled import kernel_methods
+from tictac_env.games import Game
 
 
 @kernel_methods
 class SarsaTable(ActionTable):
-    """An `ActionTable` that learns by the rule of Sarsa."""
+    """How Sarsa plays and learns. This source runs interpreted, and compiled in every loop over games.
 
-    def learn(self, i: int, step: int, last: bool) -> None:
+    The steps of the game on board i are in `steps`, each the row and the slot of a pair (s, a), and in `rewards`.
+    """
+
+    def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """Explores epsilon-greedily, and learns the step before: what follows it is now chosen."""
+        action = self.explore_or_exploit(game, i, own, opp)
+        step = self.lengths[i]
+        if step > 0:
+            self.update(i, step - 1, False)
+        return action
+
+    def learn_from_result(
+        self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
+    ) -> bool:
+        """Learns the last step of a game; every other waits for the next action."""
+        step = self.note_reward(i, reward)
+        if terminated:
+            self.update(i, step, True)
+        elif truncated:
+            self.choose_action(game, i, seat, own, opp)
+        return terminated or truncated
+
+    def update(self, i: int, step: int, last: bool) -> None:
+        """Moves Q(s, a) towards its target r + gamma * Q(s', a'), or r if the step ended the game."""
         row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         target = self.rewards[i, step]
         if not last:
-            target += self.sign * self.gamma * self.following_value(i, step)
-        self.approach(target, row, slot)
+            target += self.sign * self.gamma * self.next_value(i, step + 1)
+        td_error = target - self.q[0, row, slot]
+        self.q[0, row, slot] += self.step_size(row, slot) * td_error
 
-    def following_value(self, i: int, step: int) -> float:
-        """The value of the action chosen after a step."""
-        return float(self.q[0, self.steps[i, step + 1, 0], self.steps[i, step + 1, 1]])
+    def next_value(self, i: int, step: int) -> float:
+        """The value of the action chosen at a step."""
+        return float(self.q[0, self.steps[i, step, 0], self.steps[i, step, 1]])
 
 
 @kernel_methods
 class ExpectedSarsaTable(SarsaTable):
     """Learns from the mean over the next action instead."""
 
-    def following_value(self, i: int, step: int) -> float:
-        """The mean value of the action after a step: epsilon shared by all, the rest by the best."""
-        values = self.q[0, self.steps[i, step + 1, 0]]
-        best, total, count = -1e300, 0.0, 0
-        for slot in self.slots:  # of each action in the position where the next one was just chosen
-            if slot >= 0:
-                best = max(best, values[slot])
-                total += values[slot]
+    def next_value(self, i: int, step: int) -> float:
+        """The mean value of the action at a step: epsilon shared by all, the rest by the best."""
+        values, leading = self.q[0, self.steps[i, step, 0]], self.steps[i, step, 2]
+        best, total, count = -np.inf, 0.0, 0
+        for action in range(len(values)):
+            value = values[self.folding.slot(leading, action)]
+            if value == value:  # not where the action is illegal: nan
+                best = max(best, value)
+                total += value
                 count += 1
         return (1 - self.epsilon) * best + self.epsilon * total / count
 

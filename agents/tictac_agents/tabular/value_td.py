@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.drivers import Environment
-from tictac_agents.tabular.learner import Arrays, Learner, Preset
-from tictac_agents.tabular.states import Ints, new_rows
-from tictac_agents.tabular.table_policy import Schedule
-from tictac_agents.tabular.values import Backup, Entry, ValueTable
-from tictac_env.checks import flag, number, one_of, schedule, whole
+from tictac_agents.tabular.learner import Arrays, Environment, Preset
+from tictac_agents.tabular.rows import Ints, new_rows
+from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.value_table import Backup, Entry, ValueTable
+from tictac_env.checks import flag, number, one_of, schedule
 from tictac_env.envs.arguments import check_rewards
 from tictac_env.position import Position
 
@@ -21,7 +21,7 @@ PLIES = ("all", "own")
 UPDATES = ("backward", "online")
 
 
-class ValueTD(Learner):
+class ValueTD(TableLearner):
     """Learns the value of each position from the values of those that follow it: TD(lambda).
 
     It plays the move that leads to the position of highest value. As the game goes on from position s to s',
@@ -29,16 +29,12 @@ class ValueTD(Learner):
         v(s) += step * (reward + gamma * v(s') - v(s)),
 
     where `step` is the learning rate or 1 / N(s), and the value of a finished game is its reward (Sutton, "Learning to
-    predict by the methods of temporal differences", 1988; Sutton and Barto, section 1.5 and chapter 6). With `trace`
-    (lambda) the positions before s share in the correction, lambda * gamma times less with each ply.
+    predict by the methods of temporal differences", 1988; Sutton and Barto, section 1.5 and chapter 6). With
+    `trace_decay` (lambda) the positions before s share in the correction, lambda * gamma times less with each ply.
 
-    Values are those of one side; each seat has a table, or both share one. With `opponent=None` both sides play and
-    learn.
+    Values are those of one side; each seat has a table. With `opponent=None` both sides play and learn.
 
     Presets (`ValueTD.preset(name)`):
-        S0: one table whoever begins, every ply of both sides, 1 / N(s), almost always exploring; a game no side can
-            win any more counts as drawn. Blocks of 10,000 games a seat, to be trained with
-            `UntilProven(every=20_000, start_afresh=400_000)`.
         S1: self-play, both walk back the whole game at its end. (Ours draws some 6,500 of its 10,000 training games,
             with an epsilon of 0.05 some 7,500; the published one 8,250 to 8,295. How that explores was not said.)
         S3: self-play, the positions after one's own moves, nothing learned from exploring moves. (Published as
@@ -56,11 +52,8 @@ class ValueTD(Learner):
         initial_value: of a position that is met for the first time.
         plies: "all": every position is learned; "own": those after one's own moves.
         updates: "online": as the game is played; "backward": at its end, the last position first.
-        trace: lambda, in [0, 1]; above 0 only online.
-        shared: whether both seats share one table.
-        dead_draws: whether a game that neither side can win any more ends as a draw.
+        trace_decay: lambda, in [0, 1]; above 0 only online.
         learn_exploring: whether what an exploring move led to is learned.
-        block: how many games each seat gets in turn; 0 leaves the seats to the environment.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:
@@ -68,21 +61,6 @@ class ValueTD(Learner):
     """
 
     PRESETS: ClassVar[dict[str, Preset]] = {
-        "S0": Preset(
-            {
-                "learning_rate": None,
-                "gamma": 0.9,
-                "epsilon": 0.95,
-                "rewards": (10, 2, -30, -1),
-                "initial_value": -1.0,
-                "updates": "online",
-                "shared": True,
-                "dead_draws": True,
-                "block": 10_000,
-            },
-            {"opponent": "random"},
-            20_000_000,
-        ),
         "S1": Preset({}, {"opponent": None}, 10_000),
         "S3": Preset({"plies": "own", "learn_exploring": False}, {"opponent": None}, 100_000),
         "S4-prequel": Preset({"updates": "online", "rewards": (1, 0.5, -1)}, {"opponent": None}, 50_000),
@@ -90,7 +68,7 @@ class ValueTD(Learner):
 
     ROW_ARRAYS: ClassVar[dict[str, int]] = {"values": 0, "visits": 0, "finals": 0}
     GAME_ARRAYS = ("routes", "skips", "lengths", "over")
-    _core: ValueTable
+    table: ValueTable
 
     def __init__(
         self,
@@ -102,11 +80,8 @@ class ValueTD(Learner):
         initial_value: float = 0.5,
         plies: str = "all",
         updates: str = "backward",
-        trace: float = 0.0,
-        shared: bool = False,
-        dead_draws: bool = False,
+        trace_decay: float = 0.0,
         learn_exploring: bool = True,
-        block: int = 0,
         seed: int | None = None,
     ) -> None:
         super().__init__(env, seed)
@@ -117,13 +92,12 @@ class ValueTD(Learner):
         self.initial_value = number("initial_value", initial_value, -1e9, 1e9)
         self.plies = one_of("plies", plies, PLIES)
         self.updates = one_of("updates", updates, UPDATES)
-        self.trace = number("trace", trace, 0, 1)
-        if self.trace and self.updates == "backward":
-            raise ValueError(f"trace={trace!r} needs updates='online': a backward sweep hands results on already")
-        self.shared = flag("shared", shared)
-        self.dead_draws = flag("dead_draws", dead_draws)
+        self.trace_decay = number("trace_decay", trace_decay, 0, 1)
+        if self.trace_decay and self.updates == "backward":
+            raise ValueError(
+                f"trace_decay={trace_decay!r} needs updates='online': a backward sweep hands results on already"
+            )
         self.learn_exploring = flag("learn_exploring", learn_exploring)
-        self.block = whole("block", block)
         self.forget()
 
     @property
@@ -132,18 +106,16 @@ class ValueTD(Learner):
         copies = []
         for rows in self._parts():
             keys = [(own, opp) for own, opp, _ in self.positions[rows].tolist()]
-            columns = (array[rows].tolist() for array in (self._core.finals, self._core.values, self._core.visits))
+            columns = (array[rows].tolist() for array in (self.table.finals, self.table.values, self.table.visits))
             copies.append({key: Entry(key, *numbers) for key, *numbers in zip(keys, *columns, strict=True)})
         return (copies[0], copies[-1])
 
     def value(self, seat: int, own: int, opp: int) -> float:
         """What a position, with the stones `own` of the player in `seat`, is worth to that player."""
-        return float(self._core.worth(self.game, seat, own, opp))
+        return float(self.table.value_of(self.game, seat, own, opp))
 
     def learn_game(self, moves: str) -> list[Backup]:
         """Learns from one finished game, as if both sides had played it in training, none of the moves exploring.
-
-        As in training, with `dead_draws` what is played after neither side can win any more does not matter.
 
         Args:
             moves: a move string (see `Position.from_moves`).
@@ -157,11 +129,11 @@ class ValueTD(Learner):
         finished = Position.from_moves(self.game, moves)
         if not finished.is_over:
             raise ValueError(f"the game {moves!r} is not finished")
-        self.make_room(self.game.cells * self.most_new)
-        self.scheduled_table()
+        self._make_room(self.game.cells * self._most_new)
+        self._scheduled_table()
         backups: list[Backup] = []
 
-        class Watched(ValueTable):
+        class Watched(self._table_class()):  # type: ignore[misc]  # a class that mypy does not know
             """Notes the changes; it is not compiled."""
 
             def correct(self, seat: int, row: int, error: float) -> None:
@@ -170,23 +142,23 @@ class ValueTD(Learner):
                 own, opp, _ = self.rows.positions[row].tolist()
                 backups.append(Backup(seat, own, opp, before, float(self.values[row])))
 
-        table = Watched(*self._core._replace(alone=True, **self._new_games(1)))
+        table = Watched(*self.table._replace(self_play=True, **self._new_games(1)))
         position = Position.start(self.game)
-        table.begin(self.game, 0, position.seat, position.own, position.opp)
+        table.begin_game(self.game, 0, position.seat, position.own, position.opp)
         for action in finished.moves:
             table.move(self.game, 0, position.seat, position.own, position.opp, action, False)
             if table.over[0]:
                 break
             position = position.play(action)
-        table.sweep(0)
+        table.learn_backward(0)
         return backups
 
-    def _new_core(self) -> ValueTable:
+    def _new_table(self) -> ValueTable:
         rows = new_rows()
         capacity = len(rows.positions)
-        win, drawn, loss, step = self.rewards
+        win, draw, loss, step = self.rewards
         board: Any = self.env.unwrapped
-        return ValueTable(
+        return self._table_class()(
             random=self._random_state,
             epsilon=0.0,
             rate=0.0,
@@ -196,19 +168,26 @@ class ValueTD(Learner):
             finals=np.zeros(capacity, np.bool_),
             **self._new_games(self.num_envs),
             gamma=float(self.gamma),
-            trace=float(self.trace),
+            trace_decay=float(self.trace_decay),
             win=win,
-            drawn=drawn,
+            draw=draw,
             loss=loss,
             step=step,
             initial_value=float(self.initial_value),
-            alone=board.opponent is None,
+            parts=np.array([0, self._num_parts() - 1], np.int64),
+            self_play=board.opponent is None,
             every_ply=self.plies == "all",
             online=self.updates == "online",
-            shared=self.shared,
-            dead_draws=self.dead_draws,
             learn_exploring=self.learn_exploring,
         )
+
+    def _table_class(self) -> type[ValueTable]:
+        """How it learns."""
+        return ValueTable
+
+    def _num_parts(self) -> int:
+        """How many tables there are: one for each seat."""
+        return 2
 
     def _new_games(self, count: int) -> dict[str, Any]:
         """Room for so many games under way."""
@@ -222,40 +201,40 @@ class ValueTD(Learner):
 
     def _parts(self) -> list[Ints]:
         """The rows of each table."""
-        return [np.flatnonzero(self.positions[:, 2] == part) for part in range(1 if self.shared else 2)]
+        return [np.flatnonzero(self.positions[:, 2] == part) for part in range(self._num_parts())]
 
-    def accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+    def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
         lengths, routes = games["lengths"], games["routes"]
         return bool(
             ((routes >= 0) & (routes < len(self))).all() and ((lengths >= 0) & (lengths <= plies[:, None] + 1)).all()
         )
 
-    def numbered_games(self, games: Arrays) -> Arrays:
+    def _in_file_order(self, games: Arrays) -> Arrays:
         numbers = np.argsort(np.concatenate(self._parts()))  # the file holds one table after the other
         return games | {"routes": numbers[games["routes"]]}
 
-    def _arrays(self) -> Arrays:
+    def learned(self) -> Arrays:
         """For each table `positions` int64 (N, 2), owner's and other's, `values` float64 and `visits` int64 (N,)."""
         arrays: Arrays = {}
         for seat, rows in enumerate(self._parts()):
             arrays[f"positions_{seat}"] = self.positions[rows, :2]
-            arrays[f"values_{seat}"] = self._core.values[rows]
-            arrays[f"visits_{seat}"] = self._core.visits[rows]
+            arrays[f"values_{seat}"] = self.table.values[rows]
+            arrays[f"visits_{seat}"] = self.table.visits[rows]
         return arrays
 
-    def _set_arrays(self, arrays: Arrays) -> None:
+    def set_learned(self, learned: dict[str, Any]) -> None:
         self.forget()
-        for seat in (0,) if self.shared else (0, 1):
-            positions, values, visits = (arrays[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
+        for seat in range(self._num_parts()):
+            positions, values, visits = (learned[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
             if not positions.shape == (len(values), 2) or not values.shape == visits.shape == (len(values),):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
             if not np.isfinite(values).all() or visits.dtype != np.int64 or (visits < 0).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
-            self.make_room(len(positions))
+            self._make_room(len(positions))
             begin = len(self)
             for row, (own, opp) in enumerate(positions.tolist(), begin):
                 possible = not self.game.status(own, opp) or not self.game.status(opp, own)
-                if not possible or self._core.row_of(self.game, seat, own, opp) != row:
+                if not possible or self.table.row_of(self.game, seat, own, opp) != row:
                     raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
-            self._core.values[begin : len(self)] = values
-            self._core.visits[begin : len(self)] = visits
+            self.table.values[begin : len(self)] = values
+            self.table.visits[begin : len(self)] = visits

@@ -12,7 +12,7 @@ import pytest
 from conftest import OBLONG, breadth, make_env
 from test_checkpoints import check_equal
 
-from tictac_agents import LearningCurve, MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
+from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
 from tictac_env.games import KInARow
@@ -27,14 +27,17 @@ ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "alone, starts": {"opponent": None, "start": ["", "5", "15"]},
     "pool": {"opponent": OpponentPool(["random", "rule"], [2, 1]), "play_as": "random"},
 }
-S0 = dict(ValueTD.PRESETS["S0"].settings) | {"epsilon": [0.95, 0.3, 0.1]}
+S0 = dict(S0ValueTD.PRESETS["S0"].settings) | {"epsilon": [0.95, 0.3, 0.1]}
 SETTINGS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
-    "S0": (ValueTD, S0 | {"block": 0}),
-    "S0, blocks": (ValueTD, S0 | {"block": 30}),
+    "S0": (S0ValueTD, S0 | {"block": 0}),
+    "S0, blocks": (S0ValueTD, S0 | {"block": 30}),
     "TD backward": (ValueTD, {"learning_rate": [0.5, 0.1]}),
-    "TD own plies": (ValueTD, {"plies": "own", "learn_exploring": False, "learning_rate": None, "dead_draws": True}),
-    "TD traces": (ValueTD, {"updates": "online", "trace": 0.7, "gamma": 0.9, "learn_exploring": False}),
-    "TD traces, 1 / N": (ValueTD, {"updates": "online", "trace": 0.7, "learning_rate": None, "epsilon": 0.4}),
+    "TD own plies": (
+        S0ValueTD,
+        {"plies": "own", "learn_exploring": False, "learning_rate": None, "dead_draws": True},
+    ),
+    "TD traces": (ValueTD, {"updates": "online", "trace_decay": 0.7, "gamma": 0.9, "learn_exploring": False}),
+    "TD traces, 1 / N": (ValueTD, {"updates": "online", "trace_decay": 0.7, "learning_rate": None, "epsilon": 0.4}),
     "Q": (QLearning, {}),
     "Q online": (QLearning, {"updates": "online", "learning_rate": None, "decay": 0.6, "gamma": 0.9}),
     "Q double": (QLearning, {"double": True, "learning_rate": [0.9, 0.3], "initial_value": 0.2}),
@@ -42,7 +45,7 @@ SETTINGS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
     "Sarsa": (Sarsa, {}),
     "expected Sarsa": (Sarsa, {"expected": True, "learning_rate": None}),
     "Monte Carlo": (MonteCarlo, {"gamma": 0.9}),
-    "first visits": (MonteCarlo, {"first_visit": True, "learning_rate": 0.3}),
+    "Monte Carlo, constant steps": (MonteCarlo, {"learning_rate": 0.3}),
 }
 EPISODES = 700
 

@@ -19,7 +19,7 @@ from conftest import breadth
 from npz_files import read, write
 from test_checkpoints import check_equal
 
-from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
+from tictac_agents import MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular.learner import Learner
 from tictac_env.policies import check_policy
 
@@ -28,10 +28,10 @@ LEARNERS: dict[str, tuple[type[Learner], dict[str, Any], dict[str, Any]]] = {
     "Sarsa": (Sarsa, {}, {"play_as": "alternate", "obs_type": "code"}),
     "expected Sarsa": (Sarsa, {"expected": True, "learning_rate": None}, {"opponent": None}),
     "Monte Carlo": (MonteCarlo, {"gamma": 0.9}, {"opponent": None}),
-    "S0": (ValueTD, dict(ValueTD.PRESETS["S0"].settings) | {"block": 7}, {"opponent": "random"}),
+    "S0": (S0ValueTD, dict(S0ValueTD.PRESETS["S0"].settings) | {"block": 7}, {"opponent": "random"}),
     "S1": (ValueTD, {}, {"opponent": None}),
     "S3": (ValueTD, dict(ValueTD.PRESETS["S3"].settings), {"opponent": None}),
-    "TD(0.8)": (ValueTD, {"updates": "online", "trace": 0.8}, {"opponent": "rule", "play_as": "random"}),
+    "TD(0.8)": (ValueTD, {"updates": "online", "trace_decay": 0.8}, {"opponent": "rule", "play_as": "random"}),
 }
 EPISODES = 150
 
@@ -184,7 +184,7 @@ def test_a_file_that_was_tampered_with_is_refused(name: str, tmp_path: Path) -> 
     env.reset(seed=9)
     board: Any = env.unwrapped
     before = board.state_dict()
-    for tampering, tamper in (TAMPERED | (OF_VALUE_TD if learner is ValueTD else OF_ACTION_VALUES)).items():
+    for tampering, tamper in (TAMPERED | (OF_VALUE_TD if issubclass(learner, ValueTD) else OF_ACTION_VALUES)).items():
         header, arrays = read(path)
         tamper(header["meta"], arrays)
         write(tmp_path / "tampered.npz", header, arrays)

@@ -1,4 +1,4 @@
-"""Monte Carlo control's arithmetic by hand: means of returns, first and every visit."""
+"""Monte Carlo control's arithmetic by hand: means of returns, and their signs in self-play."""
 
 from __future__ import annotations
 
@@ -43,18 +43,16 @@ def test_a_learning_rate_forgets_old_returns() -> None:
     assert value(paid([10, 6], learning_rate=0.5)) == (10 / 2 + 6) / 2
 
 
-@pytest.mark.parametrize(("first_visit", "value"), [(False, (7 + 5 + 4) / 3), (True, 7)])
-def test_first_and_every_visit_differ_where_a_position_recurs(first_visit: bool, value: float) -> None:
-    """No board does that, so the steps are made up: the same action thrice, paid 2, 1 and 4."""
-    agent = MonteCarlo("TicTacToe-v0", first_visit=first_visit)
-    table = agent._core
-    row = table.meet(agent.game, 0, 0)
-    table.lengths[0] = 3
-    table.steps[0, :3] = row, 0
-    table.rewards[0, :3] = 2, 1, 4
-    table.learn_game(0, True)
-    assert agent.values(0, 0)[0] == pytest.approx(value)
-    assert agent.counts[row, 0] == (1 if first_visit else 3)
+def test_no_position_recurs_in_a_game() -> None:
+    """So first-visit and every-visit Monte Carlo are one."""
+    agent = MonteCarlo(gym.make("TicTacToe-v0", opponent=None), epsilon=1.0, seed=0)
+
+    def check(learner: Any) -> None:
+        table = learner.table
+        rows = table.steps[0, : table.lengths[0], 0].tolist()
+        assert len(set(rows)) == len(rows) >= 5
+
+    agent.learn(total_episodes=300, callback=check, progress_bar=False)
 
 
 @pytest.mark.parametrize(("gamma", "expected"), [(1.0, [1, -1, 1, -1, 1]), (0.5, [0.0625, -0.125, 0.25, -0.5, 1])])
@@ -65,9 +63,9 @@ def test_alone_a_return_changes_sides_with_every_ply(gamma: float, expected: lis
     for seed in range(200):
         agent = MonteCarlo(TransformReward(env, lambda reward: float(board.position.is_over)), gamma=gamma, seed=seed)
         agent.learn(total_episodes=1, progress_bar=False)
-        table = agent._core
+        table = agent.table
         if table.lengths[0] == 5:
             break
     else:
         pytest.fail("no seed plays such a game")
-    assert [agent.tables[0, row, slot] for row, slot in table.steps[0, :5]] == pytest.approx(expected)
+    assert [agent.tables[0, row, slot] for row, slot, _ in table.steps[0, :5]] == pytest.approx(expected)

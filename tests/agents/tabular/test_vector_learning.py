@@ -51,7 +51,7 @@ def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, co
         single.num_timesteps,
         single._random,
     )
-    ours, theirs = one._arrays(), single._arrays()
+    ours, theirs = one.learned(), single.learned()
     assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
     board = one.env.unwrapped.batch[0]
     assert (board.own, board.opp) == (single.env.unwrapped.position.own, single.env.unwrapped.position.opp)
@@ -100,7 +100,7 @@ def test_every_game_is_told_of_and_another_run_drops_those_under_way() -> None:
 
     agent = make("Q", "random", 6).learn(total_episodes=100, callback=watch, progress_bar=False)
     assert seen == list(range(1, agent.num_episodes + 1)) and 100 <= len(seen) < 106
-    assert agent._driver.under_way
+    assert agent.under_way
     steps = agent.num_timesteps
     agent.learn(total_episodes=1, progress_bar=False)
     assert agent.num_timesteps - steps >= 3  # a whole game was played, from its beginning
@@ -110,7 +110,7 @@ def test_what_is_forgotten_is_gone_on_every_board() -> None:
     proof = UntilProven(every=40, start_afresh=40)
     agent = make("S0", "random", 6).learn(total_episodes=120, callback=proof, progress_bar=False)
     assert agent.num_episodes >= 120
-    assert np.isfinite(agent._arrays()["values_0"]).all()
+    assert np.isfinite(agent.learned()["values_0"]).all()
 
 
 def test_a_file_tells_how_many_boards_there_were(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class Rows(NamedTuple):
         """The row of a position, -1 if it has none."""
         return int(self.places[self.place(own, opp, part)])
 
-    def number(self, own: int, opp: int, part: int) -> int:
+    def get_or_add(self, own: int, opp: int, part: int) -> int:
         """The row of a position, which gets the next one if it has none; there must be room."""
         place = self.place(own, opp, part)
         row = self.places[place]
@@ -62,9 +62,9 @@ class Rows(NamedTuple):
 
 
 @borrowing_kernel
-def _number_all(rows: Rows, positions: Ints) -> None:
+def _add_all(rows: Rows, positions: Ints) -> None:
     for i in range(len(positions)):
-        rows.number(positions[i, 0], positions[i, 1], positions[i, 2])
+        rows.get_or_add(positions[i, 0], positions[i, 1], positions[i, 2])
 
 
 def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows:
@@ -74,7 +74,7 @@ def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows
         size *= 2
     rows = Rows(np.zeros((size, 3), np.int64), np.full(2 * size, -1, np.int64), np.zeros(1, np.int64))
     if positions is not None:
-        _number_all(rows, positions)
+        _add_all(rows, positions)
     return rows
 
 
@@ -90,15 +90,10 @@ class Folding(NamedTuple):
     """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
     actions: Ints
     """int64 (symmetries, num_actions): what each action becomes."""
-    images: Ints
-    """int64 (symmetries, 2), room for the images of one position."""
 
-    def fold(self, game: Game, own: int, opp: int, slots: Ints) -> int:
-        """The number of the symmetry that leads to the position's least image, which is left in `images`.
-
-        `slots` (num_actions,) becomes for each legal action the one it counts as there, -1 elsewhere.
-        """
-        least = 0
+    def fold(self, own: int, opp: int) -> tuple[int, int, int]:
+        """The least image (own, opp) of a position, and the symmetries that lead to it, as a set of bits."""
+        least_own = least_opp = leading = 0
         for number in range(len(self.bits)):
             image_own = image_opp = 0
             for cell in range(self.bits.shape[1]):
@@ -107,29 +102,24 @@ class Folding(NamedTuple):
                     image_own |= image
                 elif opp & bit:
                     image_opp |= image
-            self.images[number, 0] = image_own
-            self.images[number, 1] = image_opp
-            least_own = self.images[least, 0]
-            if image_own < least_own or (image_own == least_own and image_opp < self.images[least, 1]):
-                least = number
-        legal = game.legal(own, opp)
-        for action in range(game.num_actions):
-            slots[action] = -1
-            if legal & game.choice(action):
-                slot = self.actions[least, action]
-                for number in range(least + 1, len(self.bits)):
-                    same = self.images[number, 0] == self.images[least, 0]
-                    if same and self.images[number, 1] == self.images[least, 1]:
-                        slot = min(slot, self.actions[number, action])
-                slots[action] = slot
-        return least
+            if leading == 0 or image_own < least_own or (image_own == least_own and image_opp < least_opp):
+                least_own, least_opp, leading = image_own, image_opp, 1 << number
+            elif image_own == least_own and image_opp == least_opp:
+                leading |= 1 << number
+        return least_own, least_opp, leading
+
+    def slot(self, leading: int, action: int) -> int:
+        """The slot of an action in a position whose least image the symmetries `leading` lead to."""
+        slot: int = self.actions.shape[1]
+        while leading > 0:
+            others = leading & (leading - 1)
+            number = ((leading ^ others) - 1).bit_count()
+            slot = min(slot, int(self.actions[number, action]))
+            leading = others
+        return slot
 
 
 def folding_of(game: Game, symmetry: bool) -> Folding:
     """The symmetries of a game's board, or the identity alone."""
     every = symmetries(game) if symmetry else symmetries(game)[:1]
-    return Folding(
-        np.array([one.bits for one in every], np.int64),
-        np.array([one.actions for one in every], np.int64),
-        np.zeros((len(every), 2), np.int64),
-    )
+    return Folding(np.array([one.bits for one in every], np.int64), np.array([one.actions for one in every], np.int64))

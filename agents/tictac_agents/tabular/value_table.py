@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.exploring import draw, explores
-from tictac_agents.tabular.states import Ints, Rows
+from tictac_agents.tabular.draws import draw, explores
+from tictac_agents.tabular.rows import Ints, Rows
 from tictac_env.compiled import kernel_methods
 from tictac_env.games import DRAWN, LOST, Game
 from tictac_env.policies.reflexes import pick
@@ -67,72 +67,38 @@ class ValueTable(NamedTuple):
     over: Bools
     """bool (N,), whether the position after the last move is final."""
     gamma: float
-    trace: float
+    trace_decay: float
+    """Lambda."""
     win: float
-    drawn: float
+    draw: float
     loss: float
     step: float
+    """The reward of a ply that does not end the game."""
     initial_value: float
-    alone: bool
+    parts: Ints
+    """int64 (2,), for each seat which part of the rows holds its values: 0 and 1, or 0 for both."""
+    self_play: bool
     """Whether both sides step, and learn."""
     every_ply: bool
     online: bool
-    shared: bool
-    dead_draws: bool
     learn_exploring: bool
 
-    def go(self, i: int, seat: int, row: int, skip: bool) -> None:
-        """Adds a position to a route, and learns what led to it if that is to be done at once."""
-        route, skips, length = self.routes[i, seat], self.skips[i, seat], self.lengths[i, seat]
-        if length > 0:
-            skips[length - 1] = skip
-            if self.online and not skip:
-                error = self.update(seat, route[length - 1], row)
-                weight = self.gamma * self.trace
-                step = length - 2
-                while weight > 0 and step >= 0 and not skips[step]:
-                    self.correct(seat, route[step], weight * error)
-                    weight *= self.gamma * self.trace
-                    step -= 1
-        route[length] = row
-        self.lengths[i, seat] = length + 1
-
-    def sweep(self, i: int) -> None:
-        """At the end of a game: the last positions first, if that is the way to learn."""
-        if not self.online:
-            for seat in range(2):
-                for step in range(self.lengths[i, seat] - 2, -1, -1):
-                    if not self.skips[i, seat, step]:
-                        self.update(seat, self.routes[i, seat, step], self.routes[i, seat, step + 1])
-
-    def update(self, seat: int, row: int, following: int) -> float:
-        """Moves the value of a position towards that of the following one; returns the error."""
-        self.visits[row] += 1
-        error = self.step + self.gamma * self.values[following] - self.values[row]
-        self.correct(seat, row, error)
-        return float(error)
-
-    def correct(self, seat: int, row: int, error: float) -> None:
-        """Takes a step by an error."""
-        rate = self.rate if self.rate > 0 else 1 / self.visits[row]
-        self.values[row] += rate * error
-
-    def begin(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
+    def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """A game begins on board i, as `seat` sees it."""
         self.lengths[i, 0] = self.lengths[i, 1] = 0
         self.over[i] = False
         if self.every_ply:
-            self.go(i, seat, self.row_of(game, seat, own, opp), False)
-            if self.alone:
-                self.go(i, 1 - seat, self.row_of(game, 1 - seat, opp, own), False)
+            self.append(i, seat, self.row_of(game, seat, own, opp), False)
+            if self.self_play:
+                self.append(i, 1 - seat, self.row_of(game, 1 - seat, opp, own), False)
 
-    def choose(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
-        """The next move on board i: random with probability epsilon, else one of the best, drawn among equals."""
+    def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
+        """Epsilon-greedy: a random move with probability epsilon, else one to a position of highest value."""
         self.row_of(game, seat, own, opp)
         choices = game.legal(own, opp)
         explored = explores(self.random, self.epsilon)
         if not explored:
-            choices = self.best_moves(game, seat, own, opp)
+            choices = self.greedy_moves(game, seat, own, opp)
         action = pick(game, choices, draw(self.random))
         self.move(game, i, seat, own, opp, action, explored)
         return action
@@ -142,26 +108,62 @@ class ValueTable(NamedTuple):
         other, mine = game.play(own, opp, action)
         reached = self.row_of(game, seat, mine, other)
         final = self.finals[reached]
-        self.go(i, seat, reached, explored and not self.learn_exploring)
-        if self.alone and (self.every_ply or final):
-            self.go(i, 1 - seat, self.row_of(game, 1 - seat, other, mine), False)
+        self.append(i, seat, reached, explored and not self.learn_exploring)
+        if self.self_play and (self.every_ply or final):
+            self.append(i, 1 - seat, self.row_of(game, 1 - seat, other, mine), False)
         self.over[i] = final
 
-    def observe(
+    def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
     ) -> bool:
-        """What the move on board i led to. Returns whether the game there is over (or dead, which then is the same)."""
-        if not self.over[i] and not self.alone:
+        """Learns from the position that the move on board i led to. Returns whether the game there is over for it."""
+        if not self.over[i] and not self.self_play:
             reached = self.row_of(game, seat, own, opp)
             if self.every_ply or self.finals[reached]:
-                self.go(i, seat, reached, False)
+                self.append(i, seat, reached, False)
             self.over[i] = self.finals[reached]
         if self.over[i] or terminated or truncated:
-            self.sweep(i)
+            self.learn_backward(i)
             return True
         return False
 
-    def best_moves(self, game: Game, seat: int, own: int, opp: int) -> int:
+    def append(self, i: int, seat: int, row: int, skip: bool) -> None:
+        """Adds a position to a route; online, learns the step that led to it, unless that is to be skipped."""
+        route, skips, length = self.routes[i, seat], self.skips[i, seat], self.lengths[i, seat]
+        if length > 0:
+            skips[length - 1] = skip
+            if self.online and not skip:
+                td_error = self.update_value(seat, route[length - 1], row)
+                weight = self.gamma * self.trace_decay
+                step = length - 2
+                while weight > 0 and step >= 0 and not skips[step]:
+                    self.correct(seat, route[step], weight * td_error)
+                    weight *= self.gamma * self.trace_decay
+                    step -= 1
+        route[length] = row
+        self.lengths[i, seat] = length + 1
+
+    def learn_backward(self, i: int) -> None:
+        """At the end of a game learns its steps, the last one first, unless they were learned online."""
+        if not self.online:
+            for seat in range(2):
+                for step in range(self.lengths[i, seat] - 2, -1, -1):
+                    if not self.skips[i, seat, step]:
+                        self.update_value(seat, self.routes[i, seat, step], self.routes[i, seat, step + 1])
+
+    def update_value(self, seat: int, row: int, next_row: int) -> float:
+        """Moves v(s) towards its target r + gamma * v(s'), and returns the TD error."""
+        self.visits[row] += 1
+        td_error = self.step + self.gamma * self.values[next_row] - self.values[row]
+        self.correct(seat, row, td_error)
+        return float(td_error)
+
+    def correct(self, seat: int, row: int, td_error: float) -> None:
+        """Moves v(s) by a step of the size that the learning rate, or N(s), gives."""
+        rate = self.rate if self.rate > 0 else 1 / self.visits[row]
+        self.values[row] += rate * td_error
+
+    def greedy_moves(self, game: Game, seat: int, own: int, opp: int) -> int:
         """The moves to positions of highest value, as a set of `choice` bits."""
         legal, best, choices = game.legal(own, opp), -np.inf, 0
         for action in range(game.num_actions):
@@ -178,25 +180,25 @@ class ValueTable(NamedTuple):
     def row_of(self, game: Game, seat: int, own: int, opp: int) -> int:
         """The row of a position in the table of `seat`, which gets one if it has none."""
         known = self.rows.used[0]
-        row = self.rows.number(own, opp, 0 if self.shared else seat)
+        row = self.rows.get_or_add(own, opp, self.parts[seat])
         if row == known:
             self.finals[row], self.values[row] = self.status(game, own, opp)
             self.visits[row] = 0
         return row
 
-    def worth(self, game: Game, seat: int, own: int, opp: int) -> float:
-        """What a position is worth to the player in `seat`; nothing is met."""
-        row = self.rows.find(own, opp, 0 if self.shared else seat)
+    def value_of(self, game: Game, seat: int, own: int, opp: int) -> float:
+        """What a position is worth to the player in `seat`; no row is added."""
+        row = self.rows.find(own, opp, self.parts[seat])
         return float(self.values[row]) if row >= 0 else self.status(game, own, opp)[1]
 
     def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
-        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; nothing is met."""
+        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; no row is added."""
         legal = game.legal(own, opp)
         for action in range(game.num_actions):
             values[action] = np.nan
             if legal & game.choice(action):
                 other, mine = game.play(own, opp, action)
-                values[action] = self.worth(game, game.seat(own, opp), mine, other)
+                values[action] = self.value_of(game, game.seat(own, opp), mine, other)
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
         """Whether a position is final, and what it is worth when it is met for the first time."""
@@ -204,6 +206,6 @@ class ValueTable(NamedTuple):
             return True, self.loss
         if game.result(opp, own) == LOST:
             return True, self.win
-        if game.result(own, opp) == DRAWN or (self.dead_draws and game.is_dead(own, opp)):
-            return True, self.drawn
+        if game.result(own, opp) == DRAWN:
+            return True, self.draw
         return False, self.initial_value

@@ -1,0 +1,125 @@
+"""What the published system S0 does besides TD learning of state values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tictac_agents.tabular.learner import Environment, Preset
+from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.table_learner import Limits
+from tictac_agents.tabular.value_table import ValueTable
+from tictac_agents.tabular.value_td import ValueTD
+from tictac_env.checks import flag, whole
+from tictac_env.compiled import kernel_methods
+from tictac_env.envs.protocol import PLAY_AS
+from tictac_env.games import DRAWN, LOST, Game
+
+
+@kernel_methods
+class DeadDrawTable(ValueTable):
+    """A `ValueTable` for which a game is drawn as soon as neither side can win it any more."""
+
+    def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
+        """Whether a position is final, and what it is worth when it is met for the first time."""
+        if game.result(own, opp) == LOST:
+            return True, self.loss
+        if game.result(opp, own) == LOST:
+            return True, self.win
+        if game.result(own, opp) == DRAWN or game.is_dead(own, opp):
+            return True, self.draw
+        return False, self.initial_value
+
+
+class S0ValueTD(ValueTD):
+    """`ValueTD` with what George Swan's "Reinforcement Learning: A Tic Tac Toe Example" (S0) does besides.
+
+    Presets (`S0ValueTD.preset(name)`):
+        S0: one table whoever begins, every ply of both sides, 1 / N(s), almost always exploring; a game no side can
+            win any more counts as drawn. Blocks of 10,000 games a seat, to be trained with
+            `UntilProven(every=20_000, start_afresh=400_000)`.
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for 1 / N(s).
+        gamma: the discount, in [0, 1].
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
+        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. (What the environment
+            pays does not matter.)
+        initial_value: of a position that is met for the first time.
+        plies: "all": every position is learned; "own": those after one's own moves.
+        updates: "online": as the game is played; "backward": at its end, the last position first.
+        trace_decay: lambda, in [0, 1]; above 0 only online.
+        learn_exploring: whether what an exploring move led to is learned.
+        shared: whether both seats share one table.
+        dead_draws: whether a game that neither side can win any more ends as a draw. So does one that `learn_game` is
+            given: what is played after that does not matter.
+        block: how many games each seat gets in turn; 0 leaves the seats to the environment.
+        seed: makes the run reproducible; None for fresh entropy.
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+    """
+
+    PRESETS: ClassVar[dict[str, Preset]] = {
+        "S0": Preset(
+            {
+                "learning_rate": None,
+                "gamma": 0.9,
+                "epsilon": 0.95,
+                "rewards": (10, 2, -30, -1),
+                "initial_value": -1.0,
+                "updates": "online",
+                "shared": True,
+                "dead_draws": True,
+                "block": 10_000,
+            },
+            {"opponent": "random"},
+            20_000_000,
+        ),
+    }
+
+    def __init__(
+        self,
+        env: Environment | str,
+        learning_rate: Schedule | None = 0.1,
+        gamma: float = 1.0,
+        epsilon: Schedule = 0.1,
+        rewards: Sequence[float] = (1.0, 0.5, 0.0),
+        initial_value: float = 0.5,
+        plies: str = "all",
+        updates: str = "backward",
+        trace_decay: float = 0.0,
+        learn_exploring: bool = True,
+        shared: bool = False,
+        dead_draws: bool = False,
+        block: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        self.shared = flag("shared", shared)
+        self.dead_draws = flag("dead_draws", dead_draws)
+        self.block = whole("block", block)
+        super().__init__(
+            env, learning_rate, gamma, epsilon, rewards, initial_value, plies, updates, trace_decay, learn_exploring,
+            seed,
+        )  # fmt: skip
+
+    def _table_class(self) -> type[ValueTable]:
+        return DeadDrawTable if self.dead_draws else ValueTable
+
+    def _num_parts(self) -> int:
+        return 1 if self.shared else 2
+
+    def _reset_options(self) -> dict[str, Any]:
+        return {"play_as": self._seat()} if self.block else {}
+
+    def _limits(self) -> Limits:
+        limits = super()._limits()
+        if not self.block:
+            return limits
+        left = self.block - self.num_episodes % self.block
+        return Limits(min(limits.games, left), limits.steps, self._seat())
+
+    def _seat(self) -> str:
+        """The seat of the next game."""
+        return PLAY_AS[self.num_episodes // self.block % 2]

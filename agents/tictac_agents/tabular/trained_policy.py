@@ -1,0 +1,98 @@
+"""A policy that plays what has been learned, and explores in training."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.tabular.draws import draw, explores
+from tictac_agents.tabular.run import Schedule
+from tictac_env.games import Game, describe_game
+from tictac_env.observation import read_observation
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+
+
+class TrainedPolicy(Policy):
+    """Plays the best action known, and in training explores by randomness of its own."""
+
+    game: Game
+    _random_state: npt.NDArray[np.int64]
+
+    @abstractmethod
+    def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
+        """The best of the `allowed` actions in a position, by what has been learned.
+
+        Args:
+            own: the stones of the side to move, as bits (see `Position`).
+            opp: the other side's.
+            allowed: legal actions, at least one, in ascending order.
+        """
+
+    @abstractmethod
+    def scheduled(self, schedule: Schedule) -> float:
+        """What a schedule says now."""
+
+    @property
+    def _random(self) -> int:
+        """The state of its own randomness."""
+        return int(self._random_state[0])
+
+    def draw(self) -> int:
+        """A number in [0, 2**63) of the learner's own randomness."""
+        return int(draw(self._random_state))
+
+    def explores(self, epsilon: Schedule) -> bool:
+        """True with the probability that the schedule gives now."""
+        return explores(self._random_state, self.scheduled(epsilon))
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        action_masks: npt.ArrayLike | None = None,
+    ) -> tuple[int, None]:
+        """The action for an observation, and None, as Stable-Baselines3 returns a pair.
+
+        Args:
+            observation: of any type of the game's.
+            state: not used.
+            episode_start: not used.
+            deterministic: whether to play the best action known; otherwise explore as in training, by `epsilon`.
+            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
+
+        Raises:
+            ValueError: the observation is none of the game's, or the masks allow no legal action.
+        """
+        own, opp = read_observation(self.game, observation)
+        legal = Position(self.game, own, opp).legal_actions
+        mask = np.ones(self.game.num_actions) if action_masks is None else np.asarray(action_masks).reshape(-1)
+        if len(mask) != self.game.num_actions:
+            raise ValueError(f"action_masks must have {self.game.num_actions} elements, not {len(mask)}")
+        allowed = [action for action in legal if mask[action]]
+        if not allowed:
+            raise ValueError(f"no legal action is allowed in {Position(self.game, own, opp)!r}; masks: {mask}")
+        if not deterministic and self.explores(getattr(self, "epsilon", 0.0)):
+            return allowed[self.draw() % len(allowed)], None
+        return self.best_action(own, opp, allowed), None
+
+    def act(self, position: Position, seed: int) -> int:
+        """The best action known; the seed does not matter.
+
+        Raises:
+            ValueError: the position is of another game, or finished.
+        """
+        self._check_game(position.game)
+        if position.is_over:
+            raise ValueError(f"the game is over, there is nothing to play: {position!r}")
+        return self.best_action(position.own, position.opp, position.legal_actions)
+
+    def _check_game(self, game: Game) -> None:
+        if game != self.game:
+            raise ValueError(f"{self} has learned {describe_game(self.game)}, and nothing of {describe_game(game)}")
