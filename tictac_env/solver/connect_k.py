@@ -14,6 +14,8 @@ an upper one; `windows.py` chooses the questions that pin a score down. At a nod
 
 The search keeps its own stack, so it can pause at any node and go on later: Python then looks at the clock, hears
 Ctrl-C, and lets the table grow.
+
+The kernels borrow their arrays: if they counted references, `expand` in parts would cost a fifth of the speed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.solver.knowledge import play_forced, static_bounds
 from tictac_env.solver.transposition_table import fetch, find, lower_of, scramble, store, upper_of
@@ -59,7 +61,7 @@ MIRRORED_PLIES = 14
 """Up to this ply a position and its mirror image share an entry; later ones meet too seldom to pay for the mirror."""
 
 
-@kernel
+@borrowing_kernel
 def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
     """The scrambled key of a position; near the beginning its mirror image has the same."""
     key = game.key(own, opp)
@@ -68,7 +70,7 @@ def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
     return scramble(key, bits)
 
 
-@kernel
+@borrowing_kernel
 def expand(
     game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
 ) -> tuple[int, int, int]:
@@ -80,6 +82,24 @@ def expand(
     Returns:
         The node's value if it is decided, else NO_VALUE; the best value of the children that need no search; how many
         do.
+    """
+    value, best, end = write_children(game, columns, table, bits, tag_bits, stack, node, alpha, base)
+    if value != NO_VALUE:
+        return value, best, 0
+    return drop_decided(game, table, tag_bits, stack, alpha, best, base, end)
+
+
+@borrowing_kernel
+def write_children(
+    game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
+) -> tuple[int, int, int]:
+    """Plays each move of `node`, and what is forced after it, and writes the records that result to `base`, in order.
+
+    Games that end thereby need no record. The table's entries for the others are sent for.
+
+    Returns:
+        A value above `alpha` if a game that ends has it, else NO_VALUE; the best value of such a game; the end of the
+        records.
     """
     own = stack[node + OWN]
     opp = stack[node + OPP]
@@ -98,17 +118,13 @@ def expand(
         if moves2 == 0:
             value = sign * ((game.cells - (own2 | opp2).bit_count()) // 2)
             if value > alpha:
-                return value, best, 0
+                return value, best, end
             best = max(best, value)
             continue
         code = code_of(game, own2, opp2, bits)
         fetch(table, code, tag_bits)
         order = (wins & empty).bit_count()
-        place = end
-        while place > base and stack[place - RECORD + ORDER] < order:
-            for i in range(RECORD):
-                stack[place + i] = stack[place - RECORD + i]
-            place -= RECORD
+        place = open_place(stack, base, end, order)
         stack[place + OWN] = own2
         stack[place + OPP] = opp2
         stack[place + OWN_WINS] = own_wins2
@@ -118,13 +134,33 @@ def expand(
         stack[place + ORDER] = order
         stack[place + CODE] = code
         end += RECORD
+    return NO_VALUE, best, end
+
+
+@borrowing_kernel
+def open_place(stack: Ints, base: int, end: int, order: int) -> int:
+    """Moves the records from `base` to `end` that make fewer threats than `order` up by one; returns what gets free."""
+    place = end
+    while place > base and stack[place - RECORD + ORDER] < order:
+        for i in range(RECORD):
+            stack[place + i] = stack[place - RECORD + i]
+        place -= RECORD
+    return place
+
+
+@borrowing_kernel
+def drop_decided(
+    game: KInARow, table: Ints, tag_bits: int, stack: Ints, alpha: int, best: int, base: int, end: int
+) -> tuple[int, int, int]:
+    """Drops the records from `base` to `end` that their static bounds or the table decide. Returns what `expand` does.
+
+    `best` is the best value of the children so far.
+    """
     kept = base
     for child in range(base, end, RECORD):
-        own2 = stack[child + OWN]
-        opp2 = stack[child + OPP]
         sign = stack[child + SIGN]
         below = alpha if sign == 1 else -alpha - 1
-        lower, upper = static_bounds(game, own2, opp2, stack[child + OPP_WINS], below)
+        lower, upper = static_bounds(game, stack[child + OWN], stack[child + OPP], stack[child + OPP_WINS], below)
         if lower <= below < upper:
             entry = find(table, stack[child + CODE], tag_bits)
             if entry:
@@ -143,7 +179,7 @@ def expand(
     return NO_VALUE, best, (kept - base) // RECORD
 
 
-@kernel
+@borrowing_kernel
 def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, state: Ints) -> int:
     """Answers whether the root, the record at 0, has a score above alpha, or pauses (NO_VALUE).
 

@@ -31,6 +31,12 @@ NODES_PER_ENTRY = 4
 """The table grows when one search has taken so many nodes for each of its entries: what got lost is mostly cheap."""
 OFFSET = 32
 ENTRY_BITS = 18
+LOG_BUCKET_BYTES = 4
+"""A bucket is two entries of 8 bytes."""
+LEAST_KEY_BITS = 40
+"""Shorter keys are scrambled as if they had so many bits, else those of a small game would meet in few buckets."""
+LEAST_LOG_BUCKETS = 4
+"""No table has fewer than 2**4 buckets."""
 
 
 @kernel
@@ -118,7 +124,7 @@ def spread(table: npt.NDArray[np.int64], buckets: int, tag_bits: int, growth: in
 
 
 class TranspositionTable:
-    """The array and how much of it is in use.
+    """The array, and how much of it is in use.
 
     Args:
         key_bits: how many bits a game's keys have.
@@ -129,13 +135,12 @@ class TranspositionTable:
     """
 
     def __init__(self, key_bits: int, megabytes: float) -> None:
-        self.bits = max(key_bits, 40)
-        self.largest = int(megabytes * (1 << 20)).bit_length() - 1 - 4
-        least = max(self.bits - MAX_TAG_BITS, 4)
+        self.bits = max(key_bits, LEAST_KEY_BITS)
+        self.largest = int(megabytes * (1 << 20)).bit_length() - 1 - LOG_BUCKET_BYTES
+        least = max(self.bits - MAX_TAG_BITS, LEAST_LOG_BUCKETS)
         if self.largest < least:
-            raise ValueError(
-                f"a table of {megabytes} MB is too small; for this game it needs {(1 << least) / (1 << 16):g} MB"
-            )
+            needed = (1 << least + LOG_BUCKET_BYTES) / (1 << 20)
+            raise ValueError(f"a table of {megabytes} MB is too small; for this game it needs {needed:g} MB")
         self.smallest = min(max(SMALLEST, least), self.largest)
         self.log_buckets = self.smallest
         self.entries = np.zeros(2 << self.largest, np.int64)

@@ -44,6 +44,11 @@ STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(FIELDS)
 
 FORCED_PLIES = (13, 21)
 """Quick wins and losses are looked for first, within so many plies: such a search is small."""
+LEAST_SCORE, LEAST_SCORE_BEYOND = 4, 8
+"""Such a search pays if the score it asks about is at least so large, that is, the game is not nearly over.
+
+Where that score lies beyond what is wanted, as when only the sign is, it must be larger, and one such search is enough.
+"""
 
 
 def settled(batch: Batch) -> npt.NDArray[np.bool_]:
@@ -63,8 +68,10 @@ def next_alpha(lower: int, upper: int, least: int, most: int, left: int) -> int:
     if most - least > 1:
         for plies in FORCED_PLIES:
             far = (left - plies) // 2
-            if far < 4 or (far >= most and (far < 8 or plies > FORCED_PLIES[0])):
-                continue  # not worth it, the less so if only the sign is wanted
+            if far < LEAST_SCORE:
+                continue
+            if far >= most and (far < LEAST_SCORE_BEYOND or plies > FORCED_PLIES[0]):
+                continue
             if lower < -far < upper:
                 return -far
             if lower < far < upper:
