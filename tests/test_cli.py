@@ -27,7 +27,9 @@ def test_solve_prints_board_scores_best_moves_and_a_line(capsys: pytest.CaptureF
         (["4455336"], "score -18: the first player has won"),
     ],
 )
-def test_other_positions(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_positions_of_other_games_are_solved(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["solve", *arguments]) == 0
     assert said in capsys.readouterr().out
 

@@ -184,7 +184,7 @@ def test_the_command_line_knows_presets_and_other_games() -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_tables_have_settings_too(learner: Any, tmp_path: Path) -> None:
+def test_tabular_learners_have_settings_too(learner: Any, tmp_path: Path) -> None:
     """The command line trains the very table that code does, and the checkpoint has the settings under their names."""
     settings = tabular_settings(learner)(epsilon=(0.5, 0.1), play_as="alternate", total_episodes=300)
     env = gym.make("TicTacToe-v0", play_as="alternate")

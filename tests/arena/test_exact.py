@@ -87,7 +87,7 @@ def test_the_seed_chooses_the_fixed_map() -> None:
     assert verdict("minimax", seed=0) == verdict("minimax", seed=1)  # judged by its probabilities
 
 
-def test_random_against_random() -> None:
+def test_random_against_random_has_the_published_shares() -> None:
     found = verdict("random")
     assert tuple(found.as_first.against_random) == pytest.approx((0.58492, 0.12698, 0.28810), abs=5e-6)
     assert tuple(found.as_second.against_random) == pytest.approx((0.28810, 0.12698, 0.58492), abs=5e-6)

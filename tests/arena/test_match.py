@@ -140,7 +140,7 @@ def test_tallies_without_games_know_nothing() -> None:
     assert "0.0-100.0" in str(empty)
 
 
-def test_tallies_add_up() -> None:
+def test_the_seats_of_a_match_add_up_to_its_total() -> None:
     assert WinDrawLoss(1, 2, 3) + WinDrawLoss(10, 20, 30) == WinDrawLoss(11, 22, 33)
     assert WinDrawLoss(1, 2, 3).games == 6
     assert WinDrawLoss(2, 1, 1).score == 0.625

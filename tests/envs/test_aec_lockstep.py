@@ -89,7 +89,7 @@ def with_pettingzoos_wrappers() -> Env:
     [(connect_four_v0, connect_four_v3, 1000), (tictactoe_v0, tictactoe_v3, 500)],
     ids=["connect_four", "tictactoe"],
 )
-def test_raw_env(ours: Any, theirs: Any, games: int) -> None:
+def test_games_are_those_of_pettingzoo_ply_by_ply(ours: Any, theirs: Any, games: int) -> None:
     pair, rng, ends = Pair(ours.raw_env(), theirs.raw_env()), random.Random(0), set()
     for agent, name in pair.name.items():
         assert pair.ours.observation_space(agent) == pair.theirs.observation_space(name)
@@ -115,7 +115,7 @@ def test_raw_env(ours: Any, theirs: Any, games: int) -> None:
     ],
     ids=["connect_four", "connect_four-wrapped", "tictactoe"],
 )
-def test_illegal_moves(ours: Callable[[], Env], theirs: Callable[[], Env]) -> None:
+def test_illegal_moves_end_games_as_in_pettingzoo(ours: Callable[[], Env], theirs: Callable[[], Env]) -> None:
     pair, rng, illegal = Pair(ours(), theirs()), random.Random(0), 0
     for _ in range(60):
         pair.reset()

@@ -45,7 +45,7 @@ def lowest(env: gym.Env[Any, Any]) -> int:
 
 @every_id
 @pytest.mark.parametrize("opponent", ["random", None])
-def test_gymnasiums_checker_has_nothing_to_say(name: str, opponent: str | None, pygame: Any) -> None:
+def test_gymnasiums_checker_finds_no_fault_with_a_window(name: str, opponent: str | None, pygame: Any) -> None:
     check_env(gym.make(name, opponent=opponent, render_mode="human").unwrapped)
 
 

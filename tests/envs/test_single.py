@@ -99,7 +99,7 @@ def test_observations_are_right_wherever_a_game_begins(game: Game, seed: int) ->
             assert np.array_equal(observation, seen(position, position.seat, obs_type))
 
 
-def test_spaces() -> None:
+def test_spaces_have_the_documented_shapes() -> None:
     env = gym.make(C4)
     assert env.observation_space == gym.spaces.Box(0, 1, (2, 6, 7), np.int8)
     assert env.action_space == gym.spaces.Discrete(7)

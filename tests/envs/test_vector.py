@@ -531,7 +531,7 @@ def test_the_spec_makes_the_environment_again() -> None:
     assert json.loads(json.dumps(twin.describe()))["num_envs"] == 3
 
 
-def test_pictures() -> None:
+def test_rendering_gives_a_picture_for_each_board() -> None:
     envs = make(C4, 3, opponent=None, render_mode="ansi")
     envs.reset(seed=0)
     envs.step([0, 1, 2])

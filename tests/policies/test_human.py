@@ -61,7 +61,7 @@ def test_from_ten_on_letters_and_numbers(typed: str, action: int) -> None:
     assert Terminal(typed).act(WIDE) == action
 
 
-def test_eleven_columns() -> None:
+def test_eleven_columns_are_chosen_by_numbers() -> None:
     position = Position.start(KInARow.make(4, 11, 4, gravity=True))
     assert Terminal("a").act(position) == 9
     assert Terminal("b").act(position) == 10

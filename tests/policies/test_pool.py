@@ -65,7 +65,7 @@ def test_weights_are_respected(cls: type[Mixture], weights: Sequence[float] | No
 
 
 @both
-def test_the_ends_of_the_seeds(cls: type[Mixture]) -> None:
+def test_the_lowest_and_highest_seeds_draw_members(cls: type[Mixture]) -> None:
     pool = cls(["random", "rule", "minimax"], [0, 1, 1])
     assert (pool.draw(0), pool.draw(2**63 - 1)) == (1, 2)
 
@@ -219,7 +219,7 @@ def test_an_illegal_move_names_the_opponent_that_was_drawn() -> None:
         env.step(4)
 
 
-def test_names() -> None:
+def test_a_pool_is_named_after_its_members() -> None:
     class Model:
         def predict(self, observation: Any, deterministic: bool) -> Any: ...
 
@@ -227,7 +227,7 @@ def test_names() -> None:
     assert str(Mixture([Model(), OpponentPool(["rule"])])) == "mixture(Model, pool(rule))"
 
 
-def test_a_pool_in_a_pool() -> None:
+def test_a_pool_may_hold_pools() -> None:
     pool = OpponentPool([OpponentPool([Always(0), Always(3)]), Always(5)], [2, 1])
     for env in (gym.make(C4, opponent=pool, play_as="second"), OpponentPolicyEnv(aec(), pool, "second")):
         replies = first_replies(env, 300, seed=1)
@@ -363,7 +363,7 @@ def test_one_opponent_of_a_pool_plays_a_whole_game_of_a_match() -> None:
 
 
 @both
-def test_matches_and_tournaments(cls: type[Mixture]) -> None:
+def test_pools_play_matches_and_tournaments(cls: type[Mixture]) -> None:
     pool = cls(["random", "rule", zero])
     for game in (TTT, C4):
         match = play_match(pool, "random", game, games=20, seed=1)

@@ -220,7 +220,7 @@ def test_impossible_cell_sizes_are_refused(cell_size: Any) -> None:
         ("ConnectFour-v0", "1213141", "*X* O  O  O  .  .  ./ 1  2  3  4  5  6  7/X wins in column 1"),
     ],
 )
-def test_text(game: str, moves: str, end: str) -> None:
+def test_text_shows_the_documented_board(game: str, moves: str, end: str) -> None:
     text = render.render_text(Position.from_moves(game, moves))
     assert text.endswith(end.replace("/", "\n"))
 

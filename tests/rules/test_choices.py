@@ -29,7 +29,7 @@ def test_winning_moves_are_the_same_compiled(game: KInARow) -> None:
             assert tuple(out) == (game.winning_choices(own, opp), game.winning_choices(opp, own))
 
 
-def test_sets_of_moves_against_the_naive_board(game: KInARow) -> None:
+def test_winning_moves_are_those_of_the_naive_board(game: KInARow) -> None:
     rng = random.Random(3)
     for _ in range(20):
         board, (own, opp) = NaiveBoard.of(game), game.start()

@@ -148,7 +148,7 @@ def count_bits(value: int) -> int:
 
 
 @pytest.mark.parametrize("value", [0, 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 0x5555555555555555])
-def test_bit_count(value: int) -> None:
+def test_bits_are_counted_the_same_compiled(value: int) -> None:
     assert count_bits(value) == value.bit_count()
 
 

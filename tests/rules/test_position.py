@@ -37,13 +37,13 @@ def four(text: str) -> list[list[int]]:
 # Worked examples
 
 
-def test_worked_example_1() -> None:
+def test_worked_example_1_is_read_from_its_code() -> None:
     position = Position.from_code(TTT, 13267)
     assert position.to_array().ravel().tolist() == [1, 0, 1, 2, 1, 0, 0, 0, 2]
     assert position.code == 13267
 
 
-def test_worked_example_2() -> None:
+def test_worked_example_2_is_played_to_its_ends() -> None:
     position = Position.from_code(TTT, 10304)
     assert position.to_array().ravel().tolist() == [2, 2, 1, 0, 1, 0, 2, 1, 1]
     assert position.seat == 1
@@ -56,7 +56,7 @@ def test_worked_example_2() -> None:
     assert open_ended.play(3).outcome == Outcome(None, "full board", ())
 
 
-def test_worked_example_4() -> None:
+def test_worked_example_4_has_the_successors_given() -> None:
     assert "".join(map(str, Position.from_code(TTT, 1236).to_array().ravel()[::-1])) == "001200210"
 
     def successors(code: int) -> list[int]:
@@ -98,7 +98,7 @@ def least_code(position: Position) -> int:
 
 @every_game
 @given(data=st.data())
-def test_round_trips(game: Game, data: st.DataObject) -> None:
+def test_codes_arrays_and_moves_come_back_as_they_were(game: Game, data: st.DataObject) -> None:
     position = data.draw(playouts(game))[-1]
     assert Position.from_moves(game, position.to_moves()) == position
     assert Position.from_moves(game, position.moves) == position
@@ -164,7 +164,7 @@ def test_symmetric_images_are_positions_with_the_same_outcome(game: Game, data: 
         (C4, "4", 1),
     ],
 )
-def test_number_of_distinct_images(game: str | Game, moves: str, distinct: int) -> None:
+def test_a_position_has_as_many_images_as_its_symmetry_leaves(game: str | Game, moves: str, distinct: int) -> None:
     assert len(set(Position.from_moves(game, moves).symmetric())) == distinct
 
 
@@ -287,7 +287,7 @@ def test_numpy_codes_are_accepted() -> None:
         (KInARow.make(7, 7, 5, False), "a", "move 1 of 'a' is 'a'"),
     ],
 )
-def test_malformed_move_strings(game: str | Game, moves: str, message: str) -> None:
+def test_malformed_move_strings_are_refused(game: str | Game, moves: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Position.from_moves(game, moves)
 
@@ -307,7 +307,7 @@ def test_illegal_moves_name_the_move_the_legal_ones_and_the_position(game: str, 
 
 
 @pytest.mark.parametrize("action", [9, -1, 1.0, True, None, "5", float("nan"), [4], np.array([4]), np.float64(4)])
-def test_actions_that_are_no_actions(action: Any) -> None:
+def test_what_is_no_action_is_refused(action: Any) -> None:
     with pytest.raises(ValueError, match="an action must be"):
         Position.start(TTT).play(action)
 
@@ -371,7 +371,7 @@ def test_moves_are_remembered_after_a_position_without_history() -> None:
         (C4, "12121232", Outcome(1, "line", ((2, 1), (3, 1), (4, 1), (5, 1)))),
     ],
 )
-def test_outcomes(game: str, moves: str, outcome: Outcome | None) -> None:
+def test_outcomes_say_who_won_and_how(game: str, moves: str, outcome: Outcome | None) -> None:
     assert Position.from_moves(game, moves).outcome == outcome
 
 
@@ -394,7 +394,7 @@ def test_positions_cannot_be_changed() -> None:
     assert position == Position.from_moves(C4, "44") and position.moves == (3, 3)
 
 
-def test_batches(game: Game) -> None:
+def test_a_batch_holds_its_positions(game: Game) -> None:
     positions = playout(game)
     batch = PositionBatch.of(positions)
     assert len(batch) == len(positions)

@@ -37,7 +37,7 @@ def stream(request: pytest.FixtureRequest) -> npt.NDArray[np.int64]:
     return draws(request.param)
 
 
-def test_golden_numbers() -> None:
+def test_draws_never_change_between_versions() -> None:
     """The same on every machine and in every version: published seeds replay the same games."""
     assert [new_state(seed) for seed in (0, 1, 12345)] == GOLDEN_STATES
     assert advance(0) == STEP

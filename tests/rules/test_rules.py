@@ -131,7 +131,7 @@ def test_images_are_permutations_that_keep_all_lines(rules: KInARow) -> None:
     ("rows", "cols", "gravity", "count"),
     [(3, 3, False, 8), (3, 4, False, 4), (6, 7, True, 2), (4, 4, True, 2), (7, 7, False, 8)],
 )
-def test_number_of_symmetries(rows: int, cols: int, gravity: bool, count: int) -> None:
+def test_a_game_has_the_symmetries_of_its_board(rows: int, cols: int, gravity: bool, count: int) -> None:
     assert KInARow.make(rows, cols, 3, gravity).num_symmetries == count
 
 
@@ -190,7 +190,7 @@ def test_no_intermediate_value_leaves_63_bits(rules: KInARow) -> None:
         assert len(board.legal()) == legal.bit_count()
 
 
-def test_perft_of_tic_tac_toe() -> None:
+def test_tic_tac_toe_has_the_known_numbers_of_games_by_ply() -> None:
     game = GAMES["TicTacToe-v0"]
     counts = [moves_from(game, level) for level in levels(game, 8)]
     assert counts == [9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872]
@@ -206,7 +206,7 @@ def test_complete_games_of_tic_tac_toe() -> None:
     assert ends == {"first": 131184, "second": 77904, "draw": 46080}
 
 
-def test_perft_of_connect_four() -> None:
+def test_connect_four_has_the_known_numbers_of_games_by_ply() -> None:
     game = GAMES["ConnectFour-v0"]
     counts = [moves_from(game, level) for level in levels(game, 8)]
     assert counts == [7, 49, 343, 2401, 16807, 117649, 823536, 5673234, 39394572]

@@ -73,7 +73,7 @@ def test_one_ply_beyond_the_book_it_bounds_the_score_from_below(book: Book) -> N
     assert book.bounds(start) == (solver.score(start),) * 2
 
 
-def test_saved_and_read(book: Book, tmp_path: Path) -> None:
+def test_a_book_is_read_as_it_was_saved_and_refused_if_damaged(book: Book, tmp_path: Path) -> None:
     path = tmp_path / "book.npz"
     book.save(path)
     again = Book.load(path, GAME)

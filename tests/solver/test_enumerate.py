@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import title
+from conftest import breadth, title
 from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
@@ -30,10 +30,13 @@ SMALL_GAMES = [
         (5, 2, 5, True),
     )
 ]
-every_small_game = pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
+every_small_game = pytest.mark.parametrize(
+    "game", breadth(SMALL_GAMES, [KInARow.make(3, 4, 3, gravity=False)]), ids=title
+)
 
 
-def agrees_everywhere(game: KInARow) -> None:
+@every_small_game
+def test_every_position_agrees_with_a_naive_search(game: KInARow) -> None:
     table, truth = tabulate(game), Oracle(game)
     boards = truth.boards()
     assert len(boards) == len(table) == len(table.index)
@@ -52,11 +55,6 @@ def agrees_everywhere(game: KInARow) -> None:
 
 
 @every_small_game
-def test_every_position_agrees_with_a_naive_search(game: KInARow) -> None:
-    agrees_everywhere(game)
-
-
-@every_small_game
 def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> None:
     table = tabulate(game)
     after = np.zeros(len(table), int)
@@ -68,11 +66,6 @@ def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> 
                 assert len(set(after[best])) == 1, "all best actions lead to an end equally far"
                 after[row] = 1 + after[best[0]]
             assert plies_to_go(game, ply, int(table.score[row])) == after[row]
-
-
-@pytest.mark.slow
-def test_three_by_four_agrees_with_a_naive_search() -> None:
-    agrees_everywhere(KInARow.make(3, 4, 3, gravity=False))
 
 
 def test_tic_tac_toe_has_5478_positions() -> None:

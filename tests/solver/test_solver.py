@@ -51,7 +51,7 @@ def moves(text: str) -> Position:
 
 
 @pytest.mark.parametrize("game", ALL_GAMES, ids=title)
-def test_bit_knowledge_of_the_rules(game: KInARow) -> None:
+def test_threats_and_keys_are_those_of_the_naive_board(game: KInARow) -> None:
     """`threats`, `playable`, `beneath`, `mirror` and `key` against a naive board, in random games."""
     for seed in range(3):
         keys = set()
@@ -130,7 +130,7 @@ def test_a_game_outside_of_the_family_is_solved_by_its_rules_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["end_easy", "middle_easy", "middle_medium"])
-def test_public_scores(name: str, data: Path) -> None:
+def test_scores_are_the_public_ones(name: str, data: Path) -> None:
     with open(data / f"connect_four_{name}.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))[: 150 if name == "middle_medium" else 1000]
     solver = Solver(opening_book=False)
@@ -296,7 +296,7 @@ def test_bad_arguments_are_refused() -> None:
         Solver(KInARow.make(8, 7, 4, True), table_megabytes=1)
 
 
-def test_finished_games() -> None:
+def test_a_finished_game_has_its_score_and_no_actions() -> None:
     won = moves("4455336")
     assert solve(won) == Solution(-18, (None,) * 7, ())
     drawn = Position.from_moves("TicTacToe-v0", "159823746")
@@ -342,7 +342,7 @@ def test_ctrl_c_while_the_table_grows_empties_it(monkeypatch: pytest.MonkeyPatch
     breadth([CONNECT_FOUR, KInARow.make(5, 6, 4)], [KInARow.make(4, 5, 4), KInARow.make(5, 5, 5)]),
     ids=title,
 )
-def test_the_follow_up_bound_is_one(game: KInARow) -> None:
+def test_the_follow_up_bound_is_never_below_the_score(game: KInARow) -> None:
     solver = Solver(game, opening_book=False)
     told = 0
     rng = random.Random(0)

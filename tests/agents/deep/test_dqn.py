@@ -214,7 +214,7 @@ def test_a_network_may_have_values_between_0_and_1() -> None:
 @pytest.mark.parametrize(
     ("name", "sizes"), [("S2", [9, 36, 36, 9]), ("S2-self-play", [9, 36, 36, 9]), ("S4-prequel", [9, 18, 18, 1])]
 )
-def test_the_published_networks(name: str, sizes: list[int]) -> None:
+def test_presets_have_the_published_layers(name: str, sizes: list[int]) -> None:
     layers = [one for one in DQN.preset(name, seed=0, device="cpu").q_net.q_net if isinstance(one, torch.nn.Linear)]
     assert [layers[0].in_features, *(layer.out_features for layer in layers)] == sizes
 
@@ -250,7 +250,7 @@ def test_rewards_may_be_normalised_and_observations_not() -> None:
         DQN("MlpPolicy", VecNormalize(boards(TTT)), **SMALL)
 
 
-def test_it_learns_to_win() -> None:
+def test_a_short_run_learns_to_beat_random_play() -> None:
     """A twentieth of the tuned run: it wins nearly all that can be won against random play as first."""
     model = DQN.from_settings(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
     before, after = verdict(model), verdict(model.learn(20_000))

@@ -21,7 +21,7 @@ TTT = "TicTacToe-v0"
 SMALL: dict[str, Any] = {"buffer_size": 2_000, "device": "cpu", "policy_kwargs": {"net_arch": [16]}, "seed": 0}
 
 
-def test_it_judges_now_and_then_and_keeps_the_best(tmp_path: Path) -> None:
+def test_the_best_model_by_exact_verdicts_is_kept(tmp_path: Path) -> None:
     exact = ExactEvalCallback(400, best_model_save_path=tmp_path)
     model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=None), gamma=-1, **SMALL).learn(2_016, exact)
     assert [one.num_timesteps for one in exact.judgements] == [400, 800, 1200, 1600, 2000]
@@ -33,7 +33,7 @@ def test_it_judges_now_and_then_and_keeps_the_best(tmp_path: Path) -> None:
     assert exact.judgements[-1].verdict is not None and model.num_timesteps == 2_016
 
 
-def test_it_ends_the_run_when_there_is_nothing_left_to_prove(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infallible_verdict_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     perfect = verdict("minimax")
     monkeypatch.setattr("tictac_agents.deep.callbacks.verdict", lambda *arguments: perfect)
     for stop, steps in ((True, 104), (False, 416)):
@@ -53,7 +53,7 @@ def test_illegal_play_is_worse_than_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opponent", ["random", None])
-def test_what_is_logged(opponent: str | None, tmp_path: Path) -> None:
+def test_evaluations_are_logged(opponent: str | None, tmp_path: Path) -> None:
     model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=opponent), learning_starts=64, **SMALL)
     model.set_logger(configure(str(tmp_path), ["csv"]))
     model.learn(1_200, [ExactEvalCallback(400), GamesCallback(400)], log_interval=None)

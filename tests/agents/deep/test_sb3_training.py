@@ -44,7 +44,7 @@ def test_vec_monitor_counts_episodes(tmp_path: Path) -> None:
     assert len((tmp_path / "mine.monitor.csv").read_text().splitlines()) == 2 + episodes
 
 
-def test_other_wrappers_work() -> None:
+def test_stacked_frames_and_normalised_rewards_are_those_of_a_dummy_vec_env() -> None:
     mine, theirs = (VecNormalize(VecFrameStack(make(id=TTT, obs_type="board"), 2)) for make in (ours, dummy))
     for envs in (mine, theirs):
         envs.seed(0)

@@ -92,7 +92,7 @@ def test_illegal_moves_can_be_errors() -> None:
 
 
 @pytest.mark.parametrize("actions", [np.full(BOARDS, 9), np.full(BOARDS, 0.5), np.zeros(3, np.int64), None], ids=str)
-def test_what_are_no_actions_is_refused(actions: Any) -> None:
+def test_what_is_no_action_is_refused(actions: Any) -> None:
     envs = ours(id=TTT)
     envs.reset()
     with pytest.raises(ValueError, match="action"):
@@ -166,7 +166,7 @@ def test_wrong_options_are_refused(options: Any, message: str) -> None:
 # Attributes and methods of boards
 
 
-def test_masks_of_some_boards() -> None:
+def test_masks_may_be_asked_for_some_boards_only() -> None:
     envs = ours(id=TTT)
     assert is_masking_supported(envs) and is_masking_supported(VecMonitor(envs))
     assert not get_action_masks(envs).any()  # no game is under way
@@ -183,7 +183,7 @@ def test_masks_of_some_boards() -> None:
         assert np.array_equal([method() for method in envs.get_attr("action_masks", indices)], masks[numbers])
 
 
-def test_attributes() -> None:
+def test_attributes_are_those_of_the_single_environments() -> None:
     pool = OpponentPool(["random"])
     envs, theirs = ours(id=TTT, opponent=pool), dummy(id=TTT, opponent=pool)
     for name in ("game", "opponent", "render_mode", "observation_space", "action_space", "arguments"):
@@ -202,7 +202,7 @@ def test_attributes() -> None:
     assert envs.env_is_wrapped(gym.Wrapper) == [False] * BOARDS and envs.env_is_wrapped(gym.Wrapper, 2) == [False]
 
 
-def test_pictures() -> None:
+def test_rendering_shows_the_positions() -> None:
     """Those of the positions: the last move, which a single environment marks, is not known here."""
     envs = ours(id=TTT, render_mode="rgb_array")
     envs.seed(0)
@@ -235,7 +235,7 @@ def test_copies_go_on_with_the_same_games() -> None:
 # Arguments
 
 
-def test_what_it_is_made_of() -> None:
+def test_it_is_made_from_an_id_a_game_or_a_vector_environment() -> None:
     for name, game in GAMES.items():
         for given in (name, f"tictac_env:{name}", game):
             envs = SB3VecEnv(given, num_envs=3, play_as="second")

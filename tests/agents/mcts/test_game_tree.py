@@ -24,7 +24,7 @@ def content(tree: GameTree) -> list[Any]:
     return [tree.num_games, tree._state, *arrays]
 
 
-def test_it_learns() -> None:
+def test_more_games_make_a_stronger_player() -> None:
     """By the exact measure on tic-tac-toe, and by games won on Connect Four."""
     before, after = (GameTree("TicTacToe-v0", seed=0).learn(n, progress_bar=False) for n in (100, 50_000))
     for seat in ("as_first", "as_second"):
@@ -54,7 +54,7 @@ def test_a_position_takes_less_than_100_bytes_and_one_comes_a_game() -> None:
         assert all(0.9 * games < int(seat.size[0]) <= games for seat in tree.seats)
 
 
-def test_memory_is_capped() -> None:
+def test_memory_stays_below_its_limit() -> None:
     tree = GameTree(seed=1, memory_mb=0.1).learn(5_000, progress_bar=False)
     assert tree.nbytes <= 0.1 * 2**20
     assert len(tree) < 2_000 and tree.visits(Position.start("ConnectFour-v0")).sum() == 5_000

@@ -65,7 +65,7 @@ def test_what_is_proven_is_true() -> None:
     assert proven == {-1, 0, 1}
 
 
-def test_proofs_in_connect_four(data: Path) -> None:
+def test_what_is_proven_in_connect_four_agrees_with_the_public_scores(data: Path) -> None:
     """On Pons' endgames: what is proven agrees with the exact scores, and hardly a move is wrong."""
     rows = (data / "connect_four_end_easy.csv").read_text().splitlines()[1:201]
     wrong = proven = 0
@@ -107,7 +107,7 @@ def test_results_do_not_depend_on_the_batch_around(leaves: int) -> None:
         assert agent.act_many(PositionBatch.of([batch[7]]), seeds[7:8])[0] == together[7]
 
 
-def test_a_table_as_evaluator() -> None:
+def test_a_learned_table_can_evaluate_leaves() -> None:
     learner = QLearning.preset("self-play", seed=0).learn(total_episodes=3_500, progress_bar=False)
     assert verdict(MCTS(100, evaluator=TableEvaluator(learner), solver=False)).exploitability == 0
 
@@ -173,7 +173,7 @@ def test_a_whole_game_with_reuse_is_legal() -> None:
             position = position.play(agent.act(position, 0))
 
 
-def test_it_explains_itself() -> None:
+def test_a_search_explains_its_choice() -> None:
     position = Position.from_moves("ConnectFour-v0", "435363")
     found = MCTS(1_000).search(position, 0)
     assert found.proven == 1 and found.action == found.principal_variation[0] == 6
@@ -185,7 +185,7 @@ def test_it_explains_itself() -> None:
     assert len(text.splitlines()) == 2 + len(position.legal_actions)
 
 
-def test_names_and_presets() -> None:
+def test_names_and_presets_give_their_settings() -> None:
     agent = make_policy("mcts:50", "ConnectFour-v0")
     assert isinstance(agent, MCTS) and agent.simulations == 50 and str(agent) == "mcts:50"
     assert make_policy("mcts").simulations == 1_000  # type: ignore[attr-defined]

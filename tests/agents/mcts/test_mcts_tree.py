@@ -77,7 +77,7 @@ def unfinished(game: Game, seed: int) -> Position:
 @pytest.mark.parametrize(
     ("name", "moves", "least"), [("TicTacToe-v0", "152", 6), ("TicTacToe-v0", "", 25), ("ConnectFour-v0", "4453", 12)]
 )
-def test_golden_trees(name: str, moves: str, least: int) -> None:
+def test_trees_are_those_of_the_golden_files(name: str, moves: str, least: int) -> None:
     """To make a file anew, delete it and run this test twice."""
     root = grown(MCTS(400), Position.from_moves(name, moves), 0)
     text = f"{name} {moves}: 400 games; move: visits, sum of results, what is proven; from {least} visits on\n"

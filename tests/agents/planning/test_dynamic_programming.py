@@ -83,14 +83,14 @@ def test_toy_text_agrees_with_a_linear_solve(cls: type[DynamicProgramming], gamm
     assert agent.sweeps > 0 and (agent.improvements > 0) == (cls is PolicyIteration)
 
 
-def test_frozen_lake_is_known() -> None:
+def test_frozen_lake_has_its_known_value() -> None:
     """What a slippery lake without a discount is worth: 14/17 on the small one, and the large one can be crossed."""
     assert ValueIteration("FrozenLake-v1").learn().values[0] == pytest.approx(14 / 17, abs=1e-8)
     assert ValueIteration("FrozenLake8x8-v1").learn().values[0] == pytest.approx(1, abs=1e-8)
 
 
 @both_agents
-def test_taxi(cls: type[DynamicProgramming]) -> None:
+def test_taxi_is_solved_and_earns_what_its_values_say(cls: type[DynamicProgramming]) -> None:
     env = gym.make("Taxi-v4")
     agent = cls(env).learn(progress_bar=False)
     check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ SMALL_GAMES = [game for game in ODD_GAMES if game.cells <= 8 or game.cells == 12
 
 
 @pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
-def test_small_games_of_odd_sizes(game: KInARow) -> None:
+def test_small_games_of_odd_sizes_are_solved(game: KInARow) -> None:
     truth, opponent = Oracle(game), as_policy("random", game)
     env = make_env(game, opponent="random", play_as="random")
     agent = ValueIteration(env, in_place=game.cells < 9).learn(progress_bar=False)
@@ -220,7 +220,7 @@ def test_a_discount_and_a_step_reward_hurry() -> None:
 
 
 @both_agents
-def test_the_ceilings_against_random(cls: type[DynamicProgramming]) -> None:
+def test_it_wins_all_that_can_be_won_against_random_play(cls: type[DynamicProgramming]) -> None:
     """Worked example 12: 99.479 % of the games as X and 93.862 % as O are the most anyone can win."""
     agent = cls(board(rewards=(1, 0, 0))).learn(progress_bar=False)
     opponent = as_policy("random", TIC_TAC_TOE)
@@ -313,7 +313,7 @@ def test_before_learning_nothing_is_known() -> None:
         assert agent.act(Position.start("TicTacToe-v0"), 0) == 0
 
 
-def test_the_preset_of_s1() -> None:
+def test_the_preset_of_s1_has_the_published_settings() -> None:
     agent = ValueIteration.preset("S1")
     on = agent.model.available.any(axis=1)
     assert set(agent.values[on]) == {0.5} and set(agent.values[~on]) == {0}

@@ -40,14 +40,14 @@ PARTIAL: dict[int, dict[int, Any]] = {0: {0: [(1.0, 1, 0.0, True)], 2: [(1.0, 1,
 @pytest.mark.parametrize(
     ("sweeps", "state_1", "digits"), [(1, -1, 9), (2, -1.75, 9), (3, -2.4375, 9), (10, -6.138, 3), (10, -6.14, 2)]
 )
-def test_the_gridworld_after_k_sweeps(sweeps: int, state_1: float, digits: int) -> None:
+def test_the_gridworld_has_the_books_values_after_k_sweeps(sweeps: int, state_1: float, digits: int) -> None:
     values, done = policy_evaluation(gridworld_4x4(), max_sweeps=sweeps)
     assert (round(values[1], digits), done) == (state_1, sweeps)
     grid = values.reshape(4, 4)
     assert (grid == grid.T).all() and (grid == grid[::-1, ::-1]).all()
 
 
-def test_the_books_pictures_of_the_gridworld() -> None:
+def test_the_gridworld_has_the_books_greedy_policies() -> None:
     """Figure 4.1, page 77, to one decimal."""
     pictures = {
         0: [0.0] * 16,
@@ -76,7 +76,7 @@ def solved(table: Any, policy: npt.NDArray[Any], gamma: float = 1.0) -> Floats:
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_the_gridworlds_limits(in_place: bool) -> None:
+def test_the_gridworld_converges_to_the_books_values(in_place: bool) -> None:
     values, sweeps = policy_evaluation(gridworld_4x4(), tolerance=1e-12, in_place=in_place)
     np.testing.assert_allclose(values, LIMITS, atol=1e-9)
     assert sweeps < (350 if in_place else 600)

@@ -92,7 +92,7 @@ def test_sarsa_values_follow_from_its_games(opponent: str | None, expected: bool
     ("learner", "settings"),
     [(Sarsa, {}), (Sarsa, {"expected": True}), (MonteCarlo, {}), (MonteCarlo, {"learning_rate": 0.1})],
 )
-def test_they_learn(learner: type[ActionValues], settings: dict[str, Any]) -> None:
+def test_sarsa_and_monte_carlo_learn_to_beat_random_play(learner: type[ActionValues], settings: dict[str, Any]) -> None:
     env = gym.make("TicTacToe-v0", play_as="alternate")
     found = verdict(learner(env, seed=0, **settings).learn(total_episodes=8_000, progress_bar=False))
     assert found.as_first.against_random.wins > 0.95

@@ -120,7 +120,7 @@ def test_s1_draws_most_of_its_training_games_and_itself() -> None:
     assert play_match(both, both, games=2).total.draws == 2  # one's vector against the other's
 
 
-def test_fifty_rounds_are_not_enough() -> None:
+def test_fifty_rounds_of_s1_are_not_enough() -> None:
     agent = ValueTD.preset("S1", seed=0).learn(total_episodes=50, progress_bar=False)
     found = verdict(agent)
     assert not found.infallible
@@ -131,7 +131,7 @@ def test_fifty_rounds_are_not_enough() -> None:
 @pytest.mark.parametrize(
     "settings", [{}, {"updates": "online", "trace_decay": 0.5}, {"plies": "own"}, {"learning_rate": None}]
 )
-def test_it_learns(settings: dict[str, Any]) -> None:
+def test_self_play_learns_to_beat_random_play(settings: dict[str, Any]) -> None:
     agent = self_play(epsilon=0.2, **settings).learn(total_episodes=6_000, progress_bar=False)
     found = verdict(agent)
     assert found.as_first.against_random.wins > 0.93

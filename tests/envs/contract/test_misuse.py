@@ -126,7 +126,6 @@ def test_a_step_needs_a_game_under_way(dialect: type[Board], game: Game) -> None
         ("4444444", "action 3, illegal here"),
         (12, "a position must be a Position or a move string, not 12|position must be one for all"),
     ],
-    ids=lambda value: repr(value)[:30],
 )
 def test_an_impossible_position_is_refused_and_the_game_goes_on(
     dialect: type[Board], position: Any, message: str
@@ -184,7 +183,7 @@ ARGUMENTS: list[tuple[str, Any, str]] = [
         for row in ARGUMENTS
         if row[0] in dialect.settings and (dialect.against or row[0] != "opponent")
     ],
-    ids=lambda value: name_of(value) if isinstance(value, type) else repr(value)[:30],
+    ids=lambda value: name_of(value) if isinstance(value, type) else None,
 )
 def test_a_wrong_argument_is_named(dialect: type[Board], name: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
