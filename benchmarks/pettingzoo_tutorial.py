@@ -32,7 +32,7 @@ UNTRAINED = "untrained network"
 
 
 class TutorialEnv(gym.Env[Any, int]):
-    """One network plays both sides: a step is a ply of whoever is to move.
+    """One network plays both sides: a step is a ply of the side to move.
 
     The observation is that of the next agent, the reward that of the agent that has just moved. So the last step of a
     game is always the winner's, and the -1 of the loser, who moved one step before, is never returned.

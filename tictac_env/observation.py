@@ -285,7 +285,7 @@ def read_observation(game: Game, observation: Any) -> tuple[int, int]:
         shape = kind.shape(game)
         if cells.size == math.prod(shape) and (cells.ndim == 0) == (shape == ()):
             return kind.read(game, cells.reshape(shape))
-    raise ValueError(f"an observation of shape {cells.shape} is none of {game!r}")
+    raise ValueError(f"an observation of shape {cells.shape} is not one of {game!r}")
 
 
 class Observer:

@@ -102,7 +102,7 @@ def get_game(game: str | Game) -> Game:
     """The rule book called `game`, which may be the rule book itself; of a family the one of its usual sizes.
 
     Raises:
-        ValueError: there is no game of that name, or it is neither.
+        ValueError: there is no game of that name, or it is neither a name nor a rule book.
     """
     if not isinstance(game, str):
         if not isinstance(game, Game):

@@ -157,7 +157,7 @@ class SB3VecEnv(VecEnv):
         """An attribute of the boards `indices`, all if None.
 
         Raises:
-            AttributeError: they have none of that name.
+            AttributeError: they have no such attribute.
         """
         return [getattr(self.boards[i], attr_name) for i in self._get_indices(indices)]
 
@@ -176,7 +176,7 @@ class SB3VecEnv(VecEnv):
         """The results of a method on each of the boards `indices`, all if None, as a list.
 
         Raises:
-            AttributeError: they have none of that name.
+            AttributeError: they have no such attribute.
         """
         numbers = self._get_indices(indices)
         if method_name in BATCHED_METHODS:
