@@ -205,6 +205,7 @@ def best_action(found: Statistics, by: str) -> int:
     """
     wins = [action for action in found.legal if found.proven_actions.get(action) == 1]
     safe = [action for action in found.legal if found.proven_actions.get(action) != -1]
-    means = found.value_sums / np.maximum(found.visits, 1) - 2 * (found.visits == 0)
-    score = found.visits if by == "visits" else means
-    return max(wins or safe or found.legal, key=lambda action: (score[action], -action))
+    scores = found.visits
+    if by == "value":
+        scores = found.value_sums / np.maximum(found.visits, 1) - 2 * (found.visits == 0)
+    return max(wins or safe or found.legal, key=lambda action: (scores[action], -action))
