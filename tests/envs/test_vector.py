@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from tictac_env.envs.vector.boards import LEARNER, MEMBER, OPP, OWN, PHASE, STATE, WAITING
+from tictac_env.envs.vector.boards import WAITING, Boards
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy
@@ -224,10 +224,10 @@ def test_copies_keep_the_spec(twin_of: Callable[[BoardVectorEnv], BoardVectorEnv
     assert str(twin_of(envs)) == str(envs) == "BoardVectorEnv(ConnectFour-v0, num_envs=3)"
 
 
-def with_row(state: dict[str, Any], row: int, value: Any) -> dict[str, Any]:
-    """The state with `value` in a row of the first board."""
+def with_row(state: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    """The state with `value` in a field of the first board."""
     boards = [list(numbers) for numbers in state["boards"]]
-    boards[row][0] = value
+    boards[Boards._fields.index(field)][0] = value
     return state | {"boards": boards}
 
 
@@ -242,17 +242,17 @@ DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "ragged": lambda state: state | {"boards": [state["boards"][0][:-1], *state["boards"][1:]]},
     "no boards": lambda state: state | {"boards": None},
     "text": lambda state: state | {"boards": "abc"},
-    "a float": lambda state: with_row(state, OWN, 0.0),
-    "a bool": lambda state: with_row(state, OWN, True),
-    "too large a number": lambda state: with_row(state, OWN, 2**63),
-    "negative stones": lambda state: with_row(state, OWN, -1),
-    "stones beside the board": lambda state: with_row(state, OPP, 1 << 40),
-    "no seat": lambda state: with_row(state, LEARNER, 2),
-    "no state of randomness": lambda state: with_row(state, STATE, 2**62),
-    "no opponent": lambda state: with_row(state, MEMBER, 1),
-    "negative opponent": lambda state: with_row(state, MEMBER, -1),
-    "no phase": lambda state: with_row(state, PHASE, 6),
-    "waiting": lambda state: with_row(state, PHASE, WAITING),
+    "a float": lambda state: with_row(state, "own", 0.0),
+    "a bool": lambda state: with_row(state, "own", True),
+    "too large a number": lambda state: with_row(state, "own", 2**63),
+    "negative stones": lambda state: with_row(state, "own", -1),
+    "stones beside the board": lambda state: with_row(state, "opp", 1 << 40),
+    "no seat": lambda state: with_row(state, "learner", 2),
+    "no state of randomness": lambda state: with_row(state, "state", 2**62),
+    "no opponent": lambda state: with_row(state, "member", 1),
+    "negative opponent": lambda state: with_row(state, "member", -1),
+    "no phase": lambda state: with_row(state, "phase", 6),
+    "waiting": lambda state: with_row(state, "phase", WAITING),
 }
 
 
@@ -460,6 +460,16 @@ for opponent in ("random", "rule", None):
                     log.append(b"".join(part.tobytes() for part in parts))
                 runs.append((log, envs.state_dict()))
             assert runs[0] == runs[1] == runs[2], (opponent, mode, num_envs)
+        for board in (0, 777, 1499):
+            envs.reset(seed=0)
+            actions = np.zeros(1500, np.int64)
+            actions[board:] = 9
+            try:
+                envs.step(actions)
+            except ValueError as error:
+                assert f"board {board}:" in str(error), error
+            else:
+                raise AssertionError(f"board {board} played 9")
 print("equal")
 """
 

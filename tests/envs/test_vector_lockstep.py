@@ -12,7 +12,7 @@ import pytest
 from conftest import COMPILED_GAMES, OBLONG, breadth, playout, title
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, PLAYING, ROWS
+from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, boards_of
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import GAMES, Game, KInARow, game_name
@@ -267,30 +267,18 @@ def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: 
     positions = [position for seed in range(4) for position in playout(game, seed)]
     count = len(positions)
     for obs_type in ("planes", "board", "code") if game.cells <= 39 else ("planes", "board"):
-        boards = np.zeros((ROWS, count), np.int64)
+        rows = np.zeros((ROWS, count), np.int64)
+        boards = boards_of(rows)
         for i, position in enumerate(positions):
-            boards[[OWN, OPP, LEARNER, PHASE], i] = (
-                position.own,
-                position.opp,
-                i % 2,
-                OVER if position.is_over else PLAYING,
-            )
+            boards.own[i], boards.opp[i], boards.learner[i] = position.own, position.opp, i % 2
+            boards.phase[i] = OVER if position.is_over else PLAYING
         output = StepBuffers(game, obs_type, count, with_finals=True)
-        output.cells[:], output.codes[:], output.masks[:] = 77, 77, 77  # every byte has to be written
+        arrays = output.arrays
+        arrays.cells[:], arrays.codes[:], arrays.masks[:] = 77, 77, 77  # every byte has to be written
         observer = Observer(game, obs_type)
         for shift, shown in ((0, output.observations), (count, output.last_observations)):
-            write_observations(
-                game,
-                boards,
-                OBSERVATION_TYPES[obs_type].kernel,
-                output.cells,
-                output.codes,
-                output.masks,
-                shift,
-                0,
-                count,
-            )
-            masks = output.masks.reshape(-1, game.num_actions)[shift : shift + count]
+            write_observations(game, rows, OBSERVATION_TYPES[obs_type].kernel, arrays, shift, 0, count)
+            masks = arrays.masks.reshape(-1, game.num_actions)[shift : shift + count]
             for i, position in enumerate(positions):
                 if shift and not position.is_over:
                     assert (shown[i] == 77).all(), "a board that goes on has no last observation"

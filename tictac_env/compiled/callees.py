@@ -10,6 +10,8 @@ from typing import Any
 
 from numba.extending import register_jitable
 
+from tictac_env.compiled.numba_names import UNCOUNTED
+
 Function = Callable[..., Any]
 
 PACKAGES = {"tictac_env", "tictac_agents"}
@@ -20,12 +22,13 @@ def compile_callees(function: Function) -> None:
     """Lets compiled code call the plain functions that `function` calls, and what these call.
 
     Followed are the functions of the two packages and those of the package or file that `function` is from. So a module
-    such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled.
+    such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled. They make no arrays: see
+    `borrowing_kernel`.
     """
     for called in _callees(function):
         if called not in _COMPILED:
             _COMPILED.add(called)
-            register_jitable(called)
+            register_jitable(**UNCOUNTED)(called)
             compile_callees(called)
 
 

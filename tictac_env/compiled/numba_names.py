@@ -31,6 +31,8 @@ def cache_in(folder: str) -> Iterator[None]:
 
 def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
     """The machine code of a kernel for one signature, as a function that does not look at its arguments."""
+    if numba.config.DISABLE_JIT:
+        return function  # type: ignore[no-any-return]
     function.compile(signature)
     code: Callable[..., Any] = function.overloads[signature].entry_point
     return code

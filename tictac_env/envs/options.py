@@ -10,16 +10,12 @@ import numpy.typing as npt
 
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments, unfinished
-from tictac_env.envs.protocol import PLAY_AS
+from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
 from tictac_env.games import Game
 from tictac_env.position import Position, PositionBatch
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-NOT_GIVEN = -1
-"""Instead of a position: it is drawn, or the game's start."""
-NOWHERE: Ints = np.zeros((2, 0), np.int64)
-"""Instead of the positions of all boards: they are all drawn."""
 
 
 def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
@@ -71,7 +67,7 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
 
 
 def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
-    """Where the chosen boards begin: int64 (2, num_envs), own and opp, `NOT_GIVEN` where it is not said; or `NOWHERE`.
+    """Where the chosen boards begin: int64 (2, num_envs), own and opp, `NOT_GIVEN` where it is not said.
 
     Args:
         given: None, an unfinished position or move string for all, or a sequence of these and None, or a batch.
@@ -81,11 +77,9 @@ def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
     Raises:
         ValueError: it is none of these.
     """
-    if given is None:
-        return NOWHERE
-    each = _each("position", given, (str, Position), len(chosen))
+    each = _each("position", given, (str, Position, type(None)), len(chosen))
     starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
-    for i in np.flatnonzero(chosen).tolist():
+    for i in () if given is None else np.flatnonzero(chosen).tolist():
         one = each[i]
         if one is not None:
             position = unfinished(one, game)

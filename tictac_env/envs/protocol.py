@@ -31,6 +31,8 @@ FIRST, SECOND, RANDOM_SEAT, ALTERNATE = range(len(PLAY_AS))
 GOES_ON, ENDED, ILLEGAL = range(3)
 """What a step has led to: the learner is to move again; the game is over; the learner's action was illegal."""
 
+Rewards = tuple[float, float, float, float]
+"""For a win, a draw, a loss and a step that does not end the game."""
 Numbers = Sequence[int] | npt.NDArray[np.int64]
 Weights = Sequence[float] | npt.NDArray[np.float64]
 
@@ -193,6 +195,6 @@ def seen(game: Game, own: int, opp: int, learner: int) -> tuple[int, int]:
     return (own, opp) if learner == game.seat(own, opp) else (opp, own)
 
 
-def reward(rewards: tuple[float, float, float, float], over: bool, outcome: int) -> float:
-    """What a step earns; `rewards` are those for a win, a draw, a loss and a step that does not end the game."""
+def reward(rewards: Rewards, over: bool, outcome: int) -> float:
+    """What a step earns."""
     return rewards[1 - outcome] if over else rewards[3]

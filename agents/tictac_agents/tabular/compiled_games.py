@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tictac_agents.tabular.rows import Ints
 from tictac_env.compiled import borrowing_kernel
-from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Setup, begin, reward, seen, step
+from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.boards import int64_array
 from tictac_env.envs.vector.compiled_opponents import CompiledOpponents
@@ -25,7 +25,7 @@ def play_games(
     table: Any,
     setup: Setup,
     opponents: CompiledOpponents,
-    rewards: tuple[float, float, float, float],
+    rewards: Rewards,
     play_as: int,
     randomness: Ints,
     games: int,
@@ -85,9 +85,8 @@ class CompiledGames:
 
     def __init__(self, board: BoardEnv) -> None:
         self._board = board
-        opponents = opponents_of(board)
         self._setup = board.arguments.setup(int64_array)
-        self._opponents = CompiledOpponents(opponents.kinds, opponents.cumulative)
+        self._opponents = opponents_of(board).compiled
 
     def play(self, table: Any, games: int, max_steps: int, room: int, play_as: str | None = None) -> tuple[int, int]:
         """Plays whole games on the environment's board and has the table learn from them.

@@ -18,7 +18,7 @@ from tictac_agents.tabular.rows import Ints, new_rows
 from tictac_agents.tabular.run import Schedule
 from tictac_agents.tabular.vector_rollout import GOING, OVER, GamesUnderWay, no_games, run_vector
 from tictac_env.compiled import borrowing_kernel, machine_code
-from tictac_env.envs.vector.boards import OPP, OWN
+from tictac_env.envs.vector.boards import boards_of
 from tictac_env.games import Game
 from tictac_env.position import PositionBatch
 
@@ -226,7 +226,8 @@ class TableLearner(Learner):
         for name, array in wanted.items():
             if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
                 raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
-        stones = np.bitwise_or(*np.array(board["boards"])[[OWN, OPP]])
+        boards = boards_of(np.array(board["boards"]))
+        stones = boards.own | boards.opp
         games = GamesUnderWay(*saved["view"])
         if not _shows(games, stones) or not self._accepts_games(saved, np.bitwise_count(stones)):
             raise ValueError("its games under way are not those on its boards")

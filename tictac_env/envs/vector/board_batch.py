@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tictac_env.compiled import machine_code
 from tictac_env.envs.arguments import Arguments
-from tictac_env.envs.options import NOWHERE
-from tictac_env.envs.protocol import PLAY_AS
+from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
+from tictac_env.envs.saved_state import MAX_INT, NOT_SEEDED, why_impossible
 from tictac_env.envs.vector import kernels, stepping
 from tictac_env.envs.vector.boards import (
-    BEGUN,
     DEAL,
-    LEARNER,
     LEGALITY,
-    MEMBER,
     NO_CHECK,
-    OPP,
-    OPPONENT_ACTION,
-    OUTCOME,
     OVER,
-    OWN,
-    PHASE,
     PLAYING,
     RANGE,
     ROWS,
-    SAMPLER,
-    STATE,
     WAITING,
+    Given,
     Ints,
     aligned,
+    boards_of,
+    int64_array,
 )
 from tictac_env.envs.vector.buffers import Bools, StepBuffers
 from tictac_env.envs.vector.opponents import Opponents
+from tictac_env.envs.vector.sampler import Sampler
+from tictac_env.envs.vector.stepping import StepSettings
 from tictac_env.envs.vector.views import NOT_WRITTEN, observations_of, write_observations
 from tictac_env.games import UNFINISHED
 from tictac_env.observation import observation_type
 from tictac_env.position import PositionBatch
-from tictac_env.rng import STATES, advance, mix, new_state
+from tictac_env.rng import STATES, mix, new_state
 
-NOT_SEEDED = -1
-MAX_INT = int(np.iinfo(np.int64).max)
 PADDING = 72
 """Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
 
@@ -54,51 +48,58 @@ class BoardBatch:
         arguments: the environment's.
         count: how many boards.
         threads: how many threads share them.
+        lends: whether the sampler lends its actions; see `Sampler`.
 
     Attributes:
+        boards: all there is to know of them, as views.
+        sampler: draws random actions for them.
         were_reset: whether there was a reset yet.
     """
 
-    def __init__(self, arguments: Arguments, count: int, threads: int) -> None:
+    def __init__(self, arguments: Arguments, count: int, threads: int, lends: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
         self._observation_type = observation_type(arguments.obs_type)
         kernel = self._observation_type.kernel
         self._writer = NOT_WRITTEN if kernel is None else kernel
-        self._raises = arguments.illegal == "raise"
-        self._padded: Ints = aligned((ROWS, count + PADDING))
-        self.rows[OWN], self.rows[OPP] = game.start()
-        self.rows[STATE] = NOT_SEEDED
-        self.rows[PHASE] = OVER
+        self._rows: Ints = aligned((ROWS, count + PADDING))
+        self._bind()
+        self.boards.own[:], self.boards.opp[:] = game.start()
+        self.boards.state[:] = NOT_SEEDED
+        self.boards.phase[:] = OVER
+        self.boards.illegal[:] = -1
         self.were_reset = False
-        self._draws = aligned((2, count))
-        self._latest = 0  # which of them was given last
-        self._draws_ahead = False  # whether the other holds what is to be given next
-        self._offset = 0  # how far the sampler's randomness has come since SAMPLER was written
+        self.sampler = Sampler(game, self._rows, count, threads, lends)
         self._replies = np.full(count, -1, np.int64)
-        self._play_as = np.full(count, PLAY_AS.index(arguments.play_as), np.int64)
-        starts = arguments.start or ()
-        self._starts = np.array([[start.own for start in starts], [start.opp for start in starts]], np.int64)
+        self._setup = arguments.setup(int64_array)
+        nowhere = np.full(count, NOT_GIVEN, np.int64)
+        self._nothing_given = Given(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64))
         # Where an opponent may end the game before the learner has moved, a board may find no beginning.
         openings = [game.play(*game.start(), action) for action in range(game.num_actions)]
-        self._may_get_stuck = bool(starts) or any(game.result(*opening) != UNFINISHED for opening in openings)
+        self._may_get_stuck = bool(arguments.start) or any(game.result(*opening) != UNFINISHED for opening in openings)
+
+    def _bind(self) -> None:
+        """Makes what copies cannot share."""
+        self.boards = boards_of(self.rows)
+        self._step: Callable[..., Any] | None = None  # machine code
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("boards", "_step")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
 
     @property
     def rows(self) -> Ints:
-        """All there is to know of the boards: int64 (ROWS, N), a view; see `tictac_env.envs.vector.boards`."""
-        return self._padded[:, : self._count]
-
-    @property
-    def drawn(self) -> Ints:
-        """What `draw` has given last: int64 (N,)."""
-        drawn: Ints = self._draws[self._latest]
-        return drawn
+        """The boards as one array, int64 (ROWS, N), whose rows are the fields of `boards`."""
+        return self._rows[:, : self._count]
 
     @property
     def batch(self) -> PositionBatch:
         """The positions on the boards."""
-        return PositionBatch(self._game, self.rows[OWN].copy(), self.rows[OPP].copy())
+        return PositionBatch(self._game, self.boards.own.copy(), self.boards.opp.copy())
 
     def load(self, rows: Ints) -> None:
         """Takes over the rows of other boards, if these can be such.
@@ -106,69 +107,70 @@ class BoardBatch:
         Raises:
             ValueError: they cannot; the message names the first wrong board.
         """
-        game, self_rows = self._game, self.rows
-        if rows.shape != self_rows.shape or rows.dtype != np.int64:
-            raise ValueError(f"boards are int64 {self_rows.shape}, not {rows.dtype} {rows.shape}")
+        game = self._game
+        if rows.shape != self.rows.shape or rows.dtype != np.int64:
+            raise ValueError(f"boards are int64 {self.rows.shape}, not {rows.dtype} {rows.shape}")
         self._opponents.update()  # one that has joined the pool may play here
         limits = {
-            LEARNER: (0, 1),
-            STATE: (NOT_SEEDED, STATES),
-            BEGUN: (0, MAX_INT),
-            MEMBER: (0, len(self._opponents.kinds) - 1),
-            PHASE: (PLAYING, OVER),
-            SAMPLER: (0, STATES),
-            OPPONENT_ACTION: (-1, game.num_actions - 1),
-            OUTCOME: (-1, 1),
+            "learner": (0, 1),
+            "state": (NOT_SEEDED, STATES),
+            "begun": (0, MAX_INT),
+            "member": (0, len(self._opponents.compiled.kinds) - 1),
+            "phase": (PLAYING, OVER),
+            "sampler": (0, STATES),
+            "opponent_action": (-1, game.num_actions - 1),
+            "outcome": (-1, 1),
+            "illegal": (-1, game.num_actions - 1),
         }
-        for row, (low, high) in limits.items():
-            wrong = np.flatnonzero((rows[row] < low) | (rows[row] > high))
+        given = boards_of(rows)
+        for name, (low, high) in limits.items():
+            numbers = getattr(given, name)
+            wrong = np.flatnonzero((numbers < low) | (numbers > high))
             if len(wrong):
-                raise ValueError(f"row {row} of board {wrong[0]} must be in [{low}, {high}], not {rows[row, wrong[0]]}")
-        for board, (own, opp, phase, state) in enumerate(rows[[OWN, OPP, PHASE, STATE]].T.tolist()):
-            reason = game.status(own, opp).explain(game, own, opp)
-            if not reason and phase == PLAYING and (state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
-                reason = "the game is over, or never began"
+                raise ValueError(f"{name} of board {wrong[0]} must be in [{low}, {high}], not {numbers[wrong[0]]}")
+        stones = zip(given.own.tolist(), given.opp.tolist(), given.phase.tolist(), given.state.tolist(), strict=True)
+        for board, (own, opp, phase, state) in enumerate(stones):
+            reason = why_impossible(game, own, opp, phase == PLAYING, state)
             if reason:
                 raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {reason}")
-        self_rows[:] = rows
-        self._offset, self._draws_ahead = 0, False
-        self.were_reset = bool(rows[STATE, 0] != NOT_SEEDED)
+        self.rows[:] = rows
+        self.sampler.restart()
+        self.were_reset = bool(given.state[0] != NOT_SEEDED)
 
-    def begin(self, chosen: Bools, seeds: Sequence[int | None], given_starts: Ints, play_as: Ints) -> None:
+    def begin(self, chosen: Bools, seeds: Sequence[int | None], given: Given) -> None:
         """Begins games.
 
         Args:
             chosen: bool (N,), on which boards.
             seeds: for each board a seed, or None.
-            given_starts: where they begin, as `options.read_given_starts` gives it.
-            play_as: where the learners sit, as `options.read_play_as` gives it.
+            given: what the reset says of them.
 
         Raises:
             ValueError: an opponent always ends the game before the learner has moved.
             IllegalMove: an opponent's first move is illegal.
         """
         self._opponents.update()
-        self.write_sampler()
+        self.sampler.write_states()
         saved = self.rows.copy()
         try:
             for board in np.flatnonzero(chosen).tolist():
                 self._seed(board, seeds[board])
-            self.rows[PHASE, chosen] = DEAL
-            self._resolve_opponents(given_starts, play_as)
-            kernels.begin_games(self._padded, 0, self._count)
+            self.boards.phase[chosen] = DEAL
+            self._resolve_opponents(given)
+            kernels.begin_games(self._rows, 0, self._count)
         except BaseException:
             self._restore(saved)
             raise
         self.were_reset = True
 
-    def step(self, actions: Ints, output: StepBuffers, as_drawn: bool) -> tuple[int, int, int]:
+    def step(self, actions: Ints, output: StepBuffers, as_lent: bool) -> tuple[int, int, int]:
         """Plays an action on each board, and the opponent's answer.
 
         Args:
             actions: int64 (N,), contiguous.
             output: what the step is written to.
-            as_drawn: whether the actions are those `drawn` last, and nobody can have changed them. They are in range
-                then, and the next ones are drawn along.
+            as_lent: whether the actions are those that the sampler has lent last. They are legal then, and the next
+                ones are drawn along.
 
         Returns:
             The number of the first board whose action is out of range (or illegal, if that raises), else -1; how many
@@ -177,110 +179,91 @@ class BoardBatch:
         Raises:
             IllegalMove: an opponent's choice is illegal.
         """
-        opponents = self._opponents
+        game, opponents, raises = self._game, self._opponents, self._arguments.illegal == "raise"
         opponents.update()
         if output.finals.size:
             output.finals[:] = 0
-        self._draws_ahead = False
-        checks = LEGALITY if self._raises else NO_CHECK if as_drawn else RANGE
-        if opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN:
-            invalid = kernels.first_invalid(
-                self._game, self.rows[OWN], self.rows[OPP], self.rows[PHASE], actions, self._raises
-            )
-            return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_and_ask(actions, output))
+        in_python = opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
+        draws = self.sampler.ahead(as_lent and not in_python)
+        if in_python:
+            boards = self.boards
+            invalid = kernels.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
+            return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output))
+        checks = LEGALITY if raises else NO_CHECK if as_lent else RANGE
+        settings = StepSettings(checks, self._writer, self.sampler.offset)
         # fmt: off
-        given = (
-            self._game, self._padded, actions, self._replies, self._play_as, self._starts, opponents.kinds,
-            opponents.cumulative, self._arguments.rewards, checks, self._writer,
-            output.cells, output.codes, output.masks, output.rewards, output.ended, output.finals,
-            self._draws[1 - self._latest, : self._count * as_drawn], self._offset,
+        given: Any = (
+            game, self._rows, actions, self._replies, self._nothing_given, self._setup, opponents.compiled,
+            self._arguments.rewards, settings, output.arrays, draws,
         )
         # fmt: on
-        done = stepping.step_in_threads(*given, self._threads) if self._threads > 1 else stepping.step(*given)
-        self._draws_ahead = as_drawn and done[0] < 0
+        if self._threads > 1:
+            given = (*given, self._threads)
+        if self._step is None:
+            self._step = machine_code(stepping.step_in_threads if self._threads > 1 else stepping.step, *given)
+        done: tuple[int, int, int] = self._step(*given)
+        if len(draws) and done[0] < 0:
+            self.sampler.drawn_ahead()
         return done
-
-    def draw(self) -> Ints:
-        """A random legal action for each board, int64 (N,); 0 where a game is over. Two draws share two arrays."""
-        self._latest = 1 - self._latest
-        if self._draws_ahead:
-            self._draws_ahead = False
-        elif self._threads > 1:
-            stepping.sample_in_threads(self._game, self._padded, self.drawn, self._offset, self._threads)
-        else:
-            stepping.sample(self._game, self._padded, self.drawn, self._offset, 0, self._count)
-        self._offset = advance(self._offset)
-        return self.drawn
-
-    def write_sampler(self) -> None:
-        """Brings the row SAMPLER up to date."""
-        self.rows[SAMPLER] = self.rows[SAMPLER] + self._offset & STATES
-        self._offset, self._draws_ahead = 0, False
 
     def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
-        # fmt: off
-        write_observations(
-            self._game, self._padded, self._writer, output.cells, output.codes, output.masks,
-            self._count if last else 0, 0, self._count,
-        )
-        # fmt: on
+        shift = self._count if last else 0
+        write_observations(self._game, self._rows, self._writer, output.arrays, shift, 0, self._count)
         if self._writer == NOT_WRITTEN:
-            shown = self.rows[PHASE] == OVER if last else np.ones(self._count, np.bool_)
+            shown = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
             observations = output.last_observations if last else output.observations
-            observations[shown] = observations_of(self._observation_type, self._game, self.rows[:, shown])
+            observations[shown] = observations_of(self._observation_type, self._game, boards_of(self.rows[:, shown]))
 
-    def _step_and_ask(self, actions: Ints, output: StepBuffers) -> tuple[int, int]:
+    def _step_in_python(self, actions: Ints, output: StepBuffers) -> tuple[int, int]:
         """The kernel `step`, piece by piece, as Python has to answer or to observe in between."""
-        game, boards, count = self._game, self._padded, self._count
+        game, rows, count, arrays = self._game, self._rows, self._count, output.arrays
         saved = self.rows.copy()
         try:
-            num_illegal = kernels.move(game, boards, actions, self._arguments.opponent is None, True, 0, count)
-            self._resolve_opponents(NOWHERE, self._play_as)
-            num_ended = kernels.write_rewards(boards, self._arguments.rewards, output.rewards, output.ended, 0, count)
+            num_illegal = kernels.move(game, rows, actions, self._setup.self_play, True, 0, count)
+            self._resolve_opponents(self._nothing_given)
+            num_ended = kernels.write_rewards(rows, self._arguments.rewards, arrays.rewards, arrays.ended, 0, count)
             if output.finals.shape[1] and num_ended:
                 self.show(output, last=True)
-                kernels.store_finals(boards, output.finals, 0, count)
-                self._resolve_opponents(NOWHERE, self._play_as)
-                kernels.begin_games(boards, 0, count)
+                kernels.store_finals(rows, output.finals, 0, count)
+                self._resolve_opponents(self._nothing_given)
+                kernels.begin_games(rows, 0, count)
         except BaseException:
             self._restore(saved)
             raise
         self.show(output)
         return num_illegal, num_ended
 
-    def _resolve_opponents(self, given_starts: Ints, play_as: Ints) -> None:
+    def _resolve_opponents(self, given: Given) -> None:
         """Has opponents answer and deals games until no board waits for either."""
-        rows, opponents = self.rows, self._opponents
-        for _ in range(kernels.MAX_STARTS + 1):
-            # fmt: off
-            asked, _, stuck = kernels.resolve_opponents(
-                self._game, self._padded, self._replies, given_starts, play_as, self._starts, opponents.kinds,
-                opponents.cumulative, 0, self._count,
+        game, boards, opponents = self._game, self.boards, self._opponents
+        for _ in range(MAX_STARTS + 1):
+            external, _, stuck = kernels.resolve_opponents(
+                game, self._rows, self._replies, given, self._setup, opponents.compiled, 0, self._count
             )
-            # fmt: on
-            if not asked:
+            if not external:
                 break
-            waiting = np.flatnonzero(rows[PHASE] >= WAITING)
-            drawn, own, opp, states = (rows[row, waiting] for row in (MEMBER, OWN, OPP, STATE))
-            seeds: Any = mix(states)  # of an array it makes an array
-            self._replies[waiting] = opponents.answers(waiting, drawn, own, opp, seeds)
+            waiting = np.flatnonzero(boards.phase >= WAITING)
+            seeds: Any = mix(boards.state[waiting])  # type: ignore[arg-type]  # of an array it makes an array
+            members, own, opp = boards.member[waiting], boards.own[waiting], boards.opp[waiting]
+            self._replies[waiting] = opponents.answers(waiting, members, own, opp, seeds)
         else:
-            stuck = asked
+            stuck = external
         if stuck:
-            board = int(np.flatnonzero(rows[PHASE] >= DEAL)[0])
+            board = int(np.flatnonzero(boards.phase >= DEAL)[0])
             raise ValueError(
                 f"board {board}: the opponent ends the game before the learner's first move, in {self.batch[board]!r}"
             )
 
     def _seed(self, board: int, seed: int | None) -> None:
         """Seeds a board, from fresh entropy if there is no seed and never was one."""
-        if seed is None and self.rows[STATE, board] != NOT_SEEDED:
+        boards = self.boards
+        if seed is None and boards.state[board] != NOT_SEEDED:
             return
         state = new_state(seed)
-        self.rows[STATE, board] = state
-        self.rows[SAMPLER, board] = mix(state) & STATES
-        self.rows[BEGUN, board] = 0
+        boards.state[board] = state
+        boards.sampler[board] = mix(state) & STATES
+        boards.begun[board] = 0
 
     def _restore(self, saved: Ints) -> None:
         self.rows[:] = saved

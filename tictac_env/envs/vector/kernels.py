@@ -8,38 +8,24 @@ need them. The rules are the game's own methods, the opponents those of `tictac_
 from __future__ import annotations
 
 from tictac_env.compiled import borrowing_kernel
+from tictac_env.envs.protocol import MAX_STARTS, Rewards, Setup, deal
 from tictac_env.envs.vector.boards import (
-    ALTERNATE,
-    BEGUN,
     DEAL,
     DEALT,
-    EXTERNAL,
-    LEARNER,
-    MEMBER,
-    NOBODY,
     OPENING,
-    OPP,
-    OPPONENT_ACTION,
-    OUTCOME,
     OVER,
-    OWN,
-    PHASE,
     PLAYING,
-    RANDOM_POLICY,
-    RANDOM_SEAT,
     REDEAL,
-    STATE,
     WAITING,
     Bytes,
     Floats,
+    Given,
     Ints,
+    boards_of,
 )
+from tictac_env.envs.vector.compiled_opponents import EXTERNAL, RANDOM_POLICY, CompiledOpponents
 from tictac_env.games import LOST, UNFINISHED, Game
-from tictac_env.policies.reflexes import pick, rule_choices
-from tictac_env.rng import advance, mix, weighted
-
-MAX_STARTS = 1000
-"""How often a board deals anew when the opponent ends the game before the learner's first move."""
+from tictac_env.rng import advance, mix
 
 
 @borrowing_kernel
@@ -62,23 +48,24 @@ def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Int
 
 
 @borrowing_kernel
-def move(game: Game, boards: Ints, actions: Ints, self_play: bool, deals: bool, begin: int, end: int) -> int:
+def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, begin: int, end: int) -> int:
     """Plays the learner's actions. Returns how many were illegal; such an action loses the game.
 
-    Where a game was over a new one is to be dealt; or it begins here, if there is nothing to be drawn and nobody to be
-    asked for it.
+    Where a game was over a new one is to be dealt; or it begins here, if there is nothing to be drawn and no opponent
+    that may begin. By hand what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
 
     Args:
         game: the rule book.
-        boards: int64 (ROWS, N).
+        rows: the boards, as `boards_of` takes them.
         actions: int64 (N,), in range where a board is PLAYING.
         self_play: whether both sides step.
         deals: whether games begin with draws.
         begin: the first board.
         end: the one after the last.
     """
-    owns, opps, learners = boards[OWN, begin:end], boards[OPP, begin:end], boards[LEARNER, begin:end]
-    phases, answers, outcomes = boards[PHASE, begin:end], boards[OPPONENT_ACTION, begin:end], boards[OUTCOME, begin:end]
+    boards = boards_of(rows)
+    owns, opps, learners = boards.own[begin:end], boards.opp[begin:end], boards.learner[begin:end]
+    phases, outcomes, illegals = boards.phase[begin:end], boards.outcome[begin:end], boards.illegal[begin:end]
     chosen = actions[begin:end]
     first_own, first_opp = game.start()
     first = game.seat(first_own, first_opp)
@@ -94,133 +81,111 @@ def move(game: Game, boards: Ints, actions: Ints, self_play: bool, deals: bool, 
         opps[i] = next_opp if playing else opp if deals else first_opp
         learners[i] = learner ^ self_play if playing else first
         phases[i] = (OVER if over else PLAYING if self_play else WAITING) if playing else DEAL if deals else DEALT
-        answers[i] = -2 - action if illegal else -1
+        illegals[i] = action if illegal else -1
         outcomes[i] = (LOST if illegal else -result) if over & playing else 0
         num_illegal += illegal
+    replies = boards.opponent_action[begin:end]
+    for i in range(end - begin):  # apart: one array more in the loop above, and LLVM gives it up
+        replies[i] = -1
     return num_illegal
 
 
 @borrowing_kernel
 def resolve_opponents(
     game: Game,
-    boards: Ints,
+    rows: Ints,
     replies: Ints,
-    given_starts: Ints,
-    play_as: Ints,
-    starts: Ints,
-    kinds: Ints,
-    cumulative: Floats,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
     begin: int,
     end: int,
 ) -> tuple[int, int, int]:
-    """Has opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or its opponent is asked.
+    """Has opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
 
-    A board that is asked stays WAITING or OPENING, with its randomness advanced: the policy's seed is `mix` of its
-    state. The next call then finds the answer in `replies`.
+    A board whose opponent is EXTERNAL stays WAITING or OPENING, with its randomness advanced: the policy's seed is
+    `mix` of its state. The next call then finds the answer in `replies`.
 
     Args:
         game: the rule book.
-        boards: int64 (ROWS, N).
-        replies: int64 (N,), what opponents that were asked play; -1 elsewhere. Set to -1 when played.
-        given_starts: int64 (2, N), own and opp of where boards begin, -1 where that is drawn from `starts`; or (2, 0).
-        play_as: int64 (N,), for each board the index of its `play_as` in `arguments.PLAY_AS`.
-        starts: int64 (2, S), own and opp of the starting positions; (2, 0) for the game's start.
-        kinds: int64 (M,), who the opponent is, or the members of the pool.
-        cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
+        rows: the boards, as `boards_of` takes them.
+        replies: int64 (N,), what external opponents play; -1 elsewhere. Set to -1 when played.
+        given: what the reset says of the games that begin.
+        setup: what the environment says of them.
+        opponents: who answers.
         begin: the first board.
         end: the one after the last.
 
     Returns:
-        How many opponents are asked, how many replies are illegal (and not played), and how many boards find no
-        beginning because the opponent always ends the game first.
+        How many external opponents are to answer, how many replies are illegal (and not played), and how many boards
+        find no beginning because the opponent always ends the game first.
     """
-    asked = wrong = early = 0
+    external = wrong = early = 0
     for _ in range(MAX_STARTS):
-        _deal(game, boards, given_starts, play_as, starts, cumulative, kinds[0] == NOBODY, begin, end)
-        if kinds[0] == NOBODY:
+        _deal(game, rows, given, setup, opponents, begin, end)
+        if setup.self_play:
             break
-        if len(kinds) == 1 and kinds[0] == RANDOM_POLICY:
-            _choose_at_random(game, boards, replies, begin, end)
+        if len(opponents.kinds) == 1 and opponents.kinds[0] == RANDOM_POLICY:
+            _choose_at_random(game, rows, replies, begin, end)
         else:
-            asked = _choose(game, boards, replies, kinds, begin, end)
-        wrong, early = _reply(game, boards, replies, begin, end)
-        if early == 0 or asked:  # who has been asked must not be asked again
+            external = _choose(game, rows, replies, opponents, begin, end)
+        wrong, early = _reply(game, rows, replies, begin, end)
+        if early == 0 or external:  # an external opponent must not be asked twice for one move
             break
-    return asked, wrong, early
+    return external, wrong, early
 
 
 @borrowing_kernel
 def _deal(
-    game: Game,
-    boards: Ints,
-    given_starts: Ints,
-    play_as: Ints,
-    starts: Ints,
-    cumulative: Floats,
-    self_play: bool,
-    begin: int,
-    end: int,
+    game: Game, rows: Ints, given: Given, setup: Setup, opponents: CompiledOpponents, begin: int, end: int
 ) -> None:
-    """Begins a game where one is due: draws start, seat and opponent in this order, each only if there is a choice."""
-    phases = boards[PHASE, begin:end]
+    """Begins a game where one is due."""
+    boards = boards_of(rows)
+    phases = boards.phase[begin:end]
     for k in range(end - begin):
         if phases[k] != DEAL and phases[k] != REDEAL:
             continue
         i = begin + k
-        boards[BEGUN, i] += phases[k] == DEAL
-        state = boards[STATE, i]
-        own, opp = game.start()
-        if given_starts.shape[1] and given_starts[0, i] >= 0:
-            own, opp = given_starts[0, i], given_starts[1, i]
-        elif starts.shape[1]:
-            state = advance(state)
-            drawn = mix(state) % starts.shape[1]
-            own, opp = starts[0, drawn], starts[1, drawn]
-        mover = game.seat(own, opp)
-        learner = play_as[i]
-        if self_play:
-            learner = mover
-        elif learner == RANDOM_SEAT:
-            state = advance(state)
-            learner = mix(state) & 1
-        elif learner == ALTERNATE:
-            learner = (boards[BEGUN, i] - 1) & 1
-        if len(cumulative):
-            state = advance(state)
-            boards[MEMBER, i] = weighted(cumulative, mix(state))
-        boards[OWN, i] = own
-        boards[OPP, i] = opp
-        boards[STATE, i] = state
-        boards[LEARNER, i] = learner
-        boards[OPPONENT_ACTION, i] = -1
-        boards[OUTCOME, i] = 0
-        phases[k] = DEALT if mover == learner else OPENING
+        begun = boards.begun[i] - (phases[k] == REDEAL)
+        _, own, opp, learner, member, state = deal(
+            game, setup, opponents.cumulative, given.play_as[i], given.own[i], given.opp[i], begun, boards.state[i]
+        )
+        boards.own[i] = own
+        boards.opp[i] = opp
+        boards.learner[i] = learner
+        boards.state[i] = state
+        boards.begun[i] = begun + 1
+        boards.member[i] = member
+        boards.opponent_action[i] = -1
+        boards.illegal[i] = -1
+        boards.outcome[i] = 0
+        phases[k] = DEALT if learner == game.seat(own, opp) else OPENING
 
 
 @borrowing_kernel
-def _choose(game: Game, boards: Ints, replies: Ints, kinds: Ints, begin: int, end: int) -> int:
-    """Chooses the replies of the opponents that are to move. Returns how many have to be asked."""
-    asked = 0
-    phases = boards[PHASE, begin:end]
+def _choose(game: Game, rows: Ints, replies: Ints, opponents: CompiledOpponents, begin: int, end: int) -> int:
+    """Chooses the replies of the opponents that are to move. Returns how many are external, and left out."""
+    boards = boards_of(rows)
+    external = 0
+    phases = boards.phase[begin:end]
     for k in range(end - begin):
         i = begin + k
         if phases[k] < WAITING or replies[i] >= 0:
             continue
-        own, opp, kind = boards[OWN, i], boards[OPP, i], kinds[boards[MEMBER, i]]
-        boards[STATE, i] = state = advance(boards[STATE, i])
-        if kind == EXTERNAL:
-            asked += 1
+        boards.state[i] = state = advance(boards.state[i])
+        if opponents.kinds[boards.member[i]] == EXTERNAL:
+            external += 1
         else:
-            choices = game.legal(own, opp) if kind == RANDOM_POLICY else rule_choices(game, own, opp)
-            replies[i] = pick(game, choices, mix(state))
-    return asked
+            replies[i] = opponents.reply(game, boards.member[i], boards.own[i], boards.opp[i], mix(state))
+    return external
 
 
 @borrowing_kernel
-def _choose_at_random(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> None:
+def _choose_at_random(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> None:
     """`_choose` where all opponents play at random."""
-    owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
-    states, chosen = boards[STATE, begin:end], replies[begin:end]
+    boards = boards_of(rows)
+    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    states, chosen = boards.state[begin:end], replies[begin:end]
     for i in range(end - begin):
         waits = phases[i] >= WAITING
         before = states[i]
@@ -242,18 +207,19 @@ def nth(game: Game, legal: int, index: int) -> int:
 
 
 @borrowing_kernel
-def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tuple[int, int]:
+def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> tuple[int, int]:
     """Plays the replies of opponents, which are forgotten thereby: -1.
 
     Returns how many were illegal (their boards go on waiting), and how many ended a game before the learner's first
-    move (it is dealt anew).
+    move (it is dealt anew). By hand what `protocol` does with an answer, as in `move`.
     """
-    owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
-    answers, outcomes, chosen = boards[OPPONENT_ACTION, begin:end], boards[OUTCOME, begin:end], replies[begin:end]
+    boards = boards_of(rows)
+    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    played, outcomes, chosen = boards.opponent_action[begin:end], boards.outcome[begin:end], replies[begin:end]
     wrong = early = 0
     for i in range(end - begin):
         own, opp, phase, reply = owns[i], opps[i], phases[i], chosen[i]
-        answer, outcome = answers[i], outcomes[i]
+        before, outcome = played[i], outcomes[i]
         next_own, next_opp = game.play(own, opp, max(reply, 0))
         illegal = (next_own == own) & (next_opp == opp)
         plays = (reply >= 0) & (illegal ^ True)
@@ -263,7 +229,7 @@ def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tup
         owns[i] = next_own if plays else own
         opps[i] = next_opp if plays else opp
         phases[i] = after if plays else phase
-        answers[i] = reply if plays else answer
+        played[i] = reply if plays else before
         outcomes[i] = result if plays & (after == OVER) else outcome
         chosen[i] = -1
         wrong += (reply >= 0) & illegal
@@ -272,16 +238,15 @@ def _reply(game: Game, boards: Ints, replies: Ints, begin: int, end: int) -> tup
 
 
 @borrowing_kernel
-def write_rewards(
-    boards: Ints, pay: tuple[float, float, float, float], rewards: Floats, ended: Bytes, begin: int, end: int
-) -> int:
-    """Writes the rewards, and which games have ended; what was dealt plays. Returns how many games have ended.
+def write_rewards(rows: Ints, rewards: Rewards, earned: Floats, ended: Bytes, begin: int, end: int) -> int:
+    """Writes what the boards have earned and which games have ended; what was dealt plays. Returns how many ended.
 
-    `pay` is for a win, a draw, a loss, and a step that does not end the game.
+    It is `protocol.reward` without branches.
     """
-    phases, outcomes = boards[PHASE, begin:end], boards[OUTCOME, begin:end]
-    paid, over = rewards[begin:end], ended[begin:end]
-    win, draw, loss, going_on = pay
+    boards = boards_of(rows)
+    phases, outcomes = boards.phase[begin:end], boards.outcome[begin:end]
+    paid, over = earned[begin:end], ended[begin:end]
+    win, draw, loss, going_on = rewards
     num_ended = 0
     for i in range(end - begin):
         phase, outcome = phases[i], outcomes[i]
@@ -294,21 +259,21 @@ def write_rewards(
 
 
 @borrowing_kernel
-def begin_games(boards: Ints, begin: int, end: int) -> None:
+def begin_games(rows: Ints, begin: int, end: int) -> None:
     """Lets the boards that have just been dealt play."""
-    phases = boards[PHASE, begin:end]
+    phases = boards_of(rows).phase[begin:end]
     for i in range(end - begin):
         phases[i] = PLAYING if phases[i] == DEALT else phases[i]
 
 
 @borrowing_kernel
-def store_finals(boards: Ints, finals: Ints, begin: int, end: int) -> None:
-    """Copies seat, opponent's action and outcome of finished games to `finals`, int64 (3, N); new ones are then due."""
+def store_finals(rows: Ints, finals: Ints, begin: int, end: int) -> None:
+    """Copies what is to be told of finished games to `finals`, as `buffers.Finals` has it; new games are then due."""
+    boards = boards_of(rows)
     for i in range(begin, end):
-        if boards[PHASE, i] == OVER:
-            finals[0, i], finals[1, i], finals[2, i] = (
-                boards[LEARNER, i],
-                boards[OPPONENT_ACTION, i],
-                boards[OUTCOME, i],
-            )
-            boards[PHASE, i] = DEAL
+        if boards.phase[i] == OVER:
+            finals[0, i] = boards.learner[i]
+            finals[1, i] = boards.opponent_action[i]
+            finals[2, i] = boards.outcome[i]
+            finals[3, i] = boards.illegal[i]
+            boards.phase[i] = DEAL

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tictac_env.envs.vector import kernels
-from tictac_env.envs.vector.boards import EXTERNAL, NOBODY, PLAYING, RANDOM_POLICY, RULE_POLICY, Ints
+from tictac_env.envs.vector.boards import PLAYING, Ints
+from tictac_env.envs.vector.compiled_opponents import EXTERNAL, NOBODY, RANDOM_POLICY, RULE_POLICY, CompiledOpponents
 from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
@@ -19,8 +20,7 @@ class Opponents:
     """Who answers on the boards: an opponent, the members of a pool, or nobody.
 
     Attributes:
-        kinds: int64 (M,), for each of them NOBODY, RANDOM_POLICY, RULE_POLICY or EXTERNAL, as the kernels know them.
-        cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
+        compiled: what the kernels know of them.
         external: whether one of them is not compiled and has to be asked.
     """
 
@@ -34,18 +34,18 @@ class Opponents:
         if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
             self._read(list(self._opponent.cumulative))
 
-    def policy(self, drawn: int) -> Policy | None:
+    def policy(self, member: int) -> Policy | None:
         """The one of this number; without a pool there is but one."""
         if isinstance(self._opponent, OpponentPool):
-            return self._opponent.member(drawn, self._game, self._obs_type)
+            return self._opponent.member(member, self._game, self._obs_type)
         return self._opponent
 
-    def answers(self, boards: Ints, drawn: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
-        """What the opponents of the numbers `drawn` play in these positions, all int64 (B,).
+    def answers(self, boards: Ints, members: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
+        """What the `members` play in these positions, all int64 (B,).
 
         Args:
             boards: the boards' numbers, for messages.
-            drawn: who is asked on each.
+            members: the number of the opponent on each.
             own: the opponents' stones.
             opp: the learners'.
             seeds: for the policies.
@@ -54,9 +54,9 @@ class Opponents:
             ValueError: a policy does not answer with B integers.
             IllegalMove: it plays what is not allowed; the message names it, the board, its choice and the position.
         """
-        answers = np.empty(len(drawn), np.int64)
-        for number in np.unique(drawn).tolist():
-            asked = np.flatnonzero(drawn == number)
+        answers = np.empty(len(members), np.int64)
+        for number in np.unique(members).tolist():
+            asked = np.flatnonzero(members == number)
             policy = self.policy(number)
             replies = np.asarray(policy.act_many(PositionBatch(self._game, own[asked], opp[asked]), seeds[asked]))  # type: ignore[union-attr]  # nobody is never asked
             if replies.shape != asked.shape or not np.issubdtype(replies.dtype, np.integer):
@@ -73,7 +73,6 @@ class Opponents:
     def _read(self, weights: list[float]) -> None:
         policies = [self.policy(number) for number in range(max(1, len(weights)))]
         kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, EXTERNAL) for policy in policies]
-        self.kinds = np.array(kinds, np.int64)
-        self.cumulative = np.array(weights, np.float64)
+        self.compiled = CompiledOpponents(np.array(kinds, np.int64), np.array(weights, np.float64))
         self.external = EXTERNAL in kinds
         self._weights = weights

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tictac_env.compiled import borrowing_kernel, parallel_kernel, prange
-from tictac_env.envs.vector.boards import (
-    LEGALITY,
-    NO_CHECK,
-    NOBODY,
-    OPP,
-    OVER,
-    OWN,
-    PHASE,
-    SAMPLER,
-    Bytes,
-    Floats,
-    Ints,
-)
+from tictac_env.envs.protocol import Rewards, Setup
+from tictac_env.envs.vector.boards import LEGALITY, NO_CHECK, OVER, Given, Ints, boards_of
+from tictac_env.envs.vector.buffers import StepArrays
+from tictac_env.envs.vector.compiled_opponents import CompiledOpponents
 from tictac_env.envs.vector.kernels import (
     begin_games,
     first_invalid,
@@ -33,66 +26,110 @@ BLOCK = 512
 """How many boards go through the passes of a step together: few enough for the processor's nearest cache."""
 
 
+class StepSettings(NamedTuple):
+    """What a step does, the same for all boards.
+
+    Attributes:
+        checks: what the actions are checked for, as in `tictac_env.envs.vector.boards`.
+        obs_type: what `write_observations` writes.
+        offset: how far the sampler's randomness has come since the boards' was written; see `Sampler`.
+    """
+
+    checks: int
+    obs_type: int
+    offset: int
+
+
 @borrowing_kernel
-def sample(game: Game, boards: Ints, draws: Ints, offset: int, begin: int, end: int) -> None:
+def sample(game: Game, rows: Ints, draws: Ints, offset: int, begin: int, end: int) -> None:
     """Draws a legal action for each board, all with the same chance, by the sampler's randomness; 0 where none is.
 
-    That is not moved on: it is `offset` further than the row SAMPLER says.
+    That is not moved on: it is `offset` further than the boards say.
     """
-    owns, opps, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
-    states, drawn = boards[SAMPLER, begin:end], draws[begin:end]
+    boards = boards_of(rows)
+    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    states, drawn = boards.sampler[begin:end], draws[begin:end]
     for i in range(end - begin):
         legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
         index = (mix(advance(states[i] + offset & STATES)) >> 31) * legal.bit_count() >> 32
         drawn[i] = nth(game, legal, index)
 
 
-# fmt: off
 @borrowing_kernel
 def step(
-    game: Game, boards: Ints, actions: Ints, replies: Ints, play_as: Ints, starts: Ints, kinds: Ints,
-    cumulative: Floats, pay: tuple[float, float, float, float], checks: int, obs_type: int, cells: Bytes, codes: Ints,
-    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, draws: Ints, offset: int,
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
 ) -> tuple[int, int, int]:
-    """A step of boards whose opponents need not be asked, and let the learner move: the passes of `kernels` in turn.
+    """A step of boards whose opponents are compiled, and let the learner move: the passes of `kernels` in turn.
 
-    Games that are over are dealt anew at once if `finals` is not empty; the next random actions are drawn along, as by
-    `sample`, if `draws` is not. Returns -1, how many actions were illegal and how many games have ended; or, if
-    `checks` are asked for and an action is invalid, the number of its board, and nothing is done.
+    Games that are over are dealt anew at once if `output` has room for finals.
+
+    Args:
+        game: the rule book.
+        rows: the boards, as `boards_of` takes them.
+        actions: int64 (N,).
+        replies: int64 (N,), room for the opponents' actions; all -1.
+        given: what a reset would say of games that begin: nothing.
+        setup: what the environment says of them.
+        opponents: who answers.
+        rewards: for a win, a draw, a loss and a step that does not end the game.
+        settings: what else the step does.
+        output: what it is written to.
+        draws: int64 (N,), where the next random actions are drawn to, as by `sample`; (0,) if they are not wanted.
+
+    Returns:
+        -1, how many actions were illegal and how many games have ended; or, if an action is invalid, the number of its
+        board, and nothing is done.
     """
-    if checks != NO_CHECK:
-        wrong = first_invalid(game, boards[OWN], boards[OPP], boards[PHASE], actions, checks == LEGALITY)
+    if settings.checks != NO_CHECK:
+        wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, 0, len(actions))
         if wrong >= 0:
             return wrong, 0, 0
     num_illegal, num_ended = _step(
-        game, boards, actions, replies, play_as, starts, kinds, cumulative, pay, obs_type, cells, codes, masks,
-        rewards, ended, finals, draws, offset, 0, len(actions),
+        game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, 0, len(actions)
     )
     return -1, num_illegal, num_ended
 
 
 @parallel_kernel
 def step_in_threads(
-    game: Game, boards: Ints, actions: Ints, replies: Ints, play_as: Ints, starts: Ints, kinds: Ints,
-    cumulative: Floats, pay: tuple[float, float, float, float], checks: int, obs_type: int, cells: Bytes, codes: Ints,
-    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, draws: Ints, offset: int, threads: int,
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
+    threads: int,
 ) -> tuple[int, int, int]:
     """`step`, each thread taking its share of the boards."""
     count = len(actions)
-    if checks != NO_CHECK:
+    if settings.checks != NO_CHECK:
         first_wrong = count
         for thread in prange(threads):  # each thread looks at what it has in its own cache
             begin, end = thread * count // threads, (thread + 1) * count // threads
-            own, opp, phases = boards[OWN, begin:end], boards[OPP, begin:end], boards[PHASE, begin:end]
-            wrong = first_invalid(game, own, opp, phases, actions[begin:end], checks == LEGALITY)
-            first_wrong = min(first_wrong, begin + wrong if wrong >= 0 else count)
+            wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, begin, end)
+            first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
         if first_wrong < count:
             return first_wrong, 0, 0
     num_illegal = num_ended = 0
     for thread in prange(threads):
+        begin, end = thread * count // threads, (thread + 1) * count // threads
         illegal, over = _step(
-            game, boards, actions, replies, play_as, starts, kinds, cumulative, pay, obs_type, cells, codes, masks,
-            rewards, ended, finals, draws, offset, thread * count // threads, (thread + 1) * count // threads,
+            game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, begin, end
         )
         num_illegal += illegal
         num_ended += over
@@ -100,38 +137,55 @@ def step_in_threads(
 
 
 @borrowing_kernel
+def _first_invalid(game: Game, rows: Ints, actions: Ints, raises: bool, begin: int, end: int) -> int:
+    """The number of the first of the boards `begin` to `end` whose action is invalid; -1 if there is none."""
+    boards = boards_of(rows)
+    own, opp, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    wrong = first_invalid(game, own, opp, phases, actions[begin:end], raises)
+    return begin + wrong if wrong >= 0 else -1
+
+
+@borrowing_kernel
 def _step(
-    game: Game, boards: Ints, actions: Ints, replies: Ints, play_as: Ints, starts: Ints, kinds: Ints,
-    cumulative: Floats, pay: tuple[float, float, float, float], obs_type: int, cells: Bytes, codes: Ints,
-    masks: Bytes, rewards: Floats, ended: Bytes, finals: Ints, draws: Ints, offset: int, begin: int, end: int,
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
+    begin: int,
+    end: int,
 ) -> tuple[int, int]:
     """The step of the boards `begin` to `end`, whose actions are in range."""
-    nowhere = boards[:2, :0]
-    self_play = kinds[0] == NOBODY
-    deals = not self_play or starts.shape[1] > 0
+    obs_type, finals = settings.obs_type, output.finals
+    deals = not setup.self_play or len(setup.start_owns) > 0
     num_illegal = num_ended = 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
-        num_illegal += move(game, boards, actions, self_play, deals, first, last)
+        num_illegal += move(game, rows, actions, setup.self_play, deals, first, last)
         if deals:
-            resolve_opponents(game, boards, replies, nowhere, play_as, starts, kinds, cumulative, first, last)
-        over = write_rewards(boards, pay, rewards, ended, first, last)
+            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
+        over = write_rewards(rows, rewards, output.rewards, output.ended, first, last)
         num_ended += over
         if finals.shape[1] and over:
-            write_observations(game, boards, obs_type, cells, codes, masks, finals.shape[1], first, last)
-            store_finals(boards, finals, first, last)
-            resolve_opponents(game, boards, replies, nowhere, play_as, starts, kinds, cumulative, first, last)
-            begin_games(boards, first, last)
-        write_observations(game, boards, obs_type, cells, codes, masks, 0, first, last)
+            write_observations(game, rows, obs_type, output, finals.shape[1], first, last)
+            store_finals(rows, finals, first, last)
+            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
+            begin_games(rows, first, last)
+        write_observations(game, rows, obs_type, output, 0, first, last)
         if len(draws):
-            sample(game, boards, draws, offset, first, last)
+            sample(game, rows, draws, settings.offset, first, last)
     return num_illegal, num_ended
-# fmt: on
 
 
 @parallel_kernel
-def sample_in_threads(game: Game, boards: Ints, draws: Ints, offset: int, threads: int) -> None:
+def sample_in_threads(game: Game, rows: Ints, draws: Ints, offset: int, threads: int) -> None:
     """`sample` for all boards, each thread taking its share of them."""
     count = len(draws)
     for thread in prange(threads):
-        sample(game, boards, draws, offset, thread * count // threads, (thread + 1) * count // threads)
+        sample(game, rows, draws, offset, thread * count // threads, (thread + 1) * count // threads)

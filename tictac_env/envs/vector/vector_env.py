@@ -18,7 +18,7 @@ from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.options import check_options, read_actions, read_given_starts, read_mask, read_play_as, read_seeds
 from tictac_env.envs.vector.board_batch import BoardBatch
-from tictac_env.envs.vector.boards import LEARNER, MEMBER, OPPONENT_ACTION, OVER, PHASE, Ints
+from tictac_env.envs.vector.boards import OVER, Given
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
 from tictac_env.games import Game, describe_game, game_name
@@ -121,16 +121,15 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
         self._game = game
         self._opponent = self.arguments.opponent
-        self._boards = BoardBatch(self.arguments, self.num_envs, self.threads)
+        self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, lends=not self.copy)
         self._bind()
 
     def _bind(self) -> None:
         """Makes the arrays that all steps share if there is no `copy`; copies of the environment cannot share them."""
         self._output = self._infos = None
-        self._sampled: Ints | None = None
         if not self.copy:
             self._output = self._new_output()
-            self._infos = LentInfos(self._boards.rows, self._output)
+            self._infos = LentInfos(self._batch.boards, self._output)
             self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -155,7 +154,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     @property
     def batch(self) -> PositionBatch:
         """The positions on the boards."""
-        return self._boards.batch
+        return self._batch.batch
 
     def describe(self) -> dict[str, Any]:
         """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
@@ -163,8 +162,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later `load_state_dict` needs to go on with these games, randomness included, for JSON."""
-        self._boards.write_sampler()
-        return {"game": describe_game(self._game), "boards": self._boards.rows.tolist()}
+        self._batch.sampler.write_states()
+        return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the environment that `state_dict` was called on stood.
@@ -183,20 +182,20 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         ):
             raise ValueError(f"the boards of a state are lists of {self.num_envs} whole numbers, not {given!r:.200}")
         try:
-            self._boards.load(np.array(given, np.int64))
+            self._batch.load(np.array(given, np.int64))
         except (OverflowError, ValueError) as error:
             raise ValueError(f"it is no state of these boards: {error}") from None
 
     @property
     def opponent_numbers(self) -> npt.NDArray[np.int64]:
         """Which of an `OpponentPool`'s opponents plays on each board: int64 (num_envs,); 0 without a pool."""
-        numbers: npt.NDArray[np.int64] = self._boards.rows[MEMBER].copy()
+        numbers: npt.NDArray[np.int64] = self._batch.boards.member.copy()
         return numbers
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action masks, int8 (num_envs, num_actions): 1 where legal; all 0 where a game is over."""
         output = self._new_output()
-        self._boards.show(output)
+        self._batch.show(output)
         return output.action_masks
 
     def sample_actions(self) -> npt.NDArray[np.int64]:
@@ -210,11 +209,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             gymnasium.error.ResetNeeded: there was no reset yet.
         """
         self._check_reset()
-        drawn = self._boards.draw()
-        if self.copy:
-            return drawn.copy()
-        self._sampled = read_only(drawn)
-        return self._sampled
+        return self._batch.sampler.draw()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -236,21 +231,21 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         seeds = read_seeds(seed, self.num_envs)
         options = check_options(options, ("position", "play_as", "reset_mask"))
         chosen = read_mask(options.get("reset_mask"), self.num_envs)
-        given_starts = read_given_starts(options.get("position"), self._game, chosen)
-        play_as = read_play_as(options.get("play_as"), self.arguments, chosen)
+        own, opp = read_given_starts(options.get("position"), self._game, chosen)
+        given = Given(own, opp, read_play_as(options.get("play_as"), self.arguments, chosen))
         if not chosen.all():
             self._check_reset()
-        self._boards.begin(chosen, seeds, given_starts, play_as)
+        self._batch.begin(chosen, seeds, given)
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
         output = self._output or self._new_output()
-        self._boards.show(output)
+        self._batch.show(output)
         if self.render_mode == "human":
             self.render()
         arrays = {
             "action_mask": output.action_masks * chosen[:, None],
-            "seat": self._boards.rows[LEARNER] * chosen,
-            "opponent_action": self._boards.rows[OPPONENT_ACTION] * chosen,
+            "seat": self._batch.boards.learner * chosen,
+            "opponent_action": self._batch.boards.opponent_action * chosen,
         }
         return output.observations, arrays | {f"_{key}": chosen.copy() for key in arrays}
 
@@ -269,10 +264,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             gymnasium.error.ResetNeeded: there was no reset yet, or a game is over and autoreset is disabled.
         """
         self._check_steppable()
-        as_drawn = self._sampled is not None and actions is self._sampled
-        chosen = self._boards.drawn if as_drawn else read_actions(actions, self.num_envs, self._game.num_actions)
+        sampler = self._batch.sampler
+        as_lent = sampler.has_lent(actions)
+        chosen = sampler.latest if as_lent else read_actions(actions, self.num_envs, self._game.num_actions)
         output = self._output or self._new_output()
-        invalid, num_illegal, num_ended = self._boards.step(chosen, output, as_drawn)
+        invalid, num_illegal, num_ended = self._batch.step(chosen, output, as_lent)
         if invalid >= 0:
             raise self._refusal(invalid, int(chosen[invalid]))
         if self.render_mode == "human":
@@ -302,10 +298,10 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         if final and num_ended:
             ending = final_infos(output, num_illegal)
         elif num_illegal:
-            ending = illegal_infos(self._boards.rows[OPPONENT_ACTION])
+            ending = illegal_infos(self._batch.boards.illegal)
         with_outcomes = num_ended > 0 and not final
         if self._infos is None:
-            infos = fresh_infos(self._boards.rows, output, with_outcomes)
+            infos = fresh_infos(self._batch.boards, output, with_outcomes)
             truncated = np.zeros(self.num_envs, np.bool_)
         else:
             infos, truncated = self._infos.of_step(with_outcomes), self._truncated
@@ -317,13 +313,13 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return StepBuffers(self._game, self.arguments.obs_type, self.num_envs, same_step)
 
     def _check_reset(self) -> None:
-        if not self._boards.were_reset:
+        if not self._batch.were_reset:
             raise ResetNeeded("no game is under way, call reset() first")
 
     def _check_steppable(self) -> None:
         self._check_reset()
         if self.autoreset_mode == AutoresetMode.DISABLED:
-            over = np.flatnonzero(self._boards.rows[PHASE] == OVER)
+            over = np.flatnonzero(self._batch.boards.phase == OVER)
             if len(over):
                 raise ResetNeeded(
                     f"the games of {len(over)} boards are over, on board {over[0]} {self.batch[int(over[0])]!r}; "

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.compiled import borrowing_kernel, store_bytes
-from tictac_env.envs.vector.boards import LEARNER, OPP, OVER, OWN, PHASE, Bytes, Ints
+from tictac_env.envs.vector.boards import OVER, Boards, Bytes, Ints, boards_of
+from tictac_env.envs.vector.buffers import StepArrays
 from tictac_env.games import Game
 from tictac_env.observation import BOARD, CODE, PLANES, ObservationType
 
@@ -18,7 +19,7 @@ NOT_WRITTEN = -1
 
 @borrowing_kernel
 def write_observations(
-    game: Game, boards: Ints, obs_type: int, cells: Bytes, codes: Ints, masks: Bytes, shift: int, begin: int, end: int
+    game: Game, rows: Ints, obs_type: int, output: StepArrays, shift: int, begin: int, end: int
 ) -> None:
     """Writes the learners' observations and action masks, those of board i as row i + `shift`.
 
@@ -26,17 +27,16 @@ def write_observations(
 
     Args:
         game: the rule book.
-        boards: int64 (ROWS, N).
+        rows: the boards, as `boards_of` takes them.
         obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
-        cells: int8, the planes or boards one after another; not used for codes.
-        codes: int64, the codes; used for nothing else.
-        masks: int8, the masks one after another.
+        output: what they are written to.
         shift: 0, or where the rows of last observations begin.
         begin: the first board.
         end: the one after the last.
     """
-    owns, opps = boards[OWN, begin:end], boards[OPP, begin:end]
-    learners, phases = boards[LEARNER, begin:end], boards[PHASE, begin:end]
+    boards, cells, codes, masks = boards_of(rows), output.cells, output.codes, output.masks
+    owns, opps = boards.own[begin:end], boards.opp[begin:end]
+    learners, phases = boards.learner[begin:end], boards.phase[begin:end]
     for i in range(end - begin):
         over = phases[i] == OVER
         if shift and not over:
@@ -58,9 +58,9 @@ def write_observations(
             _put(game, opp, cells, at + game.cells, game.rows, at + 2 * game.cells)
 
 
-def observations_of(kind: ObservationType, game: Game, boards: Ints) -> npt.NDArray[Any]:
-    """What the learners of N boards, int64 (ROWS, N), see, for a type that no kernel writes: (N, ...)."""
-    own, opp, learners = boards[OWN], boards[OPP], boards[LEARNER]
+def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
+    """What the learners of N boards see, for a type that no kernel writes: (N, ...)."""
+    own, opp, learners = boards.own, boards.opp, boards.learner
     movers = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
     waits = movers != learners
     return kind.observe_many(game, np.where(waits, opp, own), np.where(waits, own, opp), learners)
