@@ -1,4 +1,4 @@
-"""What the settings of all agents have in common: the same in code, on the command line and in a checkpoint."""
+"""The settings that all agents share: the same in code, on the command line and in a checkpoint."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
             }
     except FileNotFoundError:
         raise
-    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or torch
+    except Exception as error:  # anything that a damaged archive provokes in zlib, zipfile, json or torch
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is no object")

@@ -48,8 +48,8 @@ class MCTS(Policy):
     up to every action on the path. A win counts 1, a draw 0 and a loss -1 for the side that plays the action. The tree
     has no transpositions.
 
-    By default it is a pure function of position and seed, whatever was asked before and is asked beside it. Two
-    settings give that up, and say so: `milliseconds` and `reuse`.
+    By default it is a pure function of position and seed, regardless of what was asked before or is asked beside it.
+    Two settings give that up: `milliseconds` and `reuse`.
 
     ## Proven results
 

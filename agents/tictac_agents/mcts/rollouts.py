@@ -54,7 +54,7 @@ def rollout(game: Game, own: int, opp: int, by_rule: bool, state: int) -> tuple[
 
 @borrowing_kernel
 def rollout_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
-    """`rollout` by the rule. A side's threats change only when it moves; a game nobody wins ends without moves."""
+    """`rollout` by the rule. A side's threats change only when it moves; a drawn game ends when no move is left."""
     sign = 1
     seat = game.seat(own, opp)
     own_threats, opp_threats = game.threats(own, seat), game.threats(opp, 1 - seat)

@@ -56,7 +56,7 @@ class Root:
         return best_proven(self.tree.proven[0].tolist())
 
     def simulate(self, simulations: int, params: SearchParams) -> int:
-        """Runs so many simulations with rollouts, fewer if the root is proven, and returns how many."""
+        """Runs `simulations` with rollouts, fewer if the root is proven, and returns how many."""
         root = self.position
         done, self.state = simulation.simulate(
             root.game, self.tree, root.own, root.opp, simulations, params, self.state
@@ -64,7 +64,7 @@ class Root:
         return done
 
     def select_leaves(self, wanted: int, params: SearchParams) -> int:
-        """Begins so many simulations, fewer if the root is proven, and returns how many; `backup_leaves` ends them."""
+        """Begins `wanted` simulations, fewer if the root is proven, and returns how many; `backup_leaves` ends them."""
         root = self.position
         paths, leaves = np.empty((wanted, root.game.cells + 1, 2), np.int32), np.empty((wanted, 3), np.int64)
         begun, waiting, self.state = simulation.select_leaves(

@@ -87,7 +87,7 @@ def fill_hashes(tree: SeatTree) -> None:
 def self_play(
     game: Game, first: SeatTree, second: SeatTree, games: int, exploration: float, draw: float, state: int
 ) -> int:
-    """Plays so many games and adds their results to the trees of both seats.
+    """Plays `games` games and adds their results to the trees of both seats.
 
     Each seat selects by its own tree while it knows the position. The first position it does not know is added, and
     from there on it moves at random.
@@ -156,7 +156,7 @@ def read_seat_tree(game: Game, arrays: dict[str, npt.NDArray[Any]]) -> SeatTree:
     """The tree whose `SAVED` fields a file holds.
 
     Raises:
-        ValueError: an array has a wrong type or shape; a position stands there twice or is none of the game; or visits
+        ValueError: an array has a wrong type or shape; a position is there twice or is none of the game; or visits
             and results contradict each other.
     """
     size = len(arrays["own"])

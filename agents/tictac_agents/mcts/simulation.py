@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
 def simulate(
     game: Game, tree: SearchTree, own: int, opp: int, simulations: int, params: SearchParams, state: int
 ) -> tuple[int, int]:
-    """Runs so many simulations from the root, fewer if it is proven. Each updates the statistics of its moves.
+    """Runs `simulations` from the root, fewer if it is proven. Each updates the statistics of its moves.
 
     Returns:
         How many simulations it ran, and the state of the randomness.
@@ -158,10 +158,10 @@ def backup(
 def backup_proven(game: Game, tree: SearchTree, path: npt.NDArray[np.int32], depth: int) -> int:
     """Passes the certain result of the last action of a path up, as far as it decides the nodes before it.
 
-    A node is won if one of its actions wins, and is worth the best of them once all are certain (Winands, Bjornsson and
-    Saito, "Monte-Carlo tree search solver", 2008). The statistics stay as they are, and a proven action goes on being
-    selected as often as others of its mean, at no cost. Leaving refuted moves out of the average of their node, as is
-    often done, made more mistakes in openings (docs/search.md).
+    A node is won if one of its actions wins, and has the result of its best action once all are certain (Winands,
+    Bjornsson and Saito, "Monte-Carlo tree search solver", 2008). The statistics stay as they are, and a proven action
+    goes on being selected as often as others of its mean, at no cost. Leaving refuted moves out of the average of their
+    node, as is often done, made more mistakes in openings (docs/search.md).
 
     Returns:
         What is proven of the root: 1, 0, -1 or `UNPROVEN`.

@@ -236,7 +236,7 @@ class ValueIteration(DynamicProgramming):
     """Gives each state the value of its best action, again and again, until nothing changes (pages 82-83).
 
     Args:
-        env: whatever `TabularModel.of` accepts: an environment, its id, or a table `P`.
+        env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
         gamma: the discount, in [0, 1].
         tolerance: the last sweep changes no value by more.
         in_place: whether a sweep uses new values at once; see `policy_evaluation`.
@@ -289,7 +289,7 @@ class PolicyIteration(DynamicProgramming):
     of the one before. Without a discount it finds the best of the policies that end.
 
     Args:
-        env: whatever `TabularModel.of` accepts: an environment, its id, or a table `P`.
+        env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
         gamma: the discount, in [0, 1].
         tolerance: an evaluation's last sweep changes no value by more, and at the end no action is better by more.
         in_place: whether a sweep uses new values at once; see `policy_evaluation`.

@@ -33,7 +33,7 @@ def policy_evaluation(
     """The values of the states under a policy, by sweeps from 0 (iterative policy evaluation, page 75).
 
     Args:
-        model: with S states and A actions: whatever `TabularModel.of` accepts.
+        model: with S states and A actions: anything that `TabularModel.of` accepts.
         policy: float64 (S, A), the probability of each action, 0 where a state has no such action; or int64 (S,), the
             action itself (any where a state has none); None for the same probability of all the actions a state has.
         gamma: the discount, in [0, 1].
@@ -75,7 +75,7 @@ def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | N
     end replaces it.
 
     Args:
-        model: with S states: whatever `TabularModel.of` accepts.
+        model: with S states: anything that `TabularModel.of` accepts.
         values: float64 (S,).
         gamma: the discount.
         keep: int64 (S,), actions to prefer to equally good ones.
