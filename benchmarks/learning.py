@@ -171,9 +171,11 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
-    """Exploitability against CPU seconds, a line for each seed, of the agents that do not choose illegal actions."""
+    """Exploitability against CPU seconds, a line for each seed, of the agents that choose no illegal actions, if any."""
     judged = {row["agent"] for row in runs if any(point[1] is not None for point in row["curve"])}
     names = [name for name in ROWS if name in judged]
+    if not names:
+        return
     figure = new_figure(4 * len(names), 3)
     axes = figure.subplots(1, len(names), sharey=True, squeeze=False)
     for axis, name in zip(axes[0], names, strict=True):
