@@ -171,7 +171,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plot(runs: Sequence[dict[str, Any]], path: Path) -> None:
-    """Exploitability against CPU seconds, a line for each seed, of the agents that choose no illegal actions, if any."""
+    """Exploitability against CPU seconds, a line for each seed, of the agents that choose no illegal action."""
     judged = {row["agent"] for row in runs if any(point[1] is not None for point in row["curve"])}
     names = [name for name in ROWS if name in judged]
     if not names:
