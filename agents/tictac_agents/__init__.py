@@ -1,4 +1,13 @@
-"""Agents that learn and search on the boards of `tictac_env`, one readable file per algorithm."""
+"""Agents that learn, plan and search on the boards of `tictac_env`, one readable file per algorithm.
+
+- `tabular/`: Q-learning, Sarsa, Monte Carlo control and TD learning with tables.
+- `planning/`: policy iteration and value iteration.
+- `mcts/`: Monte Carlo tree search.
+- `deep/`: DQN and MaskablePPO on Stable-Baselines3.
+
+Import agents from here: `from tictac_agents import MCTS`. Beside the folders, `train.py` is the command line, with the
+settings that all agents share (`settings.py`, `command_line.py`); `value_display.py` shows what was learned.
+"""
 
 from __future__ import annotations
 
