@@ -82,7 +82,7 @@ class Settings:
         """The keywords of `gym.make`, apart from the game.
 
         Raises:
-            ValueError: `start` is no name of starting positions.
+            ValueError: `start` is not a name of starting positions.
         """
         start = reachable_positions(self.rules) if one_of("start", self.start, STARTS) == "reachable" else None
         names = [name for name in ENV_KEYWORDS if name in self.RUN_SETTINGS]

@@ -260,12 +260,12 @@ def test_wrong_arguments_are_refused() -> None:
         move_accuracy("rule", solved(7), C4)
     with pytest.raises(ValueError, match="no policy is called 'rul'"):
         move_accuracy("rul", solved(7), TTT)
-    with pytest.raises(ValueError, match="is no scored position"):
+    with pytest.raises(ValueError, match="is not a scored position"):
         move_accuracy("rule", [Position.start(TTT)], TTT)  # type: ignore[list-item]
     start = Position.start(TTT)
     for scores, message in (
         ((0,) * 8, "8 actions have a score, not 9"),
-        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is no whole number"),
+        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is not a whole number"),
     ):
         with pytest.raises(ValueError, match=message):
             move_accuracy("rule", [ScoredPosition(start, scores)], TTT)  # type: ignore[arg-type]

@@ -225,7 +225,7 @@ def _together(
             raise ValueError("there are no positions to move in")
         for entry in scored:
             if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], Position)):
-                raise ValueError(f"{entry!r} is no scored position: give a ScoredPosition, or a file of them")
+                raise ValueError(f"{entry!r} is not a scored position: give a ScoredPosition, or a file of them")
             position, scores = entry
             if position.game != game:
                 raise ValueError(f"{position!r} is not of the game {game!r}: give the positions' own")

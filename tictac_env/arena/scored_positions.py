@@ -91,7 +91,7 @@ def check_scores(position: Position, action_scores: Sequence[int | None]) -> Non
         if score is None:
             continue
         if isinstance(score, bool) or not isinstance(score, (int, np.integer)):
-            raise ValueError(f"{what} has the score {score!r}, which is no whole number, in {position!r}")
+            raise ValueError(f"{what} has the score {score!r}, which is not a whole number, in {position!r}")
         if not in_two <= score <= at_once:
             raise ValueError(f"{what} has the score {score}, not in [{in_two}, {at_once}], in {position!r}")
         wins = game.result(*game.play(own, opp, action)) == LOST

@@ -96,7 +96,7 @@ class Book:
         """
         meta, arrays = load_arrays(path, KIND)
         if meta.get("game") != game.arguments or meta.get("positions") != len(arrays.get("steps", ())):
-            raise ValueError(f"{os.fspath(path)} is no whole opening book of {game!r}")
+            raise ValueError(f"{os.fspath(path)} is not a whole opening book of {game!r}")
         return cls(game, int(meta["plies"]), np.cumsum(arrays["steps"]), arrays["scores"])
 
 

@@ -169,7 +169,7 @@ class GamesCallback(BaseCallback):
         verbose: as in Stable-Baselines3.
 
     Raises:
-        ValueError: `log_freq` is no whole number of at least 1.
+        ValueError: `log_freq` is not a whole number of at least 1.
     """
 
     def __init__(self, log_freq: int = 10_000, verbose: int = 0) -> None:

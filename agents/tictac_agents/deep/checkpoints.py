@@ -42,7 +42,7 @@ class Checkpoint:
     _recorded_settings: dict[str, Any]
     """The settings as JSON. This and the next two are in the file too."""
     _recorded_keywords: dict[str, Any]
-    """The keywords that are no settings."""
+    """The keywords that are not settings."""
     _unrecorded: list[str]
     """The names of the keywords that JSON cannot hold."""
 

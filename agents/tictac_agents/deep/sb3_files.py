@@ -122,7 +122,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no such archive, is damaged, or holds something else in place of tensors.
+        ValueError: it is not such an archive, is damaged, or holds something else in place of tensors.
     """
     target = with_suffix(path)
     try:
@@ -140,7 +140,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
     except Exception as error:  # anything that a damaged archive provokes in zlib, zipfile, json or torch
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
     if not isinstance(data, dict):
-        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is no object")
+        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is not an object")
     return data, tensors
 
 

@@ -223,7 +223,7 @@ class GameTree(Policy):
             )
             loaded.seats = first, second
         except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is no usable checkpoint of GameTree: {error}") from error
+            raise ValueError(f"{str(path)!r} is not a usable checkpoint of GameTree: {error}") from error
         return loaded
 
     def _make_room(self, games: int) -> None:

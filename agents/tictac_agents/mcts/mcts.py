@@ -78,7 +78,7 @@ class MCTS(Policy):
             loss (a virtual loss). Many are quicker and a little worse.
         memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes; its statistics go on.
         reuse: whether the next search goes on with what this one found, if its position is at most two plies on. The
-            policy then has a memory and is no pure function: use one for each game and seat, and share none between
+            policy then has a memory and is not a pure function: use one for each game and seat, and share none between
             threads. `forget` empties the memory.
 
     Raises:

@@ -172,7 +172,7 @@ def read_seat_tree(game: Game, arrays: dict[str, npt.NDArray[Any]]) -> SeatTree:
     for own, opp in keys:
         if status := game.status(own, opp):
             wrong = status.explain(game, own, opp)
-            raise ValueError(f"stones {own:#x} and {opp:#x} are no position of the game: {wrong}")
+            raise ValueError(f"stones {own:#x} and {opp:#x} are not a position of the game: {wrong}")
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & action_bits_of(game)) != 0
     visits, sums = fresh.visits[:size], fresh.value_sums[:size]
     expected = np.where(legal, np.float32(np.inf), np.float32(-np.inf))

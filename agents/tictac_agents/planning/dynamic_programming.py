@@ -215,7 +215,7 @@ class DynamicProgramming(Policy):
                         f"it holds {agent.model}, and the environment differs in its game, seats, opponent or rewards"
                     )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is no usable file of {cls.__name__}: {error}") from error
+            raise ValueError(f"{str(path)!r} is not a usable file of {cls.__name__}: {error}") from error
         return agent
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

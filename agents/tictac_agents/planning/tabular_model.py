@@ -93,7 +93,7 @@ class TabularModel:
             table, positions = enumerate_board(env)
             return cls._of_table(table, env.game, positions)
         if not hasattr(env, "P"):
-            raise ValueError(f"{source} is no board of this package, and has no table P of its transitions")
+            raise ValueError(f"{source} is not a board of this package, and has no table P of its transitions")
         return cls._of_table(env.P)
 
     @classmethod
@@ -230,7 +230,7 @@ class TabularModel:
             raise ValueError(f"its positions are not {num_states} different ones")
         for (own, opp), available in zip(positions.tolist(), model.available, strict=True):
             if own < 0 or opp < 0 or game.status(own, opp):
-                raise ValueError(f"({own}, {opp}) is no position of its game")
+                raise ValueError(f"({own}, {opp}) is not a position of its game")
             legal = Position(game, own, opp).legal_actions
             if tuple(np.flatnonzero(available).tolist()) != legal or num_actions != game.num_actions:
                 raise ValueError(f"its actions in {Position(game, own, opp)!r} are not the legal ones, {legal}")

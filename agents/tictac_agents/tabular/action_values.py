@@ -254,7 +254,7 @@ class ActionValues(TableLearner):
         self._make_room(len(positions))
         for row, (own, opp) in enumerate(positions.tolist()):
             if self.game.status(own, opp) or row_for(self.game, self.table, own, opp) != row:
-                raise ValueError(f"row {row} of its table is no position of its own")
+                raise ValueError(f"row {row} of its table is not a position of its own")
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():
             raise ValueError("a row of its table is not complete")

@@ -38,7 +38,7 @@ def play_games(
         game: the rule book.
         table: an `ActionTable` or a `ValueTable`; it plays as on its board 0.
         setup: what the games begin with.
-        opponents: who answers.
+        opponents: the opponents.
         rewards: for a win, a draw, a loss and a step that does not end the game.
         play_as: the index in `PLAY_AS`.
         randomness: int64 (2,), the state of the board's randomness and how many games it has begun, as they are after
@@ -114,7 +114,7 @@ class CompiledGames:
 
 
 def opponents_of(board: BoardEnv) -> Opponents:
-    """Who answers there, as the kernels know them."""
+    """The opponents there, as the kernels know them."""
     return Opponents(board.opponent, board.game, board.arguments.obs_type)
 
 

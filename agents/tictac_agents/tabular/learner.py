@@ -64,7 +64,7 @@ class Learner(TrainedPolicy):
         status: what a callback wants the progress bar to show.
 
     Raises:
-        ValueError: `env` is none of ours, or `seed` is no whole number of at least 0.
+        ValueError: `env` is not one of ours, or `seed` is not a whole number of at least 0.
     """
 
     PRESETS: ClassVar[dict[str, Preset]] = {}
@@ -335,7 +335,7 @@ class Learner(TrainedPolicy):
                 learner._set_games_under_way(arrays, meta["board"])
                 board.load_state_dict(meta["board"])
         except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is no usable checkpoint of {cls.__name__}: {error}") from error
+            raise ValueError(f"{str(path)!r} is not a usable checkpoint of {cls.__name__}: {error}") from error
         return learner
 
     def _games_under_way(self) -> Arrays:

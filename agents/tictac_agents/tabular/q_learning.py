@@ -93,8 +93,8 @@ class QLearning(ActionValues):
         S2-draw: the same as S2 with a draw worth as much as a win.
         S2-minimax: S2, trained against the minimax player that draws among its best moves.
         infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
-            to it wins by force, as random play seldom finds that reply: so S2's table loses now and then to whoever
-            does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
+            to it wins by force, as random play seldom finds that reply: so S2's table now and then loses to a player
+            that does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
             make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
             little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
             is infallible from both seats *and* wins all that an infallible player can, 99.479 % as the first and

@@ -1,4 +1,4 @@
-"""One game through `reset` and `step`, played by whoever chooses actions and learns from what they bring."""
+"""One game through `reset` and `step`, played by an agent that chooses actions and learns from their results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_single(env: gym.Env[Any, Any], agent: LearningAgent, reset: Callable[[],
 
     Args:
         env: the environment.
-        agent: who plays and learns.
+        agent: the player that learns.
         reset: begins the game: `env.reset`, with the seed and the options that this game is to have.
 
     Returns:

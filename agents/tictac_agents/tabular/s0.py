@@ -35,8 +35,8 @@ class S0ValueTD(ValueTD):
     """`ValueTD` with what George Swan's "Reinforcement Learning: A Tic Tac Toe Example" (S0) does besides.
 
     Presets (`S0ValueTD.preset(name)`):
-        S0: one table whoever begins, every ply of both sides, 1 / N(s), almost always exploring; a game no side can
-            win any more counts as drawn. Blocks of 10,000 games a seat, to be trained with
+        S0: one table for both orders of play, every ply of both sides, 1 / N(s), almost always exploring; a game that
+            neither side can win any more counts as drawn. Blocks of 10,000 games a seat, to be trained with
             `UntilProven(every=20_000, start_afresh=400_000)`.
 
     Args:

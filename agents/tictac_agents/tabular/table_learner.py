@@ -186,7 +186,7 @@ class TableLearner(Learner):
         return self.table
 
     def _make_room(self, count: int) -> None:
-        """Sees to it that there is room for so many more positions."""
+        """Makes room for so many more positions."""
         known = len(self)
         if known + count <= self.capacity:
             return
@@ -242,7 +242,7 @@ class TableLearner(Learner):
 
     @abstractmethod
     def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
-        """Whether games under way can be such, on boards with so many stones: compiled code checks no indices."""
+        """Whether games under way are possible, on boards with so many stones: compiled code checks no indices."""
 
     # What it has learned.
 

@@ -68,7 +68,7 @@ class TrainedPolicy(Policy):
             action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
 
         Raises:
-            ValueError: the observation is none of the game's, or the masks allow no legal action.
+            ValueError: the observation is not one of the game's, or the masks allow no legal action.
         """
         own, opp = read_observation(self.game, observation)
         legal = Position(self.game, own, opp).legal_actions

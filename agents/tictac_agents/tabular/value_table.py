@@ -104,7 +104,7 @@ class ValueTable(NamedTuple):
         return action
 
     def move(self, game: Game, i: int, seat: int, own: int, opp: int, action: int, explored: bool) -> None:
-        """Adds the position after a move to the routes of those who learn from it."""
+        """Adds the position after a move to the routes of the seats that learn from it."""
         other, mine = game.play(own, opp, action)
         reached = self.row_of(game, seat, mine, other)
         final = self.finals[reached]
