@@ -203,7 +203,8 @@ OBSERVATION_TYPES: dict[str, ObservationType] = {
         ),
     )
 }
-"""The types of observations by name; the first is the default. To add one, put a record here."""
+"""The types of observations by name. To add one, put a record here: `OBSERVATION_TYPES["mine"] = ObservationType(...)`.
+"""
 
 
 def observation_type(name: Any) -> ObservationType:
@@ -276,6 +277,8 @@ def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 def read_observation(game: Game, observation: Any) -> tuple[int, int]:
     """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
+
+    The size tells the type. Of types of one size the first in `OBSERVATION_TYPES` reads it.
 
     Raises:
         ValueError: it has the size of no type's observations, or shows no possible position.

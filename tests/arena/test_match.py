@@ -144,6 +144,7 @@ def test_the_seats_of_a_match_add_up_to_its_total() -> None:
     assert WinDrawLoss(1, 2, 3) + WinDrawLoss(10, 20, 30) == WinDrawLoss(11, 22, 33)
     assert WinDrawLoss(1, 2, 3).games == 6
     assert WinDrawLoss(2, 1, 1).score == 0.625
+    assert WinDrawLoss(1, 2, 1).percentages == "25.000 / 50.000 / 25.000 %"
     assert str(WinDrawLoss(81, 0, 182)) == "won 30.8 % (25.5-36.6), drawn 0.0 % (0.0-1.4), lost 69.2 % (63.4-74.5)"
     with pytest.raises(TypeError):
         WinDrawLoss(1, 2, 3) + 1  # type: ignore[operator]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import Game, describe_game
 from tictac_env.position import PositionBatch
 from tictac_env.solver.enumerate import tabulate
@@ -130,9 +131,7 @@ def checked(found: Evaluation, batch: PositionBatch, priors: bool, who: object) 
     wrong = np.flatnonzero(~(chances >= 0).all(axis=1) | ~np.isfinite(chances).all(axis=1))
     if len(wrong):
         raise ValueError(f"{who} gave the priors {chances[wrong[0]]}, not all >= 0, for {batch[int(wrong[0])]!r}")
-    choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
-    legal = np.array([game.legal(int(own), int(opp)) for own, opp in zip(batch.own, batch.opp, strict=True)], np.int64)
-    allowed = (legal[:, None] & choices) != 0
+    allowed = action_masks(game, legal_sets(game, batch.own, batch.opp)) != 0
     chances = np.where(allowed, chances, 0)
     sums = chances.sum(axis=1, keepdims=True)
     uniform = allowed / allowed.sum(axis=1, keepdims=True)
