@@ -78,7 +78,7 @@ def test_a_book_is_read_as_it_was_saved_and_refused_if_damaged(book: Book, tmp_p
     book.save(path)
     again = Book.load(path, GAME)
     assert (again.plies, again.keys.tolist(), again.scores.tolist()) == (4, book.keys.tolist(), book.scores.tolist())
-    with pytest.raises(ValueError, match="no whole opening book"):
+    with pytest.raises(ValueError, match="not a whole opening book"):
         Book.load(path, KInARow.make(4, 5, 3))
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 255

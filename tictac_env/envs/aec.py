@@ -1,4 +1,4 @@
-"""The PettingZoo environment of every game: two agents at one board, who move in turn."""
+"""The PettingZoo environment of every game: two agents at one board, moving in turn."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     | key | |
     | --- | --- |
     | `observation` | int8 (rows, cols, 2), row 0 at the top: 1 for the agent's own stones, then for its opponent's |
-    | `action_mask` | int8 (num_actions,), 1 where legal; all 0 for who is not to move, and once the game is over |
+    | `action_mask` | int8 (num_actions,), 1 where legal; all 0 for the agent not to move, and once the game is over |
 
-    `state()` is the board as int8 (rows, cols, 2), the stones of `player_0`, then those of `player_1`, whoever asks;
+    `state()` is the board as int8 (rows, cols, 2), the stones of `player_0`, then those of `player_1`;
     its space is `state_space`. `position` is the `Position`.
 
     ## Rewards
@@ -91,18 +91,18 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     * `name`: what `str(env)` says.
 
     ## Differences from PettingZoo's own version
-    One changes from connect_four_v3 by changing the import. Agents, spaces, observations, rewards, terminations and
-    truncations are the same ply by ply; other than there,
+    To switch from connect_four_v3, change the import. Agents, spaces, observations, rewards, terminations and
+    truncations are the same ply by ply. The differences:
 
     * the mask is all 0 once the game is over, where PettingZoo's loser keeps its last one;
     * copies and pickles of a running environment keep the game, where PettingZoo's begin anew;
     * `env()` needs no wrappers: it is the same class as `raw_env()`, and as fast. It raises `ValueError` and
       `gymnasium.error.ResetNeeded` for what its wrappers there `assert`, also for a step after both agents have left,
       and says in the infos, not on the terminal, that a move was illegal;
-    * before the first reset nobody is among the `agents`;
+    * `agents` is empty before the first reset;
     * there are `state()`, `position` and "ansi", and no arguments `screen_scaling` and `screen_height`.
 
-    In tic-tac-toe moreover the agents are not called `player_1` and `player_2`, and actions and boards run row by row,
+    In tic-tac-toe, the agents are also not called `player_1` and `player_2`, and actions and boards run row by row,
     not column by column: `action` there is `action % 3 * 3 + action // 3` here, `observation` there is
     `observation.transpose(1, 0, 2)` here.
 
@@ -171,7 +171,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             options: "position" (an unfinished `Position` or a move string) is where the game begins.
 
         Raises:
-            ValueError: that is no unfinished position of this game.
+            ValueError: that is not an unfinished position of this game.
         """
         given = (options or {}).get("position")
         if given is None:
@@ -193,7 +193,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             self.render()
 
     def observe(self, agent: str) -> dict[str, Array]:
-        """What `agent` sees now, whoever is to move.
+        """What `agent` sees now, even if it is not to move.
 
         Raises:
             ValueError: there is no such agent.

@@ -88,7 +88,7 @@ class Arguments:
 def check_opponent(opponent: Any, game: Game, obs_type: str) -> Policy:
     """The opponent as a policy whose functions get observations of that type.
 
-    A pool stays the object it is, since its owner goes on changing it; the boards get at its members by themselves.
+    A pool stays the object it is, since its owner goes on changing it; the boards look up its members themselves.
 
     Raises:
         ValueError: it does not play `game`, or one of its members does not.
@@ -135,7 +135,7 @@ def unfinished(position: Any, game: Game) -> Position:
     """`position` (or the position of a move string), if the game goes on there.
 
     Raises:
-        ValueError: it is no position of `game`, or a finished one.
+        ValueError: it is not a position of `game`, or the game is over there.
     """
     if isinstance(position, str):
         position = Position.from_moves(game, position)

@@ -21,7 +21,7 @@ class SharesOpponent:
 
     _opponent: Any
     _playing: Any = None
-    """Who plays this game: the opponent, or the one of a pool that was drawn."""
+    """The opponent of this game: of a pool, the member that was drawn."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin: Self = object.__new__(type(self))
@@ -35,7 +35,7 @@ class SharesOpponent:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled. Which pickler is at work it cannot know, so it is content with what cloudpickle can do.
+        """What is pickled. It cannot know which pickler is at work, so it accepts whatever cloudpickle can pickle.
 
         Raises:
             TypeError: not even cloudpickle can pickle the opponent; the message names it.

@@ -22,7 +22,7 @@ def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
     """The options of a reset; an empty dict if there are none.
 
     Raises:
-        ValueError: they are no dict, or it has another key than these.
+        ValueError: they are not a dict, or a key is unknown.
     """
     if options is None:
         return {}
@@ -37,7 +37,7 @@ def read_mask(mask: Any, num_envs: int) -> Bools:
     """Which boards are reset: all if `mask` is None.
 
     Raises:
-        ValueError: it is no bool array of the shape (num_envs,), or chooses no board.
+        ValueError: it is not a bool array of the shape (num_envs,), or chooses no board.
     """
     if mask is None:
         return np.ones(num_envs, np.bool_)
@@ -50,7 +50,7 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
     """A seed, or None, for each board: s + i for board i if one number s is given.
 
     Raises:
-        ValueError: a seed is no whole number, or they are not as many as there are boards.
+        ValueError: a seed is not a whole number, or there are not as many seeds as boards.
     """
     if seed is None:
         return [None] * num_envs
@@ -75,7 +75,7 @@ def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
         chosen: bool (num_envs,); elsewhere it does not matter what is given.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it is not one of these.
     """
     each = _each("position", given, (str, Position, type(None)), len(chosen))
     starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
@@ -96,7 +96,7 @@ def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
         chosen: bool (num_envs,); elsewhere it does not matter what is given.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it is not one of these.
     """
     each = _each("play_as", given, (str, type(None)), len(chosen))
     seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
@@ -117,10 +117,10 @@ def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any
 
 
 def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
-    """The actions of a step as the kernels want them: int64 (num_envs,). Whether they are in range is theirs to see.
+    """The actions of a step as the kernels want them: int64 (num_envs,). The kernels check whether they are in range.
 
     Raises:
-        ValueError: they are not so many integers.
+        ValueError: they are not integers, one for each board.
     """
     chosen: Ints = actions
     if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:

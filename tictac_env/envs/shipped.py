@@ -22,7 +22,7 @@ class TicTacToeEnv(BoardEnv):
 
     Python ints, NumPy integers and 0-d integer arrays are accepted. Anything else, and anything out of range, raises
     `ValueError` and leaves the game as it was. `info["action_mask"]` (or `env.unwrapped.action_masks()`) says what is
-    legal; what an illegal move does is up to `illegal`.
+    legal; `illegal` says what an illegal move does.
 
     ## Observation Space
     The board as the learner sees it, of the type `obs_type`:
@@ -38,7 +38,7 @@ class TicTacToeEnv(BoardEnv):
 
     ## Starting State
     The empty board, or a position drawn from `start`; where the opponent is to move, it has moved. If it thereby ends
-    the game, the reset draws anew (and if there is nothing to draw, raises `ValueError`).
+    the game, the reset draws again (or raises `ValueError` if there is nothing to draw).
 
     ## Episode End
     Terminated when the game is over or, with `illegal="lose"`, after an illegal move. Never truncated.
@@ -92,7 +92,7 @@ class ConnectFourEnv(BoardEnv):
     diagonal wins. The first player wins with perfect play, by their 41st-ply disc at the latest (Allis, 1988).
 
     ## Action Space
-    `Discrete(7)`: the column from the left. Accepted and refused as in tic-tac-toe (`TicTacToeEnv`); a full column is
+    `Discrete(7)`: the column from the left, of the types that tic-tac-toe accepts (`TicTacToeEnv`). A full column is
     illegal.
 
     ## Observation Space
@@ -101,7 +101,7 @@ class ConnectFourEnv(BoardEnv):
     | `"planes"` | `Box(0, 1, (2, 6, 7), int8)` | the learner's discs, then the opponent's; row 0 is the top |
     | `"board"` | `Box(-1, 1, (6, 7), int8)` | 1 the learner's disc, -1 the opponent's, 0 empty |
 
-    `"code"` is refused: 3**42 does not fit an int64.
+    `"code"` raises `ValueError`: 3**42 does not fit an int64.
 
     ## Rewards, Starting State, Episode End, Information, Arguments
     As in tic-tac-toe (`TicTacToeEnv`), with `action_mask` int8 (7,).

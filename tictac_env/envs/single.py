@@ -89,7 +89,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     @property
     def opponent(self) -> Policy | None:
-        """Who answers the learner's moves; None if both sides step."""
+        """The policy that answers the learner's moves; None if both sides step."""
         return self._opponent
 
     def describe(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Goes on where the environment that `state_dict` was called on stood.
 
         Raises:
-            ValueError: `state` is not such a dict, of another game, of a larger pool, or of no game that there can be.
+            ValueError: `state` is not such a dict, is of another game or a larger pool, or no game can be in it.
                 Nothing has changed then.
         """
         self._go_on(BoardState.from_json(state, self._game, self._opponents.num_members))
@@ -158,7 +158,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             observation, reward, terminated, False, info.
 
         Raises:
-            ValueError: `action` is no integer or out of range.
+            ValueError: `action` is not an integer or out of range.
             IllegalMove: `action` is illegal and illegal="raise"; or the opponent's choice is illegal.
             gymnasium.error.ResetNeeded: no game is under way.
         """

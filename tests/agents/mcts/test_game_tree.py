@@ -113,5 +113,5 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             GameTree.load(path)
     save_arrays(path, "tictac_agents.GameTree", meta | {"num_games": -1}, arrays)
-    with pytest.raises(ValueError, match="no usable checkpoint"):
+    with pytest.raises(ValueError, match="not a usable checkpoint"):
         GameTree.load(path)

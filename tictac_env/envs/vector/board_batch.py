@@ -42,7 +42,7 @@ PADDING = 72
 
 
 class BoardBatch:
-    """N boards and who answers on them. If anything goes wrong, an opponent's error or Ctrl-C, no board is changed.
+    """N boards and their opponents. If anything goes wrong (an opponent's error, Ctrl-C), no board is changed.
 
     Args:
         arguments: the environment's.
@@ -102,7 +102,7 @@ class BoardBatch:
         return PositionBatch(self._game, self.boards.own.copy(), self.boards.opp.copy())
 
     def load(self, rows: Ints) -> None:
-        """Takes over the rows of other boards, if these can be such.
+        """Takes over the rows of other boards, if they are possible ones.
 
         Raises:
             ValueError: they cannot; the message names the first wrong board.
@@ -256,7 +256,7 @@ class BoardBatch:
             )
 
     def _seed(self, board: int, seed: int | None) -> None:
-        """Seeds a board, from fresh entropy if there is no seed and never was one."""
+        """Seeds a board, from fresh entropy if it has never had a seed."""
         boards = self.boards
         if seed is None and boards.state[board] != NOT_SEEDED:
             return

@@ -1,4 +1,4 @@
-"""Who answers on many boards."""
+"""The opponents on many boards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE
 
 
 class Opponents:
-    """Who answers on the boards: an opponent, the members of a pool, or nobody.
+    """The opponents on the boards: one, the members of a pool, or none.
 
     Attributes:
         compiled: what the kernels know of them.
@@ -30,12 +30,12 @@ class Opponents:
         self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
 
     def update(self) -> None:
-        """Sees who has joined the pool, or whose weight has changed."""
+        """Takes note of new members of the pool, and of changed weights."""
         if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
             self._read(list(self._opponent.cumulative))
 
     def policy(self, member: int) -> Policy | None:
-        """The one of this number; without a pool there is but one."""
+        """The opponent of this number; without a pool there is only number 0."""
         if isinstance(self._opponent, OpponentPool):
             return self._opponent.member(member, self._game, self._obs_type)
         return self._opponent
@@ -52,7 +52,7 @@ class Opponents:
 
         Raises:
             ValueError: a policy does not answer with B integers.
-            IllegalMove: it plays what is not allowed; the message names it, the board, its choice and the position.
+            IllegalMove: its choice is illegal; the message names it, the board, the choice and the position.
         """
         answers = np.empty(len(members), np.int64)
         for number in np.unique(members).tolist():

@@ -74,7 +74,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     `reset(seed=, options=)`: a seed s seeds board i with s + i, a list gives each its own (None: it goes on as it is).
     The options are "position" and "play_as", one for all or a sequence of num_envs, and "reset_mask", bool (num_envs,):
-    which boards are reset, the others stay as they are, and their entries of such a sequence do not matter.
+    which boards are reset, the others stay as they are, and their entries in such a sequence do not matter.
     `batch` is the `PositionBatch` on the boards.
 
     ## Version History
@@ -148,7 +148,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def opponent(self) -> Policy | None:
-        """Who answers the learners' moves; None if both sides step."""
+        """The policy that answers the learners' moves; None if both sides step."""
         return self.arguments.opponent
 
     @property
@@ -169,7 +169,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """Goes on where the environment that `state_dict` was called on stood.
 
         Raises:
-            ValueError: `state` is not such a dict, of another game, or of another number of boards.
+            ValueError: `state` is not such a dict, or is of another game or another number of boards.
         """
         if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
             raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {state!r}")
@@ -184,7 +184,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         try:
             self._batch.load(np.array(given, np.int64))
         except (OverflowError, ValueError) as error:
-            raise ValueError(f"it is no state of these boards: {error}") from None
+            raise ValueError(f"it is not a state of these boards: {error}") from None
 
     @property
     def opponent_numbers(self) -> npt.NDArray[np.int64]:
@@ -223,7 +223,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
                 "reset_mask", bool (num_envs,), which boards are reset.
 
         Raises:
-            ValueError: a seed or an option is not such, a position is finished or of another game, or the opponent
+            ValueError: a seed or an option is invalid, a position is finished or of another game, or the opponent
                 always ends the game before the learner has moved. No board is changed.
             IllegalMove: an opponent's first move is illegal.
             gymnasium.error.ResetNeeded: only some boards are to be reset, and there was no reset yet.
@@ -259,7 +259,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             observations, rewards, terminations, truncations, infos.
 
         Raises:
-            ValueError: they are not such integers; the message names the first wrong one.
+            ValueError: an action is not such an integer; the message names the first wrong one.
             IllegalMove: an action is illegal and illegal="raise"; or an opponent's choice is illegal.
             gymnasium.error.ResetNeeded: there was no reset yet, or a game is over and autoreset is disabled.
         """
