@@ -103,7 +103,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     GameTree("TicTacToe-v0", seed=0).learn(300, progress_bar=False).save(path)
     meta, arrays = load_arrays(path, "tictac_agents.GameTree")
     bad = {
-        "no position": altered(arrays, "first_own", 3, 1 << 40),
+        "not a position": altered(arrays, "first_own", 3, 1 << 40),
         "twice": {name: array[:3].repeat(2, axis=0) for name, array in arrays.items()},
         "contradict": altered(arrays, "second_value_sums", 1, 1e6),
         "visits is": arrays | {"second_visits": arrays["second_visits"].astype(np.int64)},
