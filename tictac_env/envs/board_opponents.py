@@ -9,6 +9,9 @@ from tictac_env.policies import Policy, answer
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
 
+MAX_SETS = 1024
+"""How many sets of actions are remembered; a board with gravity has at most 2 ** cols."""
+
 
 class BoardOpponents:
     """The opponent of one board, or the members of its pool: the `Opponents` of `tictac_env.envs.protocol`.
@@ -27,6 +30,7 @@ class BoardOpponents:
     def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
         self._opponent, self._game, self._obs_type = opponent, game, obs_type
         self._pool = opponent if isinstance(opponent, OpponentPool) else None
+        self._actions: dict[int, list[int]] = {}  # of the sets that reflexes have named
         self.moves: list[int] = []
         self.starts: Sequence[Position] = ()
 
@@ -53,4 +57,19 @@ class BoardOpponents:
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """What the member plays in the game under way, and the position after it."""
-        return answer(self.policy(member), game, own, opp, self.moves, seed)
+        policy = self.policy(member)
+        if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
+            actions = self._actions.get(choices) or self._actions_of(choices)
+            action = actions[seed % len(actions)]  # as `reflexes.pick` does, but remembering the sets
+            if action >= 0:
+                next_own, next_opp = game.play(own, opp, action)
+                if next_own != own or next_opp != opp:
+                    return action, next_own, next_opp
+        return answer(policy, game, own, opp, self.moves, seed)  # which asks the policy, or says what is wrong
+
+    def _actions_of(self, choices: int) -> list[int]:
+        """The actions that a set names, in ascending order."""
+        actions = [self._game.nth(choices, index) for index in range(choices.bit_count())]
+        if len(self._actions) < MAX_SETS:
+            self._actions[choices] = actions
+        return actions

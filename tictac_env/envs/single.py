@@ -73,6 +73,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
         self._opponents = BoardOpponents(self._opponent, game, obs_type)
         self._setup = self.arguments.setup()
+        self._self_play = self._setup.self_play
         self._starts = (*(self.arguments.start or ()), Position(game, *game.start()))  # by number; the last is -1
         self._board = BoardState(*game.start())
 
@@ -165,7 +166,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         board = self._board
         if board.over:
             raise ResetNeeded(f"no game is under way, call reset() first: {self.position!r}")
-        game, self_play, moves = self._game, self._setup.self_play, board.moves
+        game, self_play, moves = self._game, self._self_play, board.moves
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
         moves.append(action)
@@ -185,15 +186,20 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         board.own, board.opp, board.random_state = own, opp, state
         if self_play:
             board.learner ^= 1
-        board.over = over = event != GOES_ON
+        if event == GOES_ON:
+            if self.render_mode == "human":
+                self.render()
+            learner = board.learner  # who is to move
+            info = {"action_mask": self._mask(game.legal(own, opp)), "seat": learner, "opponent_action": reply}
+            return self._observe(own, opp, learner), self._rewards[3], False, False, info
+        board.over = True
         if self.render_mode == "human":
             self.render()
         observation, info = self._view(reply)
-        if over:
-            info["outcome"] = outcome
-            if event == ILLEGAL:
-                info["illegal_action"] = action
-        return observation, protocol.reward(self._rewards, over, outcome), over, False, info
+        info["outcome"] = outcome
+        if event == ILLEGAL:
+            info["illegal_action"] = action
+        return observation, protocol.reward(self._rewards, True, outcome), True, False, info
 
     def render(self) -> Any:
         """The board in the environment's render mode: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
