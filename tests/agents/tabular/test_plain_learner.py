@@ -1,0 +1,150 @@
+"""A learner in plain Python, a subclass of `Learner`, is trained, judged, saved and resumed like the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from npz_files import read, write
+from test_checkpoints import check_equal
+
+from tictac_agents import Learner, LearningCurve, UntilProven
+from tictac_agents.tabular.learner import Preset
+from tictac_env.arena import verdict
+from tictac_env.checks import number
+from tictac_env.policies import check_policy
+from tictac_env.position import Position
+
+State = tuple[int, int]
+
+
+class DictQ(Learner):
+    """Q-learning of both sides with a dict, each step learned when its result is seen."""
+
+    PRESETS = {"quick": Preset({"epsilon": [0.9, 0.3]}, {"opponent": None}, 200)}
+
+    def __init__(self, env: Any, learning_rate: float = 0.5, epsilon: Any = 0.3, seed: int | None = None) -> None:
+        super().__init__(env, seed)
+        self.learning_rate = number("learning_rate", learning_rate, 0, 1)
+        self.epsilon = epsilon
+        self.forget()
+
+    def forget(self) -> None:
+        self.q: dict[State, dict[int, float]] = {}
+
+    def values_of(self, state: State) -> dict[int, float]:
+        return self.q.setdefault(state, dict.fromkeys(Position(self.game, *state).legal_actions, 0.0))
+
+    def choose_action(self, observation: Any, info: dict[str, Any]) -> int:
+        self.state = self.read(observation)
+        values = self.values_of(self.state)
+        explores = self.explores(self.epsilon)
+        self.action = list(values)[self.draw() % len(values)] if explores else max(values, key=values.__getitem__)
+        return self.action
+
+    def learn_from_result(
+        self, observation: Any, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
+    ) -> None:
+        target = reward if terminated else reward - max(self.values_of(self.read(observation)).values())
+        values = self.q[self.state]
+        values[self.action] += self.learning_rate * (target - values[self.action])
+
+    def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
+        return max(allowed, key=self.q.get((own, opp), dict.fromkeys(allowed, 0.0)).__getitem__)
+
+    def learned(self) -> dict[str, Any]:
+        """The states as an array, their values as JSON."""
+        states = np.array(list(self.q), np.int64).reshape(-1, 2)
+        return {"states": states, "values": [list(map(list, values.items())) for values in self.q.values()]}
+
+    def set_learned(self, learned: dict[str, Any]) -> None:
+        states, values = map(tuple, learned["states"].tolist()), learned["values"]
+        self.q = {}
+        for state, row in zip(states, values, strict=True):
+            self.q[state] = {int(action): number("value", value, -99, 99) for action, value in row}
+            if self.game.status(*state) or tuple(self.q[state]) != Position(self.game, *state).legal_actions:
+                raise ValueError(f"{state} is no position, or its actions are not the legal ones")
+
+
+def environment() -> gym.Env[Any, Any]:
+    return gym.make("TicTacToe-v0", opponent=None)
+
+
+def unbroken(episodes: int = 200) -> Any:
+    return DictQ(environment(), epsilon=[0.9, 0.3], seed=5).learn(total_episodes=episodes, progress_bar=False)
+
+
+def test_it_learns_and_is_judged() -> None:
+    curve = LearningCurve(every=1_000, callback=UntilProven(every=2_000))
+    agent = DictQ(environment(), seed=0).learn(total_episodes=4_000, callback=curve, progress_bar=False)
+    assert [row["episodes"] for row in curve.rows] == [1_000, 2_000, 3_000, 4_000]
+    assert verdict(agent).as_first.against_random.wins > 0.9
+    assert agent.predict(environment().reset()[0])[0] == agent.act(Position.start("TicTacToe-v0"), 0)
+    check_policy(agent, "TicTacToe-v0", positions=20)
+
+
+def test_the_same_seed_gives_the_same_table() -> None:
+    assert unbroken().q == unbroken().q
+    preset = DictQ.preset("quick", seed=5).learn(total_episodes=DictQ.PRESETS["quick"].episodes, progress_bar=False)
+    assert preset.q == unbroken().q
+
+
+@pytest.mark.parametrize("stop", [1, 77, 199])
+@pytest.mark.parametrize("how", ["callback", "Ctrl-C"])
+def test_a_stopped_run_ends_as_an_unbroken_one(stop: int, how: str, tmp_path: Path) -> None:
+    agent = DictQ(environment(), epsilon=[0.9, 0.3], seed=5)
+
+    def end(learner: Learner) -> bool:
+        if how == "Ctrl-C" and learner.num_episodes == stop:
+            os.kill(os.getpid(), signal.SIGINT)
+        return how == "Ctrl-C" or learner.num_episodes < stop
+
+    agent.learn(total_episodes=200, callback=end, progress_bar=False, checkpoint=tmp_path / "agent.npz")
+    assert stop <= agent.num_episodes <= stop + 1
+    loaded = DictQ.load(tmp_path / "agent.npz", environment())
+    for resumed in (agent, loaded):
+        resumed.resume(progress_bar=False)
+        assert resumed.q == unbroken().q and list(resumed.q) == list(unbroken().q)
+    check_equal(loaded, agent, tmp_path)  # type: ignore[arg-type]
+
+
+def test_its_file_holds_arrays_and_json_and_what_is_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    unbroken(20).save(path)
+    header, arrays = read(path)
+    assert header["kind"] == "tictac_agents.DictQ" and arrays["states"].dtype == np.int64
+    wrong: list[tuple[Any, Any]] = [
+        (header["meta"]["learned"] | {"values": []}, arrays),
+        (header["meta"]["learned"] | {"values": "many"}, arrays),
+        ({}, arrays),
+        ([], arrays),
+        (header["meta"]["learned"], arrays | {"states": arrays["states"][:-1]}),
+        (header["meta"]["learned"], arrays | {"states": arrays["states"] + 2**40}),
+        (header["meta"]["learned"], {}),
+    ]
+    for learned, others in wrong:
+        write(tmp_path / "wrong.npz", header | {"meta": header["meta"] | {"learned": learned}}, others)
+        with pytest.raises(ValueError, match=r"wrong\.npz"):
+            DictQ.load(tmp_path / "wrong.npz")
+    for part in (0.1, 0.5, 0.99):
+        (tmp_path / "part.npz").write_bytes(path.read_bytes()[: int(len(path.read_bytes()) * part)])
+        with pytest.raises(ValueError, match=r"part\.npz"):
+            DictQ.load(tmp_path / "part.npz")
+
+
+def test_on_many_boards_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="DictQ learns on one board"):
+        DictQ(gym.make_vec("TicTacToe-v0", num_envs=2, opponent=None))
+
+
+def test_the_base_class_needs_no_compiler() -> None:
+    script = "import sys, tictac_env, tictac_agents; tictac_agents.Learner; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
