@@ -9,9 +9,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 bench: .venv/bench.done
 	$(BIN)/python benchmarks/tournament.py
 
+# Minutes: compiled code for four games, and one of each kind of training, process and damage.
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
+# Adds the breadth: compiled code for every odd size of board, a million random plies a game, every learner killed and
+# resumed, trainings to the verdict "infallible", games and levels by the thousand, all benchmarks in small.
 test-all: lint
 	$(BIN)/python -m pytest -n 2
 

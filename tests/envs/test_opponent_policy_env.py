@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections import Counter
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pettingzoo
 import pytest
+from conftest import breadth
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
@@ -89,7 +91,13 @@ THEIRS = ["connect_four_v3", "tictactoe_v3"]
 GAMES = [*OURS, *THEIRS, "chess_v6"]
 every_game = pytest.mark.parametrize("name", GAMES)
 their_boards = pytest.mark.parametrize("name", THEIRS)
-every_seat = pytest.mark.parametrize("play_as", SEATS)
+
+
+def seated(names: list[str]) -> pytest.MarkDecorator:
+    """Each environment from each seat; chess, which is slow, from all seats in `make test-all` only."""
+    pairs = list(product(names, SEATS))
+    few = [(name, seat) for name, seat in pairs if name != "chess_v6" or seat == "random"]
+    return pytest.mark.parametrize(("name", "play_as"), breadth(few, pairs))
 
 
 class Journal(BaseWrapper):
@@ -160,8 +168,7 @@ def take_one(observation: Any, mask: Any) -> int:
     return 0
 
 
-@every_seat
-@pytest.mark.parametrize("name", [*GAMES, "nim"])
+@seated([*GAMES, "nim"])
 def test_the_checkers_of_gymnasium_and_stable_baselines3_find_no_fault(name: str, play_as: str) -> None:
     # The checkers reset without a seed, and at random the opponent may take the whole heap before the learner moves.
     opponent: Any = take_one if name == "nim" else "random"
@@ -190,8 +197,7 @@ def test_gymnasiums_wrappers_fit(name: str) -> None:
 # What the learner sees and gets
 
 
-@every_seat
-@every_game
+@seated([*GAMES])
 def test_the_learner_sees_its_own_board(name: str, play_as: str) -> None:
     env, rng = OpponentPolicyEnv(make(name), play_as=play_as), random.Random(1)
     for game in range(2 if name == "chess_v6" else 10):

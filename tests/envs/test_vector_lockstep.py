@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import COMPILED_GAMES, OBLONG, breadth, playout, title
+from conftest import COMPILED_GAMES, OBLONG, WIDE, breadth, playout, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, boards_of
@@ -154,9 +155,15 @@ SETTINGS: dict[str, Callable[[Game], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("game", breadth(COMPILED_GAMES, UNUSUAL), ids=title)
+@pytest.mark.parametrize(
+    ("game", "mode"),
+    breadth(
+        [*product(GAMES.values(), AutoresetMode), (OBLONG, SAME_STEP), (WIDE, NEXT_STEP)],
+        product([*COMPILED_GAMES, *UNUSUAL], AutoresetMode),
+    ),
+    ids=lambda value: str(value) if isinstance(value, AutoresetMode) else title(value),
+)
 def test_every_board_plays_the_game_of_the_single_environment(game: Game, setting: str, mode: AutoresetMode) -> None:
     given = SETTINGS[setting](game)
     opponent = given["opponent"]

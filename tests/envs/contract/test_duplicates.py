@@ -12,6 +12,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import pytest
+from conftest import breadth
 from dialects import AGAINST, DIALECTS, Board, Shown, Single, Vector, against, each, every_dialect, name_of, registered
 
 from tictac_env.games import GAMES, Game
@@ -76,7 +77,7 @@ OPPONENTS = {
 }
 
 
-@pytest.mark.parametrize("play_as", ["first", "second", "random", "alternate"])
+@pytest.mark.parametrize("play_as", breadth(["random", "alternate"], ["first", "second"]))
 @pytest.mark.parametrize("opponent", OPPONENTS)
 @pytest.mark.parametrize("dialect", [dialect for dialect in AGAINST if dialect is not Single], ids=name_of)
 @registered
