@@ -12,6 +12,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.checks import number, one_of, whole
+from tictac_env.games import Game
 from tictac_env.observation import fit, observation_type_of
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import OpponentPool
@@ -159,23 +160,29 @@ class Snapshot(Policy):
             model.policy.optimizer = optimizer
         self._policy.set_training_mode(False)
         self._space = model.observation_space
+        self._obs_types: dict[Game, str] = {}
         self.name = name
 
     def act(self, position: Position, seed: int) -> int:
         return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        try:
-            kind = observation_type_of(batch.game, self._space)
-        except ValueError:
-            shape = self._space.shape
-            raise ValueError(f"{self} sees observations of shape {shape}, which are none of {batch.game!r}") from None
-        observations = fit(batch.observations(kind.name), self._space, many=True, who=self)
+        observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
         with torch.inference_mode():
             scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
         masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
         actions: npt.NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
         return actions
+
+    def _obs_type_of(self, game: Game) -> str:
+        """Which observations of the game the model gets; found once."""
+        if game not in self._obs_types:
+            try:
+                self._obs_types[game] = observation_type_of(game, self._space).name
+            except ValueError:
+                shape = self._space.shape
+                raise ValueError(f"{self} sees observations of shape {shape}, which are none of {game!r}") from None
+        return self._obs_types[game]
 
     def _scores(self, observations: torch.Tensor) -> torch.Tensor:
         """Q-values or logits: float32 (B, num_actions)."""
