@@ -1,0 +1,207 @@
+"""A check for rule books of your own: does it keep what `tictac_env.games.Game` promises?"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import flag, positive, whole
+from tictac_env.compiled import kernel
+from tictac_env.games import DRAWN, LOST, UNFINISHED, Game
+from tictac_env.games.registry import check_board
+from tictac_env.position import Position
+from tictac_env.rng import advance, mix, new_state
+
+MAX_SEED = 2**63 - 1
+COLUMNS = 14
+"""How many numbers the rules say of a position, in `_rules_say`."""
+
+
+class Int63(int):
+    """An int that refuses to leave [0, 2**63), whatever is computed with it."""
+
+    def __invert__(self) -> int:
+        raise ValueError("~ leaves [0, 2**63): write x ^ full")
+
+    def __neg__(self) -> int:
+        raise ValueError("- leaves [0, 2**63): the lowest bit of x is x & (x ^ x - 1)")
+
+
+def _checked(name: str) -> Any:
+    plain = getattr(int, name)
+
+    def operator(self: Int63, other: int) -> Int63:
+        value = plain(self, other)
+        if not 0 <= value < 2**63:
+            raise ValueError(f"{name} of {int(self)} and {int(other)} is {value}, which leaves [0, 2**63)")
+        return Int63(value)
+
+    return operator
+
+
+for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "floordiv", "mod"):
+    for _dunder in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Int63, _dunder, _checked(_dunder))
+
+
+def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True) -> None:
+    """Tells what is wrong with a rule book of your own, by playing random games.
+
+    Nothing is returned: a rule book that passes keeps, in these games, all that `Game` promises.
+
+    Args:
+        game: the rule book.
+        games: how many games to play.
+        seed: which games, in [0, 2**63).
+        compiled: whether to compile the rules too, which takes some seconds, and compare.
+
+    Raises:
+        ValueError: a promise is broken; the message names it and the position. Or an argument is not one of these.
+        numba.core.errors.TypingError: Numba cannot compile a rule; the message names the line.
+    """
+    positive("games", games)
+    state = new_state(whole("seed", seed, MAX_SEED))
+    flag("compiled", compiled)
+    check_board(game)
+    twin = copy.deepcopy(game)
+    if twin != game or hash(twin) != hash(game):
+        raise ValueError(f"{game!r}: a copy must be equal to the game, as that of a frozen dataclass is")
+    _check_images(game)
+    for _ in range(games):
+        position, dead = Position.start(game), False
+        while True:
+            _check_position(position)
+            dead = dead or game.is_dead(position.own, position.opp)
+            if position.is_over:
+                break
+            state = advance(state)
+            legal = position.legal_actions
+            position = position.play(legal[mix(state) % len(legal)])
+        if dead and position.result != DRAWN:
+            raise ValueError(f"is_dead was true before the game was won: {position!r}")
+        if compiled:
+            _check_compiled(position)
+
+
+def _check_images(game: Game) -> None:
+    cells = [(row, col) for row in range(game.rows) for col in range(game.cols)]
+    for number in range(game.num_symmetries):
+        images = [game.image(row, col, number) for row, col in cells]
+        if sorted(images) != cells or (number == 0 and images != cells):
+            what = "leave every cell where it is" if number == 0 else "take every cell to another"
+            raise ValueError(f"{game!r}: symmetry {number} must {what}, not {images}")
+
+
+def _check_position(position: Position) -> None:
+    """Everything about one position that a game has come to.
+
+    Raises:
+        ValueError: the rule book says two things that cannot both be.
+    """
+    game, own, opp = position.game, position.own, position.opp
+
+    def demand(holds: bool, promise: str) -> None:
+        if not holds:
+            raise ValueError(f"{promise}: {position!r}")
+
+    ply, seat, result = len(position.moves), game.seat(own, opp), game.result(own, opp)
+    demand(seat == ply % 2, f"after {ply} plies seat must be {ply % 2}, not {seat}")
+    demand((own.bit_count(), opp.bit_count()) == (ply // 2, (ply + 1) // 2), "each ply must add a stone of the mover")
+    demand(result in (UNFINISHED, LOST, DRAWN, 1), f"result must be UNFINISHED, LOST, DRAWN or 1, not {result!r}")
+    status = game.status(own, opp)
+    demand(not status, f"status must be VALID in a game, not {status}")
+    for stones, player, won in ((own, seat, result == 1), (opp, 1 - seat, result == LOST)):
+        cells = game.winning_cells(stones, player)
+        demand(game.has_won(stones, player) == won, f"has_won of player {player} must agree with result, {result}")
+        demand((cells != 0) == won and cells | stones == stones, "winning_cells must be stones, and some only of a win")
+    plain = _rules_say(game, own, opp)
+    checked = _rules_say(game, Int63(own), Int63(opp))
+    demand(plain == checked, "the rules must be a function of the two numbers")
+    if result == UNFINISHED:
+        _check_moves(position, demand)
+
+
+def _check_moves(position: Position, demand: Any) -> None:
+    game, own, opp, seat = position.game, position.own, position.opp, position.seat
+    legal, stones = game.legal(own, opp), own | opp
+    choices = [game.choice(action) for action in range(game.num_actions)]
+    actions = [action for action, choice in enumerate(choices) if legal & choice]
+    demand(bool(actions), "a game that goes on must have a legal action")
+    demand(legal == sum(choices[action] for action in actions), "legal must be a set of choices")
+    found = [game.nth(legal, index) for index in range(len(actions) + 1)]
+    demand(found == [*actions, -1], f"nth must give the legal actions {actions}, then -1, not {found}")
+    wins, blocks = 0, 0
+    for action, choice in enumerate(choices):
+        after = game.play(own, opp, action)
+        if action not in actions:
+            demand(after == (own, opp), f"play must change nothing at the illegal action {action}")
+            continue
+        stone = after[1] ^ own
+        fits = after[0] == opp and stone.bit_count() == 1 and not stone & stones
+        demand(fits, f"play of action {action} must put a stone on an empty cell and swap sides, not give {after}")
+        demand(game.play_choice(own, opp, choice) == after, f"play_choice must do what play does at action {action}")
+        demand(game.undo(*after, action) == (own, opp), f"undo must take back action {action}")
+        demand(
+            game.choices_into(own, opp, stone) == choice, f"choices_into must know that action {action} fills {stone}"
+        )
+        wins |= choice if game.result(*after) == LOST else 0
+        blocks |= choice if game.has_won(opp | stone, 1 - seat) else 0
+    demand(game.winning_choices(own, opp, seat) == wins, f"winning_choices must be {wins}, which end the game")
+    demand(game.winning_choices(opp, own, 1 - seat) == blocks, f"winning_choices of the other side must be {blocks}")
+
+
+def _rules_say(game: Game, own: int, opp: int) -> list[int]:
+    log = np.zeros(COLUMNS, np.int64)
+    _log(game, own, opp, log)
+    return log.tolist()
+
+
+def _log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
+    """Writes down what the rules say of a position."""
+    seat = game.seat(own, opp)
+    log[0] = game.result(own, opp)
+    log[1] = seat
+    log[2] = game.legal(own, opp)
+    log[3] = game.nth(game.legal(own, opp), 1)
+    log[4], log[5] = game.has_won(own, seat), game.has_won(opp, 1 - seat)
+    log[6], log[7] = game.winning_cells(own, seat), game.winning_cells(opp, 1 - seat)
+    log[8], log[9] = game.threats(own, seat), game.threats(opp, 1 - seat)
+    log[10], log[11] = game.winning_choices(own, opp, seat), game.winning_choices(opp, own, 1 - seat)
+    log[12] = game.is_dead(own, opp)
+    log[13] = game.cell(game.rows - 1, game.cols - 1)
+
+
+@kernel
+def _compiled_log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
+    _log(game, own, opp, log)
+
+
+@kernel
+def _compiled_moves(game: Game, own: int, opp: int, action: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    next_own, next_opp = game.play(own, opp, action)
+    return (next_own, next_opp), game.undo(next_own, next_opp, action)
+
+
+def _check_compiled(end: Position) -> None:
+    """Plays the game that ended so once more, compiled and interpreted.
+
+    Raises:
+        ValueError: they differ.
+    """
+    game, position = end.game, Position.start(end.game)
+    for action in (*end.moves, None):
+        own, opp = position.own, position.opp
+        log = np.zeros(COLUMNS, np.int64)
+        _compiled_log(game, own, opp, log)
+        if log.tolist() != _rules_say(game, own, opp):
+            plain = _rules_say(game, own, opp)
+            raise ValueError(f"compiled the rules say {log.tolist()}, interpreted {plain}: {position!r}")
+        if action is None:
+            break
+        after, before = _compiled_moves(game, own, opp, action)
+        if after != game.play(own, opp, action) or before != (own, opp):
+            raise ValueError(f"compiled play gives {after} and undo of it {before} at action {action}: {position!r}")
+        position = position.play(action)
