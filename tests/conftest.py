@@ -16,7 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import tictac_env  # noqa: F401  # registers the environments
-from tictac_env.games import GAMES, Game, KInARow, game_name
+from examples.hex import Hex
+from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.position import Position
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads only wait for each other here
@@ -48,11 +49,13 @@ ODD_GAMES = [
         (5, 7, 6, True),
     )
 ]
-ALL_GAMES = [*GAMES.values(), *ODD_GAMES]
+HEX = Hex.make(3)
+"""A game outside the family, that is neither decided by lines nor alike for both players."""
+ALL_GAMES: list[Game] = [*GAMES.values(), *ODD_GAMES, HEX]
 
 OBLONG = KInARow.make(4, 5, 3, False)
 WIDE = KInARow.make(8, 7, 4, True)
-COMPILED_GAMES: list[Game] = [*GAMES.values(), OBLONG, WIDE]
+COMPILED_GAMES: list[Game] = [*GAMES.values(), OBLONG, WIDE, HEX]
 """The games that `make test` compiles for: every game has machine code of its own, and each kernel takes seconds."""
 
 
@@ -72,11 +75,8 @@ def title(game: Game) -> str:
 
 def make_env(game: Game, **kwargs: Any) -> gym.Env[Any, Any]:
     """The environment of any game of `ALL_GAMES`, made as a user makes it."""
-    if name := game_name(game):
-        return gym.make(name, **kwargs)
-    assert isinstance(game, KInARow)
-    sizes = {"rows": game.rows, "cols": game.cols, "connect": game.connect, "gravity": game.gravity}
-    return gym.make("KInARow-v0", **sizes, **kwargs)
+    known: Any = describe_game(game)
+    return gym.make(known, **kwargs) if isinstance(known, str) else gym.make(**known, **kwargs)
 
 
 def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
@@ -99,7 +99,7 @@ compiled_games = pytest.mark.parametrize("game", breadth(COMPILED_GAMES, ALL_GAM
 
 @pytest.fixture(params=ALL_GAMES, ids=title, scope="session")
 def game(request: pytest.FixtureRequest) -> Game:
-    """Every registered game, and odd sizes."""
+    """Every registered game, odd sizes, and Hex."""
     return request.param
 
 

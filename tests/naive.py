@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 
-from tictac_env.games import KInARow
+from examples.hex import Hex
+from tictac_env.games import Game, KInARow
 
 DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
@@ -19,8 +20,11 @@ class NaiveBoard:
         self.lines = self.all_lines()
 
     @classmethod
-    def of(cls, game: KInARow) -> NaiveBoard:
+    def of(cls, game: Game) -> NaiveBoard:
         """The empty board of a game."""
+        if isinstance(game, Hex):
+            return NaiveHex(game.size)
+        assert isinstance(game, KInARow)
         return cls(game.rows, game.cols, game.connect, game.gravity)
 
     def all_lines(self) -> list[list[tuple[int, int]]]:
@@ -79,3 +83,31 @@ class NaiveBoard:
     def over(self) -> bool:
         """Whether the game has ended."""
         return bool(self.winner()) or self.full()
+
+
+class NaiveHex(NaiveBoard):
+    """Hex by union-find: the stones of a player, and two more nodes for the edges to connect."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, size, 1, gravity=False)
+
+    def winning_cells(self, mark: int) -> list[tuple[int, int]]:
+        """The cells connected with both edges of player `mark`, in order; the first connects top and bottom."""
+        last = self.rows - 1
+        cells = [(row, col) for row in range(self.rows) for col in range(self.cols) if self.grid[row][col] == mark]
+        parent: dict[object, object] = {node: node for node in (*cells, "begin", "end")}
+
+        def find(node: object) -> object:
+            while parent[node] != node:
+                node = parent[node]
+            return node
+
+        for row, col in cells:
+            along = row if mark == 1 else col
+            for edge, there in (("begin", along == 0), ("end", along == last)):
+                if there:
+                    parent[find((row, col))] = find(edge)
+            for down, across in ((0, 1), (1, 0), (1, -1)):  # the other three neighbours have this one as theirs
+                if (row + down, col + across) in parent:
+                    parent[find((row, col))] = find((row + down, col + across))
+        return [cell for cell in cells if find(cell) == find("begin")] if find("begin") == find("end") else []

@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, boards_of
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.views import write_observations
-from tictac_env.games import GAMES, Game, KInARow, game_name
+from tictac_env.games import GAMES, Game, KInARow, describe_game
 from tictac_env.observation import OBSERVATION_TYPES, Observer
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
@@ -55,10 +55,8 @@ def make_sync(game: Game, autoreset_mode: AutoresetMode, **kwargs: Any) -> Any:
 
 
 def _named(game: Game) -> tuple[str, dict[str, Any]]:
-    if name := game_name(game):
-        return name, {}
-    assert isinstance(game, KInARow)
-    return "KInARow-v0", game.arguments
+    known = describe_game(game)
+    return (known, {}) if isinstance(known, str) else (known["id"], {k: v for k, v in known.items() if k != "id"})
 
 
 def assert_same(ours: Any, theirs: Any, where: str) -> None:

@@ -49,8 +49,8 @@ def play_out(game: Game, state: int, player: int, log: npt.NDArray[np.int64]) ->
         log[ply, 3] = legal
         log[ply, 4] = game.seat(own, opp)
         log[ply, 5] = stones.bit_count()
-        log[ply, 6] = game.winning_cells(own)
-        log[ply, 7] = game.winning_cells(opp)
+        log[ply, 6] = game.winning_cells(own, game.seat(own, opp))
+        log[ply, 7] = game.winning_cells(opp, 1 - game.seat(own, opp))
         log[ply, 8] = game.cell(row, col)
         log[ply, 9] = image_row * game.cols + image_col
         log[ply, 10] = state

@@ -14,15 +14,18 @@ import pytest
 from conftest import ALL_GAMES, title
 from naive import NaiveBoard
 
+from examples.hex import Hex
+from tictac_env.check_game import Int63
 from tictac_env.games import DRAWN, GAMES, LOST, UNFINISHED, Game, KInARow, Status, game_name, get_game
 from tictac_env.position import Position
 from tictac_env.symmetry import canonical, symmetries
 
 K_IN_A_ROW = [game for game in ALL_GAMES if isinstance(game, KInARow)]
 every_size = pytest.mark.parametrize("rules", K_IN_A_ROW, ids=title)
+every_game = pytest.mark.parametrize("rules", ALL_GAMES, ids=title)
 
 
-def lockstep(rules: KInARow, seed: int, games: int = 12) -> Iterator[tuple[NaiveBoard, int, int]]:
+def lockstep(rules: Game, seed: int, games: int = 12) -> Iterator[tuple[NaiveBoard, int, int]]:
     """Every position of random games, played by the naive board and by the rule book: (board, own, opp)."""
     rng = random.Random(seed)
     for _ in range(games):
@@ -65,18 +68,19 @@ def moves_from(game: Game, level: Counter[tuple[int, int]]) -> int:
     )
 
 
-@every_size
-def test_every_ply_agrees_with_the_naive_board(rules: KInARow) -> None:
+@every_game
+def test_every_ply_agrees_with_the_naive_board(rules: Game) -> None:
+    every = [(row, col) for row in range(rules.rows) for col in range(rules.cols)]
     for board, own, opp in lockstep(rules, seed=1):
         first, second = (own, opp) if board.mark == 1 else (opp, own)
-        assert cells_of(rules, first) == [cell for cell in cells_of(rules, rules.full) if at(board, cell) == 1]
-        assert cells_of(rules, second) == [cell for cell in cells_of(rules, rules.full) if at(board, cell) == 2]
+        assert cells_of(rules, first) == [cell for cell in every if at(board, cell) == 1]
+        assert cells_of(rules, second) == [cell for cell in every if at(board, cell) == 2]
         assert rules.seat(own, opp) == board.mark - 1
         expected = LOST if board.winner() else DRAWN if board.full() else UNFINISHED
         assert rules.result(own, opp) == expected
         for mark, stones in ((1, first), (2, second)):
-            assert cells_of(rules, rules.winning_cells(stones)) == board.winning_cells(mark)
-            assert rules.has_line(stones) == bool(board.winning_cells(mark))
+            assert cells_of(rules, rules.winning_cells(stones, mark - 1)) == board.winning_cells(mark)
+            assert rules.has_won(stones, mark - 1) == bool(board.winning_cells(mark))
         assert rules.status(own, opp) is Status.VALID
 
 
@@ -84,8 +88,8 @@ def at(board: NaiveBoard, cell: tuple[int, int]) -> int:
     return board.grid[cell[0]][cell[1]]
 
 
-@every_size
-def test_the_legal_set_holds_the_accepted_actions_in_order(rules: KInARow) -> None:
+@every_game
+def test_the_legal_set_holds_the_accepted_actions_in_order(rules: Game) -> None:
     for board, own, opp in lockstep(rules, seed=2):
         legal, actions = rules.legal(own, opp), board.legal()
         assert [a for a in range(rules.num_actions) if legal & rules.choice(a)] == actions
@@ -95,8 +99,8 @@ def test_the_legal_set_holds_the_accepted_actions_in_order(rules: KInARow) -> No
             assert (rules.play(own, opp, action) != (own, opp)) == (action in actions)
 
 
-@every_size
-def test_undo_takes_back_exactly_what_play_did(rules: KInARow) -> None:
+@every_game
+def test_undo_takes_back_exactly_what_play_did(rules: Game) -> None:
     for board, own, opp in lockstep(rules, seed=3, games=5):
         for action in board.legal():
             assert rules.undo(*rules.play(own, opp, action), action) == (own, opp)
@@ -135,8 +139,8 @@ def test_a_game_has_the_symmetries_of_its_board(rows: int, cols: int, gravity: b
     assert KInARow.make(rows, cols, 3, gravity).num_symmetries == count
 
 
-@every_size
-def test_a_move_then_an_image_is_the_image_then_its_move(rules: KInARow) -> None:
+@every_game
+def test_a_move_then_an_image_is_the_image_then_its_move(rules: Game) -> None:
     for board, own, opp in lockstep(rules, seed=4, games=2):
         for symmetry in symmetries(rules):
             turned = symmetry.apply(own), symmetry.apply(opp)
@@ -148,29 +152,6 @@ def test_a_move_then_an_image_is_the_image_then_its_move(rules: KInARow) -> None
                 assert rules.play(*turned, symmetry.actions[action]) == expected
         least_own, least_opp, symmetry = canonical(rules, own, opp)
         assert (symmetry.apply(own), symmetry.apply(opp)) == (least_own, least_opp)
-
-
-class Int63(int):
-    """An int that refuses to leave [0, 2**63), whatever is computed with it."""
-
-    def __invert__(self) -> int:
-        raise AssertionError("~ leaves [0, 2**63)")
-
-
-def _checked(name: str) -> Any:
-    plain = getattr(int, name)
-
-    def operator(self: Int63, other: int) -> Int63:
-        value = plain(self, other)
-        assert 0 <= value < 2**63, f"{name} of {int(self)} and {int(other)} is {value}"
-        return Int63(value)
-
-    return operator
-
-
-for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "floordiv", "mod"):
-    for _dunder in (f"__{_name}__", f"__r{_name}__"):
-        setattr(Int63, _dunder, _checked(_dunder))
 
 
 @every_size
@@ -287,4 +268,4 @@ def test_games_are_known_by_name() -> None:
 
 
 def test_the_repr_makes_the_game_again(game: Game) -> None:
-    assert eval(repr(game), {"KInARow": KInARow}) == game
+    assert eval(repr(game), {"KInARow": KInARow, "Hex": Hex}) == game

@@ -5,12 +5,15 @@ A new version of Numba may change them, so `pyproject.toml` has an upper bound: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numba
+from numba import types
 from numba.core import event
+from numba.core.typing.templates import infer_getattr, make_overload_method_template
+from numba.extending import overload
 
 INLINED = {"forceinline": True}
 """Options of a function that machine code has at every call rather than once."""
@@ -36,6 +39,23 @@ def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]
     function.compile(signature)
     code: Callable[..., Any] = function.overloads[signature].entry_point
     return code
+
+
+def overload_record_method(records: Container[type], name: str, resolve: Callable[..., Any]) -> None:
+    """As `numba.extending.overload_method` for every NamedTuple, but for those of the classes `records` only.
+
+    Else fields and methods of that name in other people's NamedTuples would be taken for this method.
+    """
+    options = {"jit_options": INLINED | UNCOUNTED, "strict": False}
+    template = make_overload_method_template(types.BaseNamedTuple, name, resolve, inline="never", **options)
+    resolve_any = template._resolve
+
+    def resolve_ours(self: Any, record: Any, attribute: str) -> Any:
+        return resolve_any(self, record, attribute) if record.instance_class in records else None
+
+    template._resolve = resolve_ours
+    infer_getattr(template)
+    overload(resolve, **options)(resolve)
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types

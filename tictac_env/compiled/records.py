@@ -5,11 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
-from numba import types
-from numba.extending import overload_method
-
 from tictac_env.compiled.callees import compile_callees
-from tictac_env.compiled.numba_names import INLINED, UNCOUNTED
+from tictac_env.compiled.numba_names import overload_record_method
 
 Record = TypeVar("Record", bound=type)
 
@@ -45,7 +42,7 @@ def _compile_method(name: str, signature: inspect.Signature) -> None:
     _METHODS[name] = names
 
     def resolve(self: Any, *arguments: Any) -> Any:
-        return getattr(self.instance_class, name, None) if self.instance_class in _RECORDS else None
+        return getattr(self.instance_class, name, None)
 
     resolve.__signature__ = signature  # type: ignore[attr-defined]  # Numba folds arguments by it
-    overload_method(types.BaseNamedTuple, name, jit_options=INLINED | UNCOUNTED, strict=False)(resolve)
+    overload_record_method(_RECORDS, name, resolve)

@@ -72,10 +72,15 @@ class GenericEngine:
         if self.nodes >= self._budget.nodes or (self.nodes & 255 == 0 and self._budget.is_late):
             raise OutOfBudget
         self.nodes += 1
+        ply, seat = (own | opp).bit_count(), game.seat(own, opp)
+        if game.winning_choices(own, opp, seat):
+            return -loss_score(game, ply + 1)
+        # Where the other side threatens to win at once, no move is better than one that prevents it.
+        sensible = game.winning_choices(opp, own, 1 - seat) or game.legal(own, opp)
         best = -limit
         for action in self._actions:
-            after = game.play(own, opp, action)
-            if after != (own, opp):
+            if sensible & game.choice(action):
+                after = game.play(own, opp, action)
                 best = max(best, -self._search(*after, -alpha - 1))
                 if best > alpha:
                     break

@@ -1,0 +1,114 @@
+"""What `tictac_env.compiled` relies on and Numba's documentation does not promise: tried, in case it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from tictac_env.compiled import kernel_methods
+from tictac_env.compiled.numba_names import INLINED, UNCOUNTED, before_compiling, cache_in, entry_point
+
+
+@numba.njit
+def first_of(array: Any) -> int:
+    return array[0]
+
+
+def first(array: Any, times: int) -> int:
+    total, kept = 0, array
+    for _ in range(times):
+        kept = array if total else kept
+        total += first_of(kept)
+    return total
+
+
+def test_code_without_counting_counts_no_references() -> None:
+    arrays = np.ones(3, np.int64)
+    counted, uncounted = numba.njit(first), numba.njit(**UNCOUNTED)(first)
+    assert counted(arrays, 2) == uncounted(arrays, 2) == 2
+    code = {name: "".join(f.inspect_llvm().values()) for name, f in (("yes", counted), ("no", uncounted))}
+    assert "NRT_incref" in code["yes"]
+    assert "NRT_incref" not in code["no"]
+
+
+def test_inlined_functions_are_marked_for_llvm() -> None:
+    function = numba.njit(**INLINED)(lambda x: x + 1)
+    assert function(1) == 2
+    assert "alwaysinline" in "".join(function.inspect_llvm().values())
+
+
+def test_machine_code_is_called_without_a_look_at_its_arguments() -> None:
+    calls: Callable[[Any, int], int] = entry_point(numba.njit(first), (numba.typeof(np.ones(3, np.int64)), numba.int64))
+    assert calls(np.full(3, 7), 2) == 14
+
+
+def test_what_is_compiled_is_announced() -> None:
+    told: list[Callable[..., Any]] = []
+    before_compiling(told.append)
+
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert numba.njit(double)(4) == 8
+    assert double in told
+
+
+def test_a_dispatcher_takes_the_cache_folder_of_when_it_is_made(tmp_path: Any) -> None:
+    before = numba.config.CACHE_DIR
+    with cache_in(str(tmp_path)):
+        function = numba.njit(cache=True)(first)
+    assert before == numba.config.CACHE_DIR
+    function(np.ones(3, np.int64), 1)
+    assert list(tmp_path.rglob("*.nbi"))
+
+
+@kernel_methods
+class Ours(NamedTuple):
+    """A record whose method compiled code calls."""
+
+    value: int
+
+    def doubled(self) -> int:
+        return 2 * self.value
+
+
+class Theirs(NamedTuple):
+    """A record of somebody else's with a method of that name."""
+
+    value: int
+
+    def doubled(self) -> int:
+        return 3 * self.value
+
+
+class Field(NamedTuple):
+    """A record of somebody else's with a field of that name."""
+
+    doubled: int
+
+
+@numba.njit
+def method(record: Any) -> int:
+    return record.doubled()
+
+
+def test_only_records_that_were_given_get_methods() -> None:
+    assert method(Ours(4)) == 8
+    with pytest.raises(numba.TypingError):
+        method(Theirs(4))
+    assert numba.njit(lambda record: record.doubled)(Field(5)) == 5
+
+
+def test_methods_of_one_name_have_the_same_parameters() -> None:
+    with pytest.raises(TypeError, match=r"doubled\(self, times\) must have the parameters of other records, self"):
+
+        @kernel_methods
+        class Other(NamedTuple):
+            value: int
+
+            def doubled(self, times: int) -> int:
+                return times * self.value

@@ -1,0 +1,216 @@
+"""A game registered from a user's own file is known everywhere, and one that cannot be is refused whole."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pettingzoo
+import pytest
+
+from examples.hex import Hex
+from tictac_env import compiled, register_game
+from tictac_env.arena import verdict
+from tictac_env.envs import entry_points
+from tictac_env.envs.aec import BoardAECEnv
+from tictac_env.envs.entry_points import KEYWORDS
+from tictac_env.envs.single import BoardEnv
+from tictac_env.envs.vector.vector_env import BoardVectorEnv
+from tictac_env.games import FAMILIES, GAMES, Game, KInARow, describe_game, game_name, game_of, get_game
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
+from tictac_env.solver import solve
+
+NAME = "Hexagon-v0"
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    from pettingzoo.env_registry import registration
+
+    stores = GAMES, FAMILIES, entry_points.PAGES, gym.registry, registration.aec_registry
+    before = [dict(store) for store in stores]
+    yield
+    for store, content in zip(stores, before, strict=True):
+        store.clear()
+        store.update(content)
+
+
+class HexagonEnv(BoardEnv):
+    """The page of the game."""
+
+
+def test_one_call_makes_it_known_everywhere() -> None:
+    register_game(NAME, Hex.make(2))
+    env = gym.make(NAME, opponent="minimax", render_mode="ansi", obs_type="board")
+    env.reset(seed=0)
+    env.step(1)
+    assert env.unwrapped.game == Hex.make(2)  # type: ignore[attr-defined]
+    assert env.render() == str(env.unwrapped.position)  # type: ignore[attr-defined]
+    assert gym.make(env.spec).spec == env.spec  # type: ignore[arg-type]
+    assert '"Hexagon-v0"' in env.spec.to_json()  # type: ignore[union-attr]
+    assert gym.make_vec(NAME, num_envs=3).single_action_space == env.action_space
+    aec = pettingzoo.make("aec", f"tictac_env/{NAME}")
+    aec.reset()
+    aec.step(0)
+    assert aec.position == Position.from_moves(NAME, "1")
+    assert repr(aec.position) == "Position.from_moves('Hexagon-v0', '1')"
+    assert game_name(get_game(NAME)) == describe_game(Hex.make(2)) == NAME
+    assert solve(Position.start(NAME)).best_actions == (1, 2)
+    for policy in ("random", "rule", "level:10", "perfect", "minimax-first"):
+        position = Position.start(NAME)
+        assert make_policy(policy, NAME).act(position, seed=1) in position.legal_actions
+    assert "infallible" in str(verdict("minimax", NAME))
+
+
+def test_a_family_takes_its_sizes_as_keywords() -> None:
+    register_game(NAME, Hex.make)
+    assert gym.make(NAME).unwrapped.game == get_game(NAME) == Hex.make(5)  # type: ignore[attr-defined]
+    assert gym.make(NAME, size=2).action_space.n == 4  # type: ignore[attr-defined]
+    assert gym.make_vec(NAME, num_envs=2, size=2).single_action_space.n == 4  # type: ignore[attr-defined]
+    assert pettingzoo.make("aec", f"tictac_env/{NAME}", size=2).action_space("player_0").n == 4
+    with pytest.raises(ValueError, match="size must be an int from 1 to 7, not 9"):
+        gym.make(NAME, size=9)
+    with pytest.raises(TypeError, match="colour"):
+        gym.make(NAME, colour="red")
+
+
+@pytest.mark.parametrize(
+    ("game", "description"),
+    [
+        (KInARow.make(6, 7, 4, True), "ConnectFour-v0"),
+        (KInARow.make(4, 5, 3, False), {"id": "KInARow-v0", "rows": 4, "cols": 5, "connect": 3, "gravity": False}),
+        (Hex.make(5), "Hex-v0"),
+        (Hex.make(3), {"id": "Hex-v0", "size": 3}),
+    ],
+)
+def test_a_game_is_described_by_its_id_and_sizes(game: Game, description: Any) -> None:
+    assert describe_game(game) == description
+    assert game_of(description) == game
+
+
+def test_what_nobody_registered_cannot_be_described() -> None:
+    class Own(Hex):
+        """Hex under another name."""
+
+    with pytest.raises(ValueError, match="is not registered"):
+        describe_game(Own(3))
+    for wrong in ({}, {"id": "Hex-v0", "width": 3}, {"id": "TicTacToe-v0", "rows": 3}, {"id": "Chess-v0"}, {"size": 3}):
+        with pytest.raises(ValueError):
+            game_of(wrong)
+
+
+def test_a_page_is_the_class_of_the_environment() -> None:
+    register_game(NAME, Hex.make(2), page=f"{__name__}:HexagonEnv")
+    env = gym.make(NAME)
+    assert type(env.unwrapped).__name__ == "HexagonEnv"
+    assert env.unwrapped.__doc__ == "The page of the game."
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "message"),
+    [
+        ("TicTacToe-v0", Hex.make(2), "there is an environment called 'TicTacToe-v0' already"),
+        ("KInARow-v0", Hex.make(2), "there is an environment called 'KInARow-v0' already"),
+        ("CartPole-v1", Hex.make(2), "there is an environment called 'CartPole-v1' already"),
+        ("Hexagon", Hex.make(2), "an id must be a word and a version, such as Hex-v0, not 'Hexagon'"),
+        ("my/Hex-v0", Hex.make(2), "an id must be"),
+        (3, Hex.make(2), "an id must be"),
+        (NAME, None, "None is neither a rule book"),
+        (NAME, "Hex", "'Hex' is neither a rule book"),
+        (NAME, Hex, "size has no default"),
+        (NAME, lambda *sizes: Hex.make(2), "make must have parameters with names"),
+        (NAME, lambda size=3: size, "makes no Game but 3"),
+        (NAME, lambda opponent=2: Hex.make(opponent), "'opponent' is a keyword of all environments already"),
+        (NAME, Hex(9), "cells must be rows . cols = 81, and at most 63, not 81"),
+        (NAME, type("Broken", (Hex,), {"choice": lambda self, action: 1})(2), "the choices must be the first 4 cells"),
+    ],
+)
+def test_what_cannot_be_a_game_is_refused_whole(name: Any, game: Any, message: str) -> None:
+    before = dict(GAMES), dict(FAMILIES), dict(gym.registry)
+    with pytest.raises(ValueError, match=message):
+        register_game(name, game)
+    assert (GAMES, FAMILIES, gym.registry) == before
+
+
+def test_a_page_must_name_a_class() -> None:
+    with pytest.raises(ValueError, match=r'page must be "module:class", not'):
+        register_game(NAME, Hex.make(2), page="HexagonEnv")
+    assert NAME not in GAMES
+
+
+def test_an_id_is_taken_once() -> None:
+    register_game(NAME, Hex.make(2))
+    with pytest.raises(ValueError, match="already"):
+        register_game(NAME, Hex.make(2))
+
+
+def test_no_size_can_be_called_like_a_keyword_of_an_environment() -> None:
+    dialects = BoardEnv, BoardVectorEnv, BoardAECEnv
+    names = {name for env in dialects for name in inspect.signature(env.__init__).parameters}  # type: ignore[misc]
+    assert names - {"self"} == set(KEYWORDS)
+
+
+@pytest.mark.parametrize("name", ["single/", "double/Hex-v0", "Hex-v0", "__path__"])
+def test_entry_points_are_a_dialect_and_an_id(name: str) -> None:
+    with pytest.raises(AttributeError):
+        getattr(entry_points, name)
+
+
+OWN_GAME = """
+from dataclasses import dataclass
+from tictac_env.games import PlacementGame
+WANTED = 3
+
+@dataclass(frozen=True)
+class Most(PlacementGame):
+    rows: int = 1
+    cols: int = 5
+
+    def winning_cells(self, stones, seat):
+        return stones if enough(stones) else 0
+
+def enough(stones):
+    return stones.bit_count() >= WANTED
+"""
+PROBE = """
+import sys
+from tictac_env.compiled import kernel
+from own import Most
+
+@kernel
+def won(game, stones):
+    return game.has_won(stones, 0)
+
+print(won(Most(), 0b11), sum(won.stats.cache_hits.values()))
+"""
+
+
+def test_machine_code_of_a_users_game_is_kept_and_follows_its_rules(tmp_path: Path) -> None:
+    """The rules stand in a file that the cache folder's name knows nothing of, a constant and a function of it too."""
+    (tmp_path / "probe.py").write_text(PROBE)
+    roots = os.pathsep.join([str(tmp_path), str(Path(compiled.PACKAGE).parent)])
+    settings = {"TICTAC_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": roots, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def probe(source: str) -> str:
+        (tmp_path / "own.py").write_text(source)
+        done = subprocess.run(
+            [sys.executable, "probe.py"], cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert probe(OWN_GAME) == "False 0"
+    assert probe(OWN_GAME) == "False 1"
+    assert probe(OWN_GAME.replace("WANTED = 3", "WANTED = 2")) == "True 0"
+    assert probe(OWN_GAME.replace(">= WANTED", "< WANTED")) == "True 0"
+    renamed = OWN_GAME.replace("class Most", "class Least") + "Most = Least"
+    assert probe(renamed) == "False 0"
+    assert probe(OWN_GAME) == "False 1"
