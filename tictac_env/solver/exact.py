@@ -115,7 +115,7 @@ class Solver:
         self._arguments = self.game, table_megabytes, threads, opening_book
         self._lock = threading.Lock()
         self.engine: Engine | GenericEngine
-        if isinstance(self.game, KInARow) and self.game.key_bits <= MAX_KEY_BITS:
+        if type(self.game) is KInARow and self.game.key_bits <= MAX_KEY_BITS:  # a subclass may have other rules
             self.engine = Engine(self.game, table_megabytes, threads)
         else:
             self.engine = GenericEngine(self.game)
