@@ -75,8 +75,13 @@ def title(game: Game) -> str:
 
 def make_env(game: Game, **kwargs: Any) -> gym.Env[Any, Any]:
     """The environment of any game of `ALL_GAMES`, made as a user makes it."""
-    known: Any = describe_game(game)
-    return gym.make(known, **kwargs) if isinstance(known, str) else gym.make(**known, **kwargs)
+    return gym.make(**id_and_sizes(game), **kwargs)
+
+
+def id_and_sizes(game: Game) -> dict[str, Any]:
+    """The id of a game, and its sizes if it is one of a family, as `gym.make` and `gym.make_vec` take them."""
+    known = describe_game(game)
+    return {"id": known} if isinstance(known, str) else known
 
 
 def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:

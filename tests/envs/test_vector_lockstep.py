@@ -10,13 +10,13 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import COMPILED_GAMES, OBLONG, WIDE, breadth, playout, title
+from conftest import COMPILED_GAMES, OBLONG, WIDE, breadth, id_and_sizes, playout, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, boards_of
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.views import write_observations
-from tictac_env.games import GAMES, Game, KInARow, describe_game
+from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.observation import OBSERVATION_TYPES, Observer
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
@@ -43,20 +43,13 @@ class Drawing(Policy):
 
 def make_vec(game: Game, **kwargs: Any) -> Any:
     """The native vector environment of any game."""
-    name, sizes = _named(game)
-    return gym.make_vec(name, **sizes, **kwargs)
+    return gym.make_vec(**id_and_sizes(game), **kwargs)
 
 
 def make_sync(game: Game, autoreset_mode: AutoresetMode, **kwargs: Any) -> Any:
     """Gymnasium's own vector environment over the single environments of any game."""
-    name, sizes = _named(game)
     settings = {"autoreset_mode": autoreset_mode}
-    return gym.make_vec(name, vectorization_mode="sync", vector_kwargs=settings, **sizes, **kwargs)
-
-
-def _named(game: Game) -> tuple[str, dict[str, Any]]:
-    known = describe_game(game)
-    return (known, {}) if isinstance(known, str) else (known["id"], {k: v for k, v in known.items() if k != "id"})
+    return gym.make_vec(**id_and_sizes(game), vectorization_mode="sync", vector_kwargs=settings, **kwargs)
 
 
 def assert_same(ours: Any, theirs: Any, where: str) -> None:

@@ -11,11 +11,11 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import ALL_GAMES, COMPILED_GAMES, breadth, make_env, title
+from conftest import ALL_GAMES, COMPILED_GAMES, breadth, id_and_sizes, make_env, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.aec import BoardAECEnv
-from tictac_env.games import GAMES, Game, KInARow, game_name
+from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
 from tictac_env.wrappers import OpponentPolicyEnv
 
@@ -135,10 +135,7 @@ class Vector(Board):
     @staticmethod
     def make(game: Game, **settings: Any) -> Any:
         settings = {"num_envs": 3, "autoreset_mode": AutoresetMode.DISABLED} | settings
-        if name := game_name(game):
-            return gym.make_vec(name, **settings)
-        assert isinstance(game, KInARow)
-        return gym.make_vec("KInARow-v0", **game.arguments, **settings)
+        return gym.make_vec(**id_and_sizes(game), **settings)
 
     def __init__(self, game: Game, **settings: Any) -> None:
         super().__init__(game, **settings)
