@@ -86,28 +86,24 @@ class NaiveBoard:
 
 
 class NaiveHex(NaiveBoard):
-    """Hex by union-find: the stones of a player, and two more nodes for the edges to connect."""
+    """Hex by union-find: chains of stones, one of which may reach from edge to edge."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, size, 1, gravity=False)
 
     def winning_cells(self, mark: int) -> list[tuple[int, int]]:
-        """The cells connected with both edges of player `mark`, in order; the first connects top and bottom."""
-        last = self.rows - 1
+        """The cells of the chains of player `mark` that connect both edges, in order; the first has top and bottom."""
         cells = [(row, col) for row in range(self.rows) for col in range(self.cols) if self.grid[row][col] == mark]
-        parent: dict[object, object] = {node: node for node in (*cells, "begin", "end")}
+        parent = {cell: cell for cell in cells}
 
-        def find(node: object) -> object:
-            while parent[node] != node:
-                node = parent[node]
-            return node
+        def chain(cell: tuple[int, int]) -> tuple[int, int]:
+            while parent[cell] != cell:
+                cell = parent[cell]
+            return cell
 
         for row, col in cells:
-            along = row if mark == 1 else col
-            for edge, there in (("begin", along == 0), ("end", along == last)):
-                if there:
-                    parent[find((row, col))] = find(edge)
-            for down, across in ((0, 1), (1, 0), (1, -1)):  # the other three neighbours have this one as theirs
-                if (row + down, col + across) in parent:
-                    parent[find((row, col))] = find((row + down, col + across))
-        return [cell for cell in cells if find(cell) == find("begin")] if find("begin") == find("end") else []
+            for neighbour in ((row, col + 1), (row + 1, col), (row + 1, col - 1)):  # which has the others as its own
+                if neighbour in parent:
+                    parent[chain((row, col))] = chain(neighbour)
+        reached = {edge: {chain(cell) for cell in cells if cell[mark - 1] == edge} for edge in (0, self.rows - 1)}
+        return [cell for cell in cells if chain(cell) in reached[0] & reached[self.rows - 1]]

@@ -14,11 +14,12 @@ from conftest import ALL_GAMES, playout, playouts, title
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.hex import Hex
 from tictac_env.games import GAMES, Game, KInARow, Status, get_game
 from tictac_env.position import IllegalMove, Outcome, Position, PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
-EVAL = {"Position": Position, "KInARow": KInARow}
+EVAL = {"Position": Position, "KInARow": KInARow, "Hex": Hex}
 
 every_game = pytest.mark.parametrize("game", ALL_GAMES, ids=title)
 
