@@ -13,7 +13,7 @@ from pettingzoo import AECEnv
 
 from tictac_env.canvas import Canvas
 from tictac_env.checks import one_of
-from tictac_env.envs.arguments import ILLEGAL, unfinished
+from tictac_env.envs.arguments import ON_ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
 from tictac_env.observation import Observer
 from tictac_env.position import Position, as_action, illegal_move
@@ -121,7 +121,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     ) -> None:
         super().__init__()
         self._game = rules = get_game(game)
-        self._loses = one_of("illegal", illegal, ILLEGAL) == "lose"
+        self._loses = one_of("illegal", illegal, ON_ILLEGAL) == "lose"
         self.render_mode = render_mode
         self.metadata = self.metadata | {"name": name or game_name(rules) or repr(rules)}
         self._display = Display(render_mode, self.metadata["name"])

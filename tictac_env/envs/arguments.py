@@ -17,7 +17,7 @@ from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, PositionBatch
 
-ILLEGAL = ("lose", "raise")
+ON_ILLEGAL = ("lose", "raise")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Arguments:
             None if opponent is None else check_opponent(opponent, game, obs_type),
             play_as,
             obs_type,
-            one_of("illegal", illegal, ILLEGAL),
+            one_of("illegal", illegal, ON_ILLEGAL),
             check_rewards(rewards),
             check_start(start, game),
         )
