@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from naive import NaiveHex
 
+from examples import hex as example
 from examples.hex import Hex
 from tictac_env.games import DRAWN
 from tictac_env.position import Position
@@ -85,3 +86,12 @@ def test_rows_are_shifted_in_pictures() -> None:
 def test_impossible_sizes_are_refused(size: object) -> None:
     with pytest.raises(ValueError, match="size must be an int from 1 to 7, not"):
         Hex.make(size)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_example_runs_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    example.main()
+    shown = capsys.readouterr().out
+    assert " wins with " in shown
+    assert "4 x 4: the first player wins by beginning in 4 7 10 13\n" in shown
+    assert "beaten by" in shown
