@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     solve.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
     solve.add_argument("--game", default="ConnectFour-v0", help=f"one of {', '.join(GAMES)} (default: %(default)s)")
     solve.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
-    solve.add_argument("--seconds", type=float, help="search for so many seconds at most")
+    solve.add_argument("--seconds", type=float, help="search for at most this many seconds")
     solve.add_argument("--threads", type=int, default=1, help="how many threads search (default: %(default)s)")
     solve.add_argument("--table", type=float, default=64, metavar="MB", help="memory for the search (default: 64)")
     solve.add_argument("--no-book", action="store_true", help="search early positions too")

@@ -22,7 +22,7 @@ _LOCK = threading.RLock()
 
 
 class GameType(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of one game. Its values carry nothing: all there is to know is in the type.
+    """The Numba type of one game. Its values carry nothing: everything is in the type.
 
     Each class of games has a subclass of its own, so methods of one name may differ from game to game. The key names
     the class, the values of its fields and the source of its methods. Numba keeps it with the machine code: code is

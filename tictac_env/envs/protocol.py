@@ -4,9 +4,9 @@ Like `tictac_env.rng` these are plain functions of numbers: the single environme
 call them too. The passes of the vector environment that all boards go through say the same once more, without branches
 (`tictac_env.envs.vector.kernels`); tests hold them in lockstep.
 
-A board's randomness is one integer (`tictac_env.rng`), advanced before each draw. What is drawn for a game, in this
-order and each only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the
-opponent has a draw as its seed.
+A board's randomness is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and each
+only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent has a
+draw as its seed.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def step(
 
 
 def seen(game: Game, own: int, opp: int, learner: int) -> tuple[int, int]:
-    """The learner's stones and the other side's, whoever is to move."""
+    """The learner's stones and the other side's, no matter which side is to move."""
     return (own, opp) if learner == game.seat(own, opp) else (opp, own)
 
 

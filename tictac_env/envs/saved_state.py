@@ -53,7 +53,7 @@ class BoardState:
             num_members: the size of its pool; None without one: `member` then says nothing.
 
         Raises:
-            ValueError: `saved` is not such a dict, of another game, of a larger pool, or of an impossible game.
+            ValueError: `saved` is not such a dict, is of another game or a larger pool, or no game can be in it.
         """
         keys = {"game", *cls.__slots__}
         if not isinstance(saved, Mapping) or set(saved) != keys:

@@ -109,8 +109,8 @@ class Game(ABC):
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position after `action`, as the next player sees it; the same position if it is illegal.
 
-        Here as everywhere `action` must be in [0, num_actions): whoever takes it from outside checks that. It does not
-        matter whether the owner of `own` is to move.
+        Here as everywhere `action` must be in [0, num_actions): callers that take it from outside check that. Whether
+        the owner of `own` is to move does not matter.
         """
 
     @abstractmethod

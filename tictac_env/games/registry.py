@@ -52,7 +52,7 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
                 raise ValueError(f"{name}: make must have parameters with names, not {parameter}")
             if parameter.default is parameter.empty:
-                raise ValueError(f"{name}: {parameter.name} has no default, so nobody can make the game by its name")
+                raise ValueError(f"{name}: {parameter.name} has no default, so the game cannot be made by its name")
         default = game()
         if not isinstance(default, Game):
             raise ValueError(f"{name}: {game!r} makes no Game but {default!r}")
@@ -63,7 +63,7 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
 
 
 def check_board(game: Game) -> None:
-    """Sees to what every part of the package relies on and a look at the empty board shows.
+    """Checks what every part of the package relies on, as far as a look at the empty board shows it.
 
     Raises:
         ValueError: something breaks the contract; the message says what.

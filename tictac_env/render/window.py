@@ -56,7 +56,7 @@ class Window:
 
         Args:
             position: what to draw. A click that was made on another position is forgotten.
-            fps: at most so many calls a second return, the rest of the time is slept; 0 for no limit.
+            fps: the most calls a second that return; the rest of the time is slept. 0 for no limit.
 
         Raises:
             WindowClosed: the person closed the window; it is gone when this is raised.

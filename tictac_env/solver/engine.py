@@ -34,8 +34,8 @@ class Budget:
     """The nodes and the time that a search may use.
 
     Args:
-        nodes: at most so many nodes, None for any number.
-        seconds: at most so many from now on, None for any number.
+        nodes: at most this many nodes, None for any number.
+        seconds: at most this many from now on, None for any number.
 
     Raises:
         ValueError: one of them is less than 0.

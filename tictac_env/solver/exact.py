@@ -139,8 +139,8 @@ class Solver:
         Args:
             position: a position of this game.
             weak: only who wins: bounds of the sign of the score, which are faster to find.
-            node_limit: at most so many nodes; each thread may use an equal part.
-            time_limit: at most so many seconds (a few hundredths more).
+            node_limit: at most this many nodes; each thread may use an equal part.
+            time_limit: at most this many seconds (a few hundredths more).
 
         Raises:
             ValueError: the position is of another game, or a limit is negative.

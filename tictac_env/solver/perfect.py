@@ -27,7 +27,7 @@ class Perfect(Policy):
 
     Args:
         error: how often to play a random move, in [0, 1].
-        time_limit: at most so many seconds a move, None for as long as it takes.
+        time_limit: at most this many seconds a move, None for as long as it takes.
         solver: the solver to use, None for one that all perfect players share.
 
     Raises:

@@ -51,7 +51,7 @@ class BoardBatch:
         lends: whether the sampler lends its actions; see `Sampler`.
 
     Attributes:
-        boards: all there is to know of them, as views.
+        boards: their whole state, as views.
         sampler: draws random actions for them.
         were_reset: whether there was a reset yet.
     """

@@ -37,7 +37,7 @@ class Sampler:
         self.offset = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies have lent nothing: whoever copies lent actions can write to the copy."""
+        """Copies have lent nothing: a copy of lent actions can be written to."""
         return self.__dict__ | {"_lent": None}
 
     @property
