@@ -196,7 +196,7 @@ def games_of(preset: str | None, compiled: bool = False) -> Run:
     games_at_once = 20_000 if compiled else 200
     of_s0 = getattr(tictac_agents, "S0ValueTD", None) or tictac_agents.ValueTD  # in folders where S0 had no class
     learner = of_s0.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
-    learner.block = 100  # else a short run would see one seat only
+    learner.block = games_at_once // 2  # else a short run would see one seat only
     learner.compiled = compiled
     draw = random.Random(0).random
 
