@@ -150,8 +150,8 @@ SETTINGS: dict[str, Callable[[Game], dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("game", "mode"),
     breadth(
-        [*product(GAMES.values(), AutoresetMode), (OBLONG, SAME_STEP), (WIDE, NEXT_STEP)],
-        product([*COMPILED_GAMES, *UNUSUAL], AutoresetMode),
+        [*product(GAMES.values(), AutoresetMode), (WIDE, NEXT_STEP)],
+        product([*COMPILED_GAMES, OBLONG, *UNUSUAL], AutoresetMode),
     ),
     ids=lambda value: str(value) if isinstance(value, AutoresetMode) else title(value),
 )
@@ -260,7 +260,7 @@ def test_a_board_plays_the_same_however_many_there_are(opponent: Any) -> None:
                 assert np.array_equal(ours, theirs[part])
 
 
-@pytest.mark.parametrize("game", breadth(COMPILED_GAMES, [*UNUSUAL, *MORE_WIDTHS]), ids=title)
+@pytest.mark.parametrize("game", breadth(COMPILED_GAMES, [OBLONG, *UNUSUAL, *MORE_WIDTHS]), ids=title)
 def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: Game) -> None:
     positions = [position for seed in range(4) for position in playout(game, seed)]
     count = len(positions)

@@ -75,6 +75,7 @@ def test_what_is_not_here_is_left_out(
     assert not any("times C reference" in row for row in many)
 
 
+@pytest.mark.slow
 def test_speeds_are_compared_with_those_of_peers(
     script: Any, reference: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,7 +229,7 @@ def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) ->
     assert cache_files(cache) == edited
 
 
-@pytest.mark.parametrize("file", ["solver/enumerate.py", "envs/boards.py"])
+@pytest.mark.parametrize("file", breadth(["envs/vector/boards.py"], ["solver/enumerate.py"]))
 def test_kernels_follow_an_edit_of_what_they_import(probe_folder: Path, tmp_path: Path, file: str) -> None:
     package = probe_folder / "tictac_env"
     shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))

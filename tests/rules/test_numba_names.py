@@ -76,6 +76,16 @@ class Ours(NamedTuple):
         return 2 * self.value
 
 
+@kernel_methods
+class AlsoOurs(NamedTuple):
+    """A record with a method that has the name of the other's field."""
+
+    number: int
+
+    def value(self, row: int, slot: int) -> int:
+        return self.number + row + slot
+
+
 class Theirs(NamedTuple):
     """A record of somebody else's with a method of that name."""
 
@@ -97,7 +107,7 @@ def method(record: Any) -> int:
 
 
 def test_only_records_that_were_given_get_methods() -> None:
-    assert method(Ours(4)) == 8
+    assert method(Ours(4)) == 8  # whose field `value` is not the other record's method
     with pytest.raises(numba.TypingError):
         method(Theirs(4))
     assert numba.njit(lambda record: record.doubled)(Field(5)) == 5

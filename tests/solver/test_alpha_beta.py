@@ -135,6 +135,7 @@ def test_tables_are_no_larger_than_the_search() -> None:
     assert sizes == sorted(sizes) and sizes[0] == 2 and sizes[-1] == 1 << MAX_TABLE_BITS
 
 
+@pytest.mark.slow
 def test_another_process_loads_what_the_first_compiled(tmp_path: Path) -> None:
     """Numba's cached machine code must survive being loaded: that of a recursive kernel crashes."""
     script = (

@@ -43,7 +43,7 @@ def positions(count: int) -> list[Position]:
 
 def test_every_early_position_is_in_the_book_and_right(book: Book) -> None:
     solver = Solver(GAME, 4)
-    for position in positions(200):
+    for position in positions(100):
         if position.ply <= 4 and not position.is_over:
             assert book.score(position) == solver.score(position)
         else:
@@ -113,6 +113,7 @@ build_book.main()
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: Path) -> None:
     def run(out: str, *arguments: str) -> str:
         done = build(tmp_path / out, *arguments)

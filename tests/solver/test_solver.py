@@ -347,7 +347,7 @@ def test_ctrl_c_while_the_table_grows_empties_it(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "game",
-    breadth([CONNECT_FOUR, KInARow.make(5, 6, 4)], [KInARow.make(4, 5, 4), KInARow.make(5, 5, 5)]),
+    breadth([CONNECT_FOUR], [KInARow.make(5, 6, 4), KInARow.make(4, 5, 4), KInARow.make(5, 5, 5)]),
     ids=title,
 )
 def test_the_follow_up_bound_is_never_below_the_score(game: KInARow) -> None:

@@ -5,6 +5,7 @@ A new version of Numba may change them, so `pyproject.toml` has an upper bound: 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,14 +45,15 @@ def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]
 def overload_record_method(records: Container[type], name: str, resolve: Callable[..., Any]) -> None:
     """As `numba.extending.overload_method` for every NamedTuple, but for those of the classes `records` only.
 
-    Else fields and methods of that name in other people's NamedTuples would be taken for this method.
+    Else methods of that name in other people's NamedTuples would be taken for this one. A field of that name stays one.
     """
     options = {"jit_options": INLINED | UNCOUNTED, "strict": False}
     template = make_overload_method_template(types.BaseNamedTuple, name, resolve, inline="never", **options)
     resolve_any = template._resolve
 
     def resolve_ours(self: Any, record: Any, attribute: str) -> Any:
-        return resolve_any(self, record, attribute) if record.instance_class in records else None
+        ours = record.instance_class in records and inspect.isfunction(getattr(record.instance_class, name, None))
+        return resolve_any(self, record, attribute) if ours else None
 
     template._resolve = resolve_ours
     infer_getattr(template)

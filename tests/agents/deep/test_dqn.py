@@ -177,6 +177,10 @@ def test_a_seed_settles_everything() -> None:
 
 def test_there_are_4520_positions_to_start_from() -> None:
     assert len(reachable_positions(TTT)) == 4520
+
+
+@pytest.mark.slow
+def test_connect_four_has_too_many_positions_to_start_from_all() -> None:
     with pytest.raises(ValueError, match="too many"):
         reachable_positions(C4)
 
@@ -219,6 +223,7 @@ def test_presets_have_the_published_layers(name: str, sizes: list[int]) -> None:
     assert [layers[0].in_features, *(layer.out_features for layer in layers)] == sizes
 
 
+@pytest.mark.slow
 def test_s2_learns_by_plain_gradient_descent_against_random_play() -> None:
     model = DQN.preset("S2", seed=0, device="cpu", total_timesteps=60_000, num_envs=64, gradient_steps=1)
     assert isinstance(model.policy.optimizer, torch.optim.SGD) and not isinstance(model.policy, AfterstatePolicy)

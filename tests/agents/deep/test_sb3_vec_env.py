@@ -28,14 +28,14 @@ from tictac_agents import SB3VecEnv
 # As DummyVecEnv
 
 
-def variants() -> Iterator[dict[str, Any]]:
+def variants() -> Iterator[Any]:
     seats = ["first", "second", "random", "alternate"]
     for obs_type in ("planes", "board", "code"):
         for opponent in ("random", "rule", "minimax:2", Cautious(), OpponentPool(["random", "rule"], [1, 2])):
             seats = [*seats[1:], seats[0]]
             yield {"id": TTT, "obs_type": obs_type, "opponent": opponent, "play_as": seats[0]}
         yield {"id": TTT, "obs_type": obs_type, "opponent": None}
-        yield SMALL | {"obs_type": obs_type, "play_as": "alternate"}
+        yield pytest.param(SMALL | {"obs_type": obs_type, "play_as": "alternate"}, marks=pytest.mark.slow)
     for obs_type, opponent, seat in (
         ("planes", "random", "random"),
         ("board", "minimax:1", "second"),
