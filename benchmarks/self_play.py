@@ -29,7 +29,7 @@ from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents import DQN, MaskablePPO, ModelPolicy, SB3VecEnv, SelfPlayCallback
 from tictac_env.policies import Policy
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 from tictac_env.wrappers import OpponentPool
 
 BOARDS = 64

@@ -24,7 +24,8 @@ from tictac_env.observation import (
     read_observation,
 )
 from tictac_env.policies import ModelPolicy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from tictac_env.checks import one_of
 from tictac_env.games import UNFINISHED, Game, did_you_mean, game_of, get_game
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
 STARTS = ("empty", "reachable")

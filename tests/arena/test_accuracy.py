@@ -17,7 +17,8 @@ from scipy.stats import binomtest, norm
 from tictac_env.arena import ScoredPosition, move_accuracy, read_scored_positions
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, make_policy
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

@@ -12,7 +12,8 @@ import pytest
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.policies import Policy
 from tictac_env.policies.reflexes import pick, rule_choices
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 TTT = "TicTacToe-v0"
 X_WINS_AT_ONCE = "1425"

@@ -21,7 +21,8 @@ from tictac_env.envs.vector import vector_env as vector
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

@@ -16,7 +16,7 @@ import tictac_env
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress"},
-    {"position", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
+    {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
     {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
     {"cli", "__main__", "web"},

@@ -18,7 +18,8 @@ from conftest import ALL_GAMES, title
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import POLICIES, Policy, ReflexPolicy, RulePolicy, check_policy, make_policy, uniform
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 
 BY_NAME = [name for name in POLICIES if name != "human"]
 

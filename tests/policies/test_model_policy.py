@@ -19,7 +19,8 @@ from tictac_env import connect_four_v0
 from tictac_env.arena import play_match, round_robin, verdict
 from tictac_env.observation import Observer
 from tictac_env.policies import ModelPolicy, make_policy
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.wrappers import OpponentPolicyEnv, OpponentPool
 
 pytest.importorskip("sb3_contrib")

@@ -25,7 +25,8 @@ from tictac_env.policies import (
     as_policy,
     make_policy,
 )
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 every_size = pytest.mark.parametrize("game", [game for game in ALL_GAMES if isinstance(game, KInARow)], ids=title)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from examples.hex import Hex
 from tictac_env.games import GAMES, Game, KInARow, Status, get_game
-from tictac_env.position import IllegalMove, Outcome, Position, PositionBatch
+from tictac_env.position import IllegalMove, Outcome, Position
+from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 EVAL = {"Position": Position, "KInARow": KInARow, "Hex": Hex}

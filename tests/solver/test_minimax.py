@@ -12,7 +12,8 @@ from scipy.stats import chisquare
 
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.solver import solve
 from tictac_env.solver.minimax import Minimax, MinimaxFirst

@@ -17,7 +17,8 @@ from tictac_env.arena.scored_positions import ScoredPosition, check_scores, read
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies import as_policy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.position import Position, PositionBatch, illegal_move
+from tictac_env.position import Position, illegal_move
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 
 

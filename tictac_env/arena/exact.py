@@ -15,7 +15,7 @@ from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, as_policy
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import GameTable, tabulate
 
 Floats = npt.NDArray[np.float64]

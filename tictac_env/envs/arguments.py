@@ -15,7 +15,8 @@ from tictac_env.envs.protocol import PLAY_AS, Numbers, Setup
 from tictac_env.games import Game, describe_game
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 ON_ILLEGAL = ("lose", "raise")
 

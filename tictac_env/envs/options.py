@@ -12,7 +12,8 @@ from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
 from tictac_env.games import Game
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

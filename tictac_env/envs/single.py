@@ -21,7 +21,8 @@ from tictac_env.envs.saved_state import NOT_SEEDED, BoardState
 from tictac_env.games import Game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
-from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+from tictac_env.position import Position, as_action, illegal_move
+from tictac_env.position_batch import PositionBatch
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import new_state
 

@@ -15,7 +15,8 @@ from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import Game
 from tictac_env.observation import Observer, fit, observation_type_of
 from tictac_env.policies.policy import Policy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 
 class FunctionPolicy(Policy):

@@ -13,7 +13,8 @@ from tictac_env.games import Game, get_game
 from tictac_env.policies.names import as_policy
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.reflexes import pick
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, advance, mix
 
 MAX_SEED = 2**63 - 1

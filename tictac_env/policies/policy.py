@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies.reflexes import pick
-from tictac_env.position import Position, PositionBatch, as_action, illegal_move
+from tictac_env.position import Position, as_action, illegal_move
+from tictac_env.position_batch import PositionBatch
 
 
 class Policy(ABC):

@@ -16,7 +16,8 @@ from tictac_env.games import Game
 from tictac_env.observation import fit, observation_type_of
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 try:
     import torch

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import Game, describe_game
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
 Floats = npt.NDArray[np.floating[Any]]

@@ -26,7 +26,8 @@ from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, RO
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 
 ROLLOUTS = {"rule": ROLLOUT_BY_RULE, "random": ROLLOUT_AT_RANDOM, "stored": ROLLOUT_STORED}

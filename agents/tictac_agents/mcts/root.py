@@ -21,7 +21,8 @@ from tictac_agents.mcts.search_tree import (
     new_tree,
 )
 from tictac_agents.mcts.simulation import SearchParams
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 
 @dataclass

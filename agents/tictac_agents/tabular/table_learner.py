@@ -20,7 +20,7 @@ from tictac_agents.tabular.vector_rollout import GOING, OVER, GamesUnderWay, no_
 from tictac_env.compiled import borrowing_kernel, machine_code
 from tictac_env.envs.vector.boards import boards_of
 from tictac_env.games import Game
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 
 Floats = npt.NDArray[np.float64]
 Code = Callable[..., Any]

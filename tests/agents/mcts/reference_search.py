@@ -15,7 +15,8 @@ from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.mcts import MCTS, ROLLOUTS
 from tictac_agents.mcts.rollouts import first_state, random_below, rollout
 from tictac_agents.mcts.simulation import ROLLOUT_BY_RULE, ROLLOUT_STORED
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 
 

@@ -18,7 +18,8 @@ from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import check_policy, make_policy
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]

@@ -16,7 +16,8 @@ from tictac_agents.planning.dynamic_programming import (
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 
 
 class Broken(Policy):

@@ -17,7 +17,8 @@ from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
 from tictac_env.games import KInARow
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import Position, PositionBatch
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "random": {"opponent": "random", "play_as": "random"},

@@ -27,7 +27,8 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import Policy
-from tictac_env.position import IllegalMove, Position, PositionBatch
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = GAMES["TicTacToe-v0"], GAMES["ConnectFour-v0"]
 

@@ -34,7 +34,7 @@ from tictac_env.envs.vector.stepping import StepSettings
 from tictac_env.envs.vector.views import NOT_WRITTEN, observations_of, write_observations
 from tictac_env.games import UNFINISHED
 from tictac_env.observation import observation_type
-from tictac_env.position import PositionBatch
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, mix, new_state
 
 PADDING = 72

@@ -11,7 +11,8 @@ from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.reflexes import random_choices, rule_choices
-from tictac_env.position import Position, PositionBatch, illegal_move
+from tictac_env.position import Position, illegal_move
+from tictac_env.position_batch import PositionBatch
 
 COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE_POLICY}
 

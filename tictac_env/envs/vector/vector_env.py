@@ -24,7 +24,8 @@ from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_in
 from tictac_env.games import Game, describe_game, game_name
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
-from tictac_env.position import Position, PositionBatch, illegal_move
+from tictac_env.position import Position, illegal_move
+from tictac_env.position_batch import PositionBatch
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 
 Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]

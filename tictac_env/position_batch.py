@@ -1,0 +1,66 @@
+"""Many positions of one game at once: what policies, measures and the solver are asked about together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.canvas import action_masks, finished, legal_sets
+from tictac_env.games import Game
+from tictac_env.observation import observation_type
+from tictac_env.position import Position
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionBatch:
+    """Many positions of one game.
+
+    Attributes:
+        game: the rule book.
+        own: int64 (B,), the stones of the player to move, for each of the B positions.
+        opp: int64 (B,), the other player's.
+    """
+
+    game: Game
+    own: npt.NDArray[np.int64]
+    opp: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, positions: Sequence[Position]) -> PositionBatch:
+        """The batch of these positions.
+
+        Raises:
+            ValueError: there are none, or they are not all of one game.
+        """
+        games = {position.game for position in positions}
+        if len(games) != 1:
+            raise ValueError(f"a batch needs positions of one game, not of {len(games)}")
+        own = np.array([position.own for position in positions], np.int64)
+        opp = np.array([position.opp for position in positions], np.int64)
+        return cls(games.pop(), own, opp)
+
+    def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
+        """What the side to move sees of each position: (B, ...), an observation of the environments a row.
+
+        Args:
+            obs_type: a name of `tictac_env.observation.OBSERVATION_TYPES`.
+
+        Raises:
+            ValueError: there is no such type, or the game has no such observations.
+        """
+        return observation_type(obs_type).observe_many(self.game, self.own, self.opp, None)
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The action masks: int8 (B, num_actions), 1 where legal, all 0 where the game is over."""
+        legal = legal_sets(self.game, self.own, self.opp)
+        return action_masks(self.game, np.where(finished(self.game, self.own, self.opp), 0, legal))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, index: int) -> Position:
+        return Position(self.game, int(self.own[index]), int(self.opp[index]))
