@@ -69,28 +69,29 @@ class Canvas(Cells):
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
-        self._number = {bit: number for number, bit in enumerate(cells)}
+        # Where a cell stands in the bytes, for either seat.
+        self._places = tuple({bit: begin + i for i, bit in enumerate(cells)} for begin in (0, self._size))
         self._stones = [0, 0]
         self._bytes = bytearray(2 * game.cells)
-        self._planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
-        self._swapped = self._planes[::-1]
+        planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
+        self._views = planes, planes[::-1]  # as either seat sees them
 
     def planes(self, own: int, opp: int, seat: int) -> Array:
-        if own != self._stones[seat]:
+        shown = self._stones
+        if own != shown[seat]:
             self._draw(seat, own)
-        if opp != self._stones[1 - seat]:
+        if opp != shown[1 - seat]:
             self._draw(1 - seat, opp)
-        return self._swapped.copy() if seat else self._planes.copy()
+        return self._views[seat].copy()
 
     def _draw(self, seat: int, stones: int) -> None:
-        change = stones ^ self._stones[seat]
+        place = self._places[seat].get(stones ^ self._stones[seat])
         self._stones[seat] = stones
-        begin = self._size if seat else 0
-        number = self._number.get(change)
-        if number is None:
+        if place is None:
+            begin = seat * self._size
             self._bytes[begin : begin + self._size] = self.to_bytes(stones)
         else:
-            self._bytes[begin + number] ^= 1
+            self._bytes[place] ^= 1
 
     def __reduce__(self) -> tuple[type[Canvas], tuple[Game]]:
         return type(self), (self.game,)

@@ -271,16 +271,16 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
         own, opp = self._own, self._opp
-        after = game.play(own, opp, action)
-        if after == (own, opp):
+        next_own, next_opp = game.play(own, opp, action)
+        if next_own == own and next_opp == opp:
             self._lose(action)
             return
-        self._own, self._opp = own, opp = after
+        self._own, self._opp = next_own, next_opp
         self._seat = 1 - self._seat
         self._moves.append(action)
         self._turns += 1
         self.agent_selection = following = AGENTS[self._seat]
-        result = game.result(own, opp)
+        result = game.result(next_own, next_opp)
         if result != UNFINISHED:
             self.rewards[following] += result
             self.rewards[agent] -= result
@@ -324,5 +324,5 @@ class StackedCanvas(Canvas):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        self._planes = np.moveaxis(self._planes, 0, -1)
-        self._swapped = self._planes[..., ::-1]
+        first, second = self._views
+        self._views = np.moveaxis(first, 0, -1), np.moveaxis(second, 0, -1)

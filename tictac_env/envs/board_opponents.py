@@ -58,7 +58,8 @@ class BoardOpponents:
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """What the member plays in the game under way, and the position after it."""
         policy = self.policy(member)
-        if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
+        reflex = policy.reflex
+        if reflex is not None and (choices := reflex(game, own, opp)):
             actions = self._actions.get(choices) or self._actions_of(choices)
             action = actions[seed % len(actions)]  # as `reflexes.pick` does, but remembering the sets
             if action >= 0:

@@ -231,6 +231,8 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self._opponents.moves = board.moves
 
     def _check_options(self, options: Mapping[str, Any] | None) -> tuple[Position | None, str]:
+        if options is None:
+            return None, self.arguments.play_as
         options = check_options(options, ("position", "play_as"))
         play_as = options.get("play_as", self.arguments.play_as)
         given = options.get("position")

@@ -60,8 +60,8 @@ class StepBuffers:
         kind = observation_type(obs_type)
         every: Any = np.empty((rows, *kind.shape(game)), kind.dtype)
         written = kind.kernel is not None
-        cells = every.reshape(-1) if written and every.dtype == np.int8 else np.empty(0, np.int8)
-        codes = every.reshape(-1) if written and every.dtype == np.int64 else np.empty(0, np.int64)
+        cells = every.reshape(-1) if written and kind.dtype is np.int8 else np.empty(0, np.int8)
+        codes = every.reshape(-1) if written and kind.dtype is np.int64 else np.empty(0, np.int64)
         masks = np.empty(rows * game.num_actions, np.int8)
         ended = np.empty(num_envs, np.int8)
         self.rewards = np.empty(num_envs)

@@ -38,12 +38,13 @@ class LentInfos:
 
 def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Infos:
     """What `LentInfos.of_step` gives, in arrays of its own; the mask is that of `output`."""
+    every = np.ones(len(boards.own), np.bool_)
     shown = {
         "action_mask": output.action_masks,
         "seat": boards.learner.copy(),
         "opponent_action": boards.opponent_action.copy(),
     }
-    infos: Infos = shown | {f"_{key}": np.ones(len(boards.own), np.bool_) for key in shown}
+    infos: Infos = shown | {f"_{key}": every.copy() for key in shown}
     if with_outcomes:
         infos |= {"outcome": boards.outcome.copy(), "_outcome": output.terminated.copy()}
     return infos
