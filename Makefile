@@ -2,20 +2,27 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Without --no-compile pip compiles all of torch to bytecode, of which little is ever imported.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
-.PHONY: bench test test-all lint format clean
+.PHONY: bench test test-all lint format quick-tests all-tests clean
 
 bench: .venv/bench.done
 	$(BIN)/python benchmarks/tournament.py
 
 # Minutes: compiled code for four games, and one of each kind of training, process and damage.
-test: lint
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+test: .venv/dev.done
+	@$(MAKE) --jobs=2 lint quick-tests
 
 # Adds the breadth: compiled code for every odd size of board, a million random plies a game, every learner killed and
 # resumed, trainings to the verdict "infallible", games and levels by the thousand, all benchmarks in small.
-test-all: lint
+test-all: .venv/dev.done
+	@$(MAKE) --jobs=2 lint all-tests
+
+quick-tests: .venv/dev.done
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+all-tests: .venv/dev.done
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/dev.done

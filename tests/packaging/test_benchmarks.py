@@ -166,7 +166,8 @@ def test_mistakes_of_searches_are_those_of_the_arena(tmp_path: Path, monkeypatch
     monkeypatch.setattr(sys, "argv", ["search.py", *words.split()])
     options = script.parse_arguments()
     cases = script.runs_in(script.run_all(options))
-    assert set(cases) == {("two", "5", "ours"), ("two", "1ms", "ours")} and cases["two", "1ms", "ours"][0][0] > 5
+    assert set(cases) == {("two", "5", "ours"), ("two", "1ms", "ours")}
+    assert cases["two", "1ms", "ours"][0][0] >= 1  # simulations
     for seed, (simulations, one) in enumerate(cases["two", "5", "ours"]):
         found = move_accuracy(script.MCTS(simulations), path, seed=seed)
         assert len(one["wrong"]) == found.mistake_shares.sum() and one["positions"] == 2

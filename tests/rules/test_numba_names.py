@@ -9,8 +9,9 @@ import numba
 import numpy as np
 import pytest
 
-from tictac_env.compiled import kernel_methods
+from tictac_env.compiled import kernel, kernel_methods
 from tictac_env.compiled.numba_names import INLINED, UNCOUNTED, before_compiling, cache_in, entry_point
+from tictac_env.games import GAMES
 
 
 @numba.njit
@@ -39,6 +40,38 @@ def test_inlined_functions_are_marked_for_llvm() -> None:
     function = numba.njit(**INLINED)(lambda x: x + 1)
     assert function(1) == 2
     assert "alwaysinline" in "".join(function.inspect_llvm().values())
+
+
+@kernel
+def twice(x: int) -> int:
+    return 2 * x
+
+
+@kernel
+def four_times(x: int) -> int:
+    return twice(twice(x))
+
+
+def test_a_kernel_that_is_called_becomes_a_part_of_its_caller() -> None:
+    calls: Any = four_times
+    assert calls(3) == 12
+    assert not twice.overloads  # type: ignore[attr-defined]  # no machine code of its own
+    assert twice(3) == 6 and twice.overloads  # type: ignore[attr-defined]
+
+
+def test_types_have_constants_and_know_only_those() -> None:
+    @kernel
+    def cells(game: Any) -> int:
+        return game.cells + len(game.shifts)
+
+    @kernel
+    def unknown(game: Any) -> int:
+        return game.no_such_field  # type: ignore[no-any-return]
+
+    game = GAMES["TicTacToe-v0"]
+    assert cells(game) == game.cells + len(game.shifts)
+    with pytest.raises(numba.TypingError, match="no_such_field"):
+        unknown(game)
 
 
 def test_machine_code_is_called_without_a_look_at_its_arguments() -> None:

@@ -8,6 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, overload_method
 
+from tictac_env.compiled.numba_names import CALLED
+
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _population_count(typing_context: Any, value: Any) -> Any:
@@ -17,7 +19,7 @@ def _population_count(typing_context: Any, value: Any) -> Any:
     return types.int64(types.int64), emit
 
 
-@overload_method(types.Integer, "bit_count", strict=False)  # type: ignore[untyped-decorator]
+@overload_method(types.Integer, "bit_count", strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
 def _bit_count(value: Any) -> Any:
     """`int.bit_count` of a non-negative value, which Numba lacks."""
     return lambda value: _population_count(value)
@@ -69,6 +71,6 @@ def _store(typing_context: Any, array: Any, begin: Any, word: Any, count: Any) -
     return types.void(array, types.int64, types.int64, count), emit
 
 
-@overload(store_bytes, prefer_literal=True, strict=False)  # type: ignore[untyped-decorator]
+@overload(store_bytes, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
 def _store_bytes(array: Any, begin: Any, word: Any, count: Any) -> Any:
     return lambda array, begin, word, count: _store(array, begin, word, count)

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.extending import register_jitable
 
-from tictac_env.compiled.numba_names import UNCOUNTED
+from tictac_env.compiled.numba_names import CALLED
 
 Function = Callable[..., Any]
 
@@ -28,7 +28,7 @@ def compile_callees(function: Function) -> None:
     for called in _callees(function):
         if called not in _COMPILED:
             _COMPILED.add(called)
-            register_jitable(**UNCOUNTED)(called)
+            register_jitable(**CALLED)(called)
             compile_callees(called)
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import types
-from numba.extending import NativeValue, models, overload_attribute, overload_method, register_model, unbox
+from numba.extending import NativeValue, models, overload_method, register_model, unbox
 
 from tictac_env.compiled.callees import compile_callees, fingerprint
+from tictac_env.compiled.numba_names import CALLED, give_constants
 from tictac_env.games import Game
 
 _TYPES: dict[str, GameType] = {}
@@ -74,20 +75,11 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
     for name, value in inspect.getmembers(game_class):
         if isinstance(value, (property, functools.cached_property, int)) and not name.startswith("_"):
             constants.add(name)
-    for name in constants:
-        _compile_constant(type_class, name)
+    give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
     for name, method in methods.items():
         _compile_method(type_class, name, method)
         compile_callees(method)
     return type_class, fingerprint(list(methods.values()))
-
-
-def _compile_constant(type_class: type[GameType], name: str) -> None:
-    def resolve(game: Any) -> Any:
-        value = getattr(game.game, name)
-        return lambda game: value
-
-    overload_attribute(type_class, name, strict=False)(resolve)
 
 
 def _compile_method(type_class: type[GameType], name: str, method: Callable[..., Any]) -> None:
@@ -95,7 +87,7 @@ def _compile_method(type_class: type[GameType], name: str, method: Callable[...,
         return method
 
     resolve.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba folds arguments by it
-    overload_method(type_class, name, strict=False)(resolve)
+    overload_method(type_class, name, strict=False, jit_options=CALLED)(resolve)
 
 
 Game._numba_type_ = property(functools.cache(_type_of))  # type: ignore[attr-defined]  # Numba looks for it

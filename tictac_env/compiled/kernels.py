@@ -11,7 +11,7 @@ import numba
 import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
 from tictac_env.compiled.cache import CACHE_FOLDER
 from tictac_env.compiled.callees import PACKAGES, compile_callees
-from tictac_env.compiled.numba_names import UNCOUNTED, before_compiling, cache_in, entry_point
+from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, before_compiling, cache_in, entry_point
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,10 +47,13 @@ def parallel_kernel(function: Function) -> Function:
 
 def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
     compile_callees(function)
-    options: dict[str, Any] = {"cache": True, "nogil": True, "parallel": parallel, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **({} if counting else UNCOUNTED)}
     with cache_in(CACHE_FOLDER):
-        compiled: Function = numba.njit(**options, **({} if counting else UNCOUNTED))(function)
-    return compiled
+        if parallel or numba.config.DISABLE_JIT:
+            return numba.njit(**options, parallel=parallel, cache=True)(function)  # type: ignore[no-any-return]
+        compiled: Any = Kernel(function, options)
+        compiled.enable_caching()
+    return compiled  # type: ignore[no-any-return]
 
 
 def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:

@@ -13,13 +13,64 @@ from typing import Any
 import numba
 from numba import types
 from numba.core import event
-from numba.core.typing.templates import infer_getattr, make_overload_method_template
-from numba.extending import overload
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_overload_method_template
+from numba.extending import lower_getattr_generic, overload
 
 INLINED = {"forceinline": True}
 """Options of a function that machine code has at every call rather than once."""
 UNCOUNTED = {"_nrt": False}
 """Options of a function that makes no arrays and so counts no references to those it is given."""
+
+
+class _Callee(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
+    """The code of a function that only compiled code calls: it is optimised, and made machine code, in its callers.
+
+    Numba would do both for each function, and once more in each caller: half of the time of compiling.
+    """
+
+    @property
+    def codegen(self) -> _Callee:
+        return self
+
+    def set_env(self, name: str, env: object) -> None:
+        """There is no machine code that could look at its environment."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _CalleeLowering(NativeLowering):  # type: ignore[misc]
+    _name = "callee_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Callee(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().run_pass(state)  # type: ignore[no-any-return]
+
+
+class _CalleeCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        steps.passes = [(_CalleeLowering if step is NativeLowering else step, text) for step, text in steps.passes]
+        steps.finalize()
+        return [steps]
+
+
+_CALLED: dict[str, Any] = {"pipeline_class": _CalleeCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+CALLED = UNCOUNTED | _CALLED
+"""Options of a function that only compiled code calls, and that makes no arrays."""
 
 
 @contextmanager
@@ -47,7 +98,7 @@ def overload_record_method(records: Container[type], name: str, resolve: Callabl
 
     Else methods of that name in other people's NamedTuples would be taken for this one. A field of that name stays one.
     """
-    options = {"jit_options": INLINED | UNCOUNTED, "strict": False}
+    options = {"jit_options": INLINED | CALLED, "strict": False}
     template = make_overload_method_template(types.BaseNamedTuple, name, resolve, inline="never", **options)
     resolve_any = template._resolve
 
@@ -58,6 +109,35 @@ def overload_record_method(records: Container[type], name: str, resolve: Callabl
     template._resolve = resolve_ours
     infer_getattr(template)
     overload(resolve, **options)(resolve)
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function that becomes a part of the kernels that call it; others call machine code of its own."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options | {"nopython": True, "no_cfunc_wrapper": True})
+        self._as_callee = numba.njit(**options, **_CALLED)(function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._as_callee._numba_type_
+
+
+def give_constants(type_class: type[Any], names: Container[str], value_of: Callable[[Any, str], Any]) -> None:
+    """Lets compiled code read constants of a type: `value_of(type, name)` for the names in `names`."""
+
+    class Constants(AttributeTemplate):  # type: ignore[misc]
+        key = type_class
+
+        def generic_resolve(self, owner: Any, name: str) -> Any:
+            return numba.typeof(value_of(owner, name)) if name in names else None
+
+    def constant(context: Any, builder: Any, owner: Any, value: Any, name: str) -> Any:
+        known = value_of(owner, name)
+        return context.get_constant_generic(builder, numba.typeof(known), known)
+
+    infer_getattr(Constants)
+    lower_getattr_generic(type_class)(constant)
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types

@@ -48,7 +48,8 @@ class BoardOpponents:
         """The policy of that number; without a pool there is but one."""
         if self._pool is not None:
             return self._pool.member(member, self._game, self._obs_type)
-        assert self._opponent is not None  # nobody else is asked
+        if self._opponent is None:
+            raise LookupError("in self-play there is no opponent to ask")
         return self._opponent
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import ALL_GAMES, COMPILED_GAMES, breadth, id_and_sizes, make_env, title
+from conftest import ALL_GAMES, breadth, id_and_sizes, make_env, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.aec import BoardAECEnv
@@ -273,7 +273,7 @@ def name_of(value: Any) -> str:
 def each(dialects: list[type[Board]], games: Iterable[Game] = ALL_GAMES) -> pytest.MarkDecorator:
     """For each dialect and game; many boards are compiled for few games in `make test`."""
     pairs = [(dialect, game) for dialect in dialects for game in games]
-    few = [(dialect, game) for dialect, game in pairs if dialect is not Vector or game in COMPILED_GAMES]
+    few = [(dialect, game) for dialect, game in pairs if dialect is not Vector or game in GAMES.values()]
     return pytest.mark.parametrize(("dialect", "game"), breadth(few, pairs), ids=name_of)
 
 
