@@ -293,11 +293,12 @@ def as_action(action: Any, num_actions: int) -> int:
     return number
 
 
-def illegal_move(position: Position, action: Any, who: str = "") -> IllegalMove:
-    """The error for an `action` that is in range but illegal; `who` names the policy that chose it."""
+def illegal_move(position: Position, action: Any, who: str = "", hint: str = "") -> IllegalMove:
+    """The error for an `action` that is in range but illegal; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
-    return IllegalMove(f"{who and who + ' chose '}action {action!r}, illegal here ({allowed}): {position!r}")
+    said = f"{who and who + ' chose '}action {action!r}, illegal here ({allowed}): {position!r}"
+    return IllegalMove(f"{said}; {hint}" if hint else said)
 
 
 def _some_moves(game: Game, own: int, opp: int) -> list[int]:

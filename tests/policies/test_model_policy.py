@@ -109,9 +109,25 @@ def test_models_in_matches_are_their_fixed_maps() -> None:
 
 
 def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
+    """With the way out, wherever it happens."""
     model = dqn(one_sided(TTT, "planes"))
-    with pytest.raises(IllegalMove, match="DQN"):
-        play_match(model, "random", TTT, games=100)
+    envs = gym.make_vec(TTT, num_envs=8, opponent=model, play_as="second", illegal="raise")
+
+    def play() -> None:
+        envs.reset(seed=0)
+        while True:
+            envs.step(envs.sample_actions())
+
+    for fails in (lambda: play_match(model, "random", TTT, games=100), lambda: verdict(model), play):
+        with pytest.raises(IllegalMove, match=r"DQN.* illegal here .*tictac_agents\.Snapshot\(model\)"):
+            fails()
+    assert verdict(tictac_agents.Snapshot(model)).as_first
+
+
+def test_players_without_a_way_out_get_no_hint() -> None:
+    with pytest.raises(IllegalMove) as error:
+        play_match(lambda observation, mask: 0, "random", TTT, games=10)
+    assert "Snapshot" not in str(error.value)
 
 
 # Observation spaces

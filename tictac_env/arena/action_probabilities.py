@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.position import Position, illegal_move
+from tictac_env.policies.policy import illegal_choice
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 
@@ -47,7 +48,7 @@ def action_probabilities(
     illegal = (chances > 0) & ~legal
     if illegal.any():
         row, action = np.argwhere(illegal)[0]
-        raise illegal_move(batch[int(row)], int(action), str(policy))
+        raise illegal_choice(policy, batch[int(row)], int(action))
     if not np.allclose(chances.sum(axis=1), 1):
         wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
         raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
@@ -63,5 +64,5 @@ def _actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.
     in_range = (actions >= 0) & (actions < batch.game.num_actions)
     if not in_range.all():
         wrong = int(np.flatnonzero(~in_range)[0])
-        raise illegal_move(batch[wrong], int(actions[wrong]), str(policy))
+        raise illegal_choice(policy, batch[wrong], int(actions[wrong]))
     return actions.astype(np.int64)

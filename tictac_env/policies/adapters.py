@@ -18,6 +18,11 @@ from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
+WITHOUT_MASKS = (
+    "its predict takes no action_masks, so it may choose any action; tictac_agents.Snapshot(model) leaves out the "
+    "illegal ones of a Stable-Baselines3 model"
+)
+
 
 class FunctionPolicy(Policy):
     """A function `(observation, action_mask) -> action` as a policy. Copies share the function.
@@ -64,6 +69,8 @@ class ModelPolicy(FunctionPolicy):
         self.model = model
         self.name = type(model).__name__
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
+        if not self._masked:
+            self.illegal_hint = WITHOUT_MASKS
 
     def act(self, position: Position, seed: int) -> int:
         return self._act(position, self._obs_type_of(position.game))

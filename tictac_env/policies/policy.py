@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies.reflexes import pick
-from tictac_env.position import Position, as_action, illegal_move
+from tictac_env.position import IllegalMove, Position, as_action, illegal_move
 from tictac_env.position_batch import PositionBatch
 
 
@@ -25,6 +25,8 @@ class Policy(ABC):
 
     name: str = ""
     """How tables and error messages call the policy; the class's name if empty."""
+    illegal_hint: str = ""
+    """What the error adds when the policy chooses an illegal action: how to keep it from doing so."""
     reflex: Callable[[Game, int, int], int] | None = None
     """What a `ReflexPolicy` draws from."""
 
@@ -75,7 +77,12 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
     try:
         return as_action(choice, position.game.num_actions)
     except ValueError:
-        raise illegal_move(position, choice, str(policy)) from None
+        raise illegal_choice(policy, position, choice) from None
+
+
+def illegal_choice(policy: Policy, position: Position, choice: object, where: str = "") -> IllegalMove:
+    """The error for a `choice` of the policy's that is illegal; `where` is said after the policy's name."""
+    return illegal_move(position, choice, f"{policy}{where}", policy.illegal_hint)
 
 
 def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
@@ -102,5 +109,5 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
         action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
     next_own, next_opp = game.play(own, opp, action)
     if next_own == own and next_opp == opp:
-        raise illegal_move(Position(game, own, opp, tuple(moves)), action, str(policy))
+        raise illegal_choice(policy, Position(game, own, opp, tuple(moves)), action)
     return action, next_own, next_opp

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game
-from tictac_env.policies.policy import Policy
+from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.policies.reflexes import random_choices, rule_choices
-from tictac_env.position import Position, illegal_move
+from tictac_env.position import Position
 
 
 class ReflexPolicy(Policy):
@@ -43,7 +43,7 @@ class ReflexPolicy(Policy):
         chosen = self.choices(game, position.own, position.opp)
         actions = [action for action in range(game.num_actions) if chosen & game.choice(action)]
         if not actions:
-            raise illegal_move(position, None, str(self))
+            raise illegal_choice(self, position, None)
         return actions
 
 

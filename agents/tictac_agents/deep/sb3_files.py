@@ -58,8 +58,8 @@ def load_model(
 
     It may have been trained anywhere, on a game's planes, board or codes, flattened or with the planes last too.
 
-    DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". The models of `tictac_agents`
-    have a `load` of their own.
+    DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". A `tictac_agents.DQN` has a
+    `load` of its own.
 
     Args:
         path: the file.
@@ -81,6 +81,8 @@ def load_model(
     data, tensors = read_checkpoint(path)
     try:
         label = data["policy_class"]["__module__"]
+        if label == "tictac_agents.deep.networks":
+            raise ValueError("it is a model of tictac_agents.DQN: use DQN.load")
         if label not in algorithms:
             raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
         if policy_kwargs is None:
@@ -93,7 +95,7 @@ def load_model(
         model._setup_model()
         model.policy.load_state_dict(tensors["policy"])
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)} cannot be loaded safely: {error}") from error
+        raise ValueError(f"{os.fspath(path)} cannot be loaded as a Stable-Baselines3 model: {error}") from error
     return model
 
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import Policy, answer
+from tictac_env.policies.policy import illegal_choice
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import Position, illegal_move
+from tictac_env.position import Position
 from tictac_env.rng import position_seed
 
 Bits = tuple[int, int]
@@ -114,5 +115,5 @@ def _replies(opponent: Policy, game: Game, own: int, opp: int) -> Iterator[tuple
     for action in np.flatnonzero(chances).tolist():
         played = game.play(own, opp, action)
         if played == (own, opp):
-            raise illegal_move(position, action, str(opponent))
+            raise illegal_choice(opponent, position, action)
         yield float(chances[action]), played

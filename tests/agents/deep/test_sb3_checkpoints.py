@@ -186,6 +186,13 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     assert load_model(tmp_path / "p", TTT, {"activation_fn": torch.nn.Hardtanh}, device="cpu")
 
 
+def test_a_file_of_our_dqn_says_who_reads_it(tmp_path: Path) -> None:
+    MADE["DQN"](boards()).save(tmp_path / "ours.zip")
+    with pytest.raises(ValueError, match=r"ours\.zip cannot be loaded as .*: use DQN\.load") as error:
+        load_model(tmp_path / "ours.zip", TTT)
+    assert "safely" not in str(error.value)
+
+
 TANH = {"policy_kwargs": {"net_arch": [8], "activation_fn": torch.nn.Tanh}}
 
 

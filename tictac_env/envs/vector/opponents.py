@@ -9,9 +9,10 @@ from tictac_env.envs.vector.boards import PLAYING, Ints
 from tictac_env.envs.vector.compiled_opponents import EXTERNAL, NOBODY, RANDOM_POLICY, RULE_POLICY, CompiledOpponents
 from tictac_env.games import Game
 from tictac_env.policies import Policy
+from tictac_env.policies.policy import illegal_choice
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.reflexes import random_choices, rule_choices
-from tictac_env.position import Position, illegal_move
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
 COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE_POLICY}
@@ -68,7 +69,7 @@ class Opponents:
             if wrong >= 0:
                 board = asked[wrong]
                 position = Position(self._game, int(own[board]), int(opp[board]))
-                raise illegal_move(position, int(replies[wrong]), f"{policy} on board {boards[board]}")
+                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[board]}")  # type: ignore[arg-type]
         return answers
 
     def _read(self, weights: list[float]) -> None:
