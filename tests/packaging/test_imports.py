@@ -15,7 +15,7 @@ import tictac_agents
 import tictac_env
 
 LAYERS: list[set[str]] = [
-    {"games", "rng", "storage", "progress"},
+    {"games", "rng", "storage", "progress", "background"},
     {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
     {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},

@@ -7,12 +7,16 @@ import csv
 import math
 import pickle
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +26,11 @@ from oracle import Oracle
 
 from tictac_env.games import GAMES, KInARow, PlacementGame
 from tictac_env.position import Position
-from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve
+from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
-from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, spread, store, upper_of
+from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, settled
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -331,18 +335,32 @@ def test_the_table_keeps_what_it_is_told_while_it_grows() -> None:
     assert not table.entries.any()
 
 
-def test_ctrl_c_while_the_table_grows_empties_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*arguments: object) -> None:
-        spread(*arguments)
-        raise KeyboardInterrupt
+def test_ctrl_c_while_the_table_grows_leaves_it_right() -> None:
+    keys = [random.Random(key).randrange(1 << 56) for key in range(100)]
+    for line in range(1, 20):
+        table = TranspositionTable(56, 1)
+        for key in keys:
+            store(table.entries, scramble(key, 56), table.tag_bits, 0, key & 7, 1)
+        left = line
 
-    table = TranspositionTable(56, 1)
-    store(table.entries, scramble(7, 56), table.tag_bits, 0, 0, 1)
-    monkeypatch.setattr("tictac_env.solver.transposition_table.spread", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        table.grow()
-    assert not table.entries.any()
-    assert table.log_buckets == table.smallest
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename == transposition_table.__file__ and event == "line":
+                left -= 1
+                if left == 0:
+                    raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        with suppress(KeyboardInterrupt):
+            table.grow()
+        sys.settrace(None)
+        for key in keys:
+            entry = find(table.entries, scramble(key, 56), table.tag_bits)
+            assert entry and (lower_of(entry), upper_of(entry)) == (0, key & 7)
+        if left > 0:
+            break
+    assert line > 1 and table.log_buckets > table.smallest
 
 
 @pytest.mark.parametrize(

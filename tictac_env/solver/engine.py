@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.background import Background
 from tictac_env.checks import number, whole
 from tictac_env.compiled import machine_code
 from tictac_env.games import KInARow
@@ -114,6 +115,7 @@ class Engine:
         self.game = game
         self.table = TranspositionTable(game.key_bits, megabytes)
         self.workers = [Worker(game, self.table, number) for number in range(threads)]
+        self._background = Background()
 
     @property
     def nodes(self) -> int:
@@ -122,16 +124,16 @@ class Engine:
 
     def clear(self) -> None:
         """Forgets what is in the table."""
+        self._background.wait()
         self.table.clear()
 
     def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
         """Narrows the bounds of the positions of a batch until they are settled or the budget ends."""
-        for worker in self.workers:
-            worker.nodes = 0
         if len(self.workers) > 1:
-            self._run_threads(batch, budget, update)
+            self._background.run(self._run_threads(batch, budget), lambda done: update and update(done, ""))
             return
         worker = self.workers[0]
+        worker.nodes = 0
         worker.begin(batch)
         while not worker.search(budget.nodes):
             if worker.nodes >= budget.nodes or budget.is_late:
@@ -141,8 +143,14 @@ class Engine:
             if update:
                 update(worker.index, "")
 
-    def _run_threads(self, batch: Batch, budget: Budget, update: Update | None) -> None:
-        """Each thread takes some positions at a time. An idle one helps with a search under way."""
+    def _run_threads(self, batch: Batch, budget: Budget) -> Generator[float]:
+        """Each thread takes some positions at a time. An idle one helps with a search under way.
+
+        Yields after each slice how many positions are done. An interrupted search is closed there, and ends when the
+        slices under way do: with the executor, before another search can use the same stacks and table.
+        """
+        for worker in self.workers:
+            worker.nodes = 0
         done = settled(batch)
         most_nodes = budget.nodes // len(self.workers)
         parts = {worker: np.empty(0, np.int64) for worker in self.workers}
@@ -185,8 +193,7 @@ class Engine:
                     batch[part, AT_MOST] = np.minimum(batch[part, AT_MOST], worker.batch[:, AT_MOST])
                     done[part] = settled(batch[part])
                 idle = [worker for worker in idle if worker.nodes < most_nodes and not budget.is_late]
-                if update:
-                    update(float(done.sum()), "")
+                yield float(done.sum())
 
 
 def columns_of(game: KInARow, number: int) -> Ints:

@@ -103,13 +103,14 @@ def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, up
 
 
 @kernel
-def spread(table: npt.NDArray[np.int64], buckets: int, tag_bits: int, growth: int) -> None:
-    """Distributes the entries of the first `buckets` buckets over 2**growth times as many, in place.
+def spread(table: npt.NDArray[np.int64], log_buckets: npt.NDArray[np.int64], bits: int, growth: int) -> None:
+    """Distributes the entries over 2**growth times as many buckets, in place, and says so in `log_buckets`, int64 (1,).
 
-    A bucket's entries move to higher places only, so going down from the last one nothing is overwritten.
+    A bucket's entries move to higher places only, so going down from the last one nothing is overwritten. That both is
+    done here means that no Ctrl-C comes between, which would have entries looked for in the wrong places.
     """
-    kept_bits = tag_bits - growth
-    for bucket in range(buckets - 1, -1, -1):
+    kept_bits = bits - log_buckets[0] - growth
+    for bucket in range((1 << log_buckets[0]) - 1, -1, -1):
         first = table[2 * bucket]
         second = table[2 * bucket + 1]
         table[2 * bucket] = 0
@@ -121,6 +122,7 @@ def spread(table: npt.NDArray[np.int64], buckets: int, tag_bits: int, growth: in
                 table[place + 1] = table[place]
                 kept = (tag & (1 << kept_bits) - 1) + 1
                 table[place] = kept << ENTRY_BITS | entry & (1 << ENTRY_BITS) - 1
+    log_buckets[0] += growth
 
 
 class TranspositionTable:
@@ -142,8 +144,13 @@ class TranspositionTable:
             needed = (1 << least + LOG_BUCKET_BYTES) / (1 << 20)
             raise ValueError(f"a table of {megabytes} MB is too small; for this game it needs {needed:g} MB")
         self.smallest = min(max(SMALLEST, least), self.largest)
-        self.log_buckets = self.smallest
+        self._log_buckets = np.array([self.smallest], np.int64)
         self.entries = np.zeros(2 << self.largest, np.int64)
+
+    @property
+    def log_buckets(self) -> int:
+        """How many buckets are in use, as a power of two."""
+        return self._log_buckets.item(0)
 
     @property
     def tag_bits(self) -> int:
@@ -157,16 +164,9 @@ class TranspositionTable:
 
     def grow(self) -> None:
         """Takes more of the array into use, all it may if it is nearly there."""
-        growth = min(GROWTH, self.largest - self.log_buckets)
-        try:
-            spread(self.entries, 1 << self.log_buckets, self.tag_bits, growth)
-            self.log_buckets += growth
-        except KeyboardInterrupt:  # perhaps between the two: entries would be where no or a wrong tag is looked for
-            self.log_buckets = self.largest
-            self.clear()
-            raise
+        spread(self.entries, self._log_buckets, self.bits, min(GROWTH, self.largest - self.log_buckets))
 
     def clear(self) -> None:
         """Forgets everything."""
         self.entries[: 2 << self.log_buckets] = 0
-        self.log_buckets = self.smallest
+        self._log_buckets[0] = self.smallest
