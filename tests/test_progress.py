@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from tictac_env.progress import interruptible, progress_bar, track
+from tictac_env.progress import interruptible, progress_bar, run_bar, track
 
 
 class FakeTerminal(io.StringIO):
@@ -40,6 +40,26 @@ def test_on_a_terminal_progress_is_shown(monkeypatch: pytest.MonkeyPatch, capsys
         update(10, "nearly there")
     assert "counting" in terminal.getvalue() and "nearly there" in terminal.getvalue()
     assert capsys.readouterr().out == ""  # results may be piped
+
+
+def test_results_that_are_printed_meanwhile_may_be_piped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = terminal_for(monkeypatch)
+    with progress_bar(10, "counting") as update:
+        update(5, "half way")
+        print("a result")
+    assert capsys.readouterr().out == "a result\n" and "a result" not in terminal.getvalue()
+
+
+def test_a_run_says_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, done = 100.0, 0
+    monkeypatch.setattr("time.monotonic", lambda: clock)
+    terminal = terminal_for(monkeypatch)
+    with run_bar("learner", 50, True, "plies", lambda: (done, 7 + 100 * done, "epsilon 0.1")) as show:
+        clock, done = 102.0, 50
+        show()
+    assert "learner" in terminal.getvalue() and "2,500 plies/s, epsilon 0.1" in terminal.getvalue()
 
 
 def test_whoever_does_not_want_progress_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -29,7 +30,9 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[text]}"), console=Console(stderr=True), transient=True) as bar:
+    console, whole = Console(stderr=True), TextColumn("{task.fields[text]}")
+    piped = not sys.stdout.isatty()  # then what is printed meanwhile goes there, and not above the bar
+    with Progress(*columns, whole, console=console, transient=True, redirect_stdout=not piped) as bar:
         task = bar.add_task(what, total=total, text="")
 
         def update(done: float, text: str = "") -> None:
@@ -40,6 +43,34 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
 
 def _show_nothing(done: float, text: str = "") -> None:
     pass
+
+
+@contextmanager
+def run_bar(
+    title: str, total: int, show: bool, what: str, state: Callable[[], tuple[int, int, str]]
+) -> Iterator[Callable[[], None]]:
+    """The progress bar of a learner's run, as a function to call now and then.
+
+    Args:
+        title: the learner's name.
+        total: how much the run counts.
+        show: whether to show it (only on a terminal).
+        what: what its speed is measured in: "games" or "plies".
+        state: how much of the total is done, how many games or plies were played, and what else to show.
+    """
+    began = shown = time.monotonic()
+    before = state()[1]
+    with progress_bar(total, title, show) as update:
+
+        def refresh() -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if now - shown > 0.2:
+                shown = now
+                done, played, text = state()
+                update(done, f"{(played - before) / (now - began):,.0f} {what}/s, {text}")
+
+        yield refresh
 
 
 def track(items: Sequence[Item], what: str, show: bool = True) -> Iterator[Item]:

@@ -11,7 +11,9 @@ settings that all agents share (`settings.py`, `command_line.py`); `value_displa
 
 from __future__ import annotations
 
+import functools
 import importlib
+import warnings
 from typing import Any
 
 _HOME = {
@@ -25,6 +27,7 @@ _HOME = {
     "MaskablePPO": "tictac_agents.deep.maskable_ppo",
     "ModelPolicy": "tictac_env.policies.adapters",
     "MonteCarlo": "tictac_agents.tabular.monte_carlo",
+    "ProgressCallback": "tictac_agents.deep.progress",
     "PolicyIteration": "tictac_agents.planning.dynamic_programming",
     "QLearning": "tictac_agents.tabular.q_learning",
     "S0ValueTD": "tictac_agents.tabular.s0",
@@ -41,11 +44,11 @@ _HOME = {
     "policy_evaluation": "tictac_agents.planning.dynamic_programming",
 }
 
-__all__ = list(_HOME)
-
 
 def __getattr__(name: str) -> Any:
     """Imports an agent when it is first asked for (PEP 562), so that one without torch needs no torch."""
+    if name == "__all__":
+        return _importable()
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
@@ -53,3 +56,19 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
+
+
+@functools.cache  # the import system asks several times, and one warning is enough
+def _importable() -> list[str]:
+    """The names that `from tictac_agents import *` binds: all, or after a warning those that need no torch."""
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        for name in _HOME:
+            __getattr__(name)
+    except DependencyNotInstalled as error:
+        rest = [name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.")]
+        missing = ", ".join(name for name in _HOME if name not in rest)
+        warnings.warn(f"{error}; without it there are no {missing}", stacklevel=3)
+        return rest
+    return list(_HOME)

@@ -27,7 +27,8 @@ class Settings:
     Attributes:
         game: a game's name; or, of a family, its "id" and sizes, such as {"id": "KInARow-v0", "rows": 5}.
         opponent: a policy's name; None if the agent plays both sides.
-        play_as: "first", "second", "random" or "alternate".
+        play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
+            opponent, and for both where the agent plays both sides.
         illegal: what an illegal action does, "lose" or "raise".
         rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
         start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
@@ -38,7 +39,7 @@ class Settings:
     """The settings that are not keywords of the algorithm."""
     game: str | Mapping[str, Any] = "TicTacToe-v0"
     opponent: str | None = "random"
-    play_as: str = "first"
+    play_as: str | None = None
     illegal: str = "lose"
     rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
     start: str = "empty"
@@ -85,8 +86,13 @@ class Settings:
             ValueError: `start` is not a name of starting positions.
         """
         start = reachable_positions(self.rules) if one_of("start", self.start, STARTS) == "reachable" else None
-        names = [name for name in ENV_KEYWORDS if name in self.RUN_SETTINGS]
-        return {name: getattr(self, name) for name in names} | {"start": start}
+        values = {name: getattr(self, name) for name in ENV_KEYWORDS if name in self.RUN_SETTINGS}
+        return values | {"play_as": self.seat, "start": start}
+
+    @property
+    def seat(self) -> str:
+        """`play_as` as `gym.make` takes it."""
+        return self.play_as or ("first" if self.opponent is None else "alternate")
 
     @property
     def rules(self) -> Game:

@@ -1,4 +1,4 @@
-"""Trains an agent from the command line, whose options are the agent's settings.
+"""Trains an agent from the command line, whose options are the agent's settings, and says how good it has become.
 
 python -m tictac_agents.train DQN                                     # the tuned settings of tic-tac-toe
 python -m tictac_agents.train MaskablePPO --seed 1 --save models/ppo --tensorboard runs
@@ -6,16 +6,20 @@ python -m tictac_agents.train DQN --preset S4-prequel --total-timesteps 100000
 python -m tictac_agents.train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
 python -m tictac_agents.train QLearning --preset self-play --stop-when-proven --save q.npz
 python -m tictac_agents.train DQN --help                              # all settings, explained
+
+Networks learn on one thread of torch's: they are small, and more threads are many times slower.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
 from tictac_agents.command_line import add_arguments, settings_from
@@ -24,14 +28,22 @@ from tictac_agents.deep.tuned import PRESETS, TUNED
 from tictac_agents.settings import Settings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
-from tictac_env.arena import verdict
-from tictac_env.games import GAMES, did_you_mean
+from tictac_env.arena import play_match, verdict
+from tictac_env.games import GAMES, did_you_mean, game_name
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 TABLES = ("MonteCarlo", "QLearning", "S0ValueTD", "Sarsa", "ValueTD")
 SHORT_RUN = 100_000
 """How many steps a network learns from if nothing says how many."""
+MATCH_GAMES = 200
+"""How many games the closing matches have."""
+SEATS = {
+    "first": "as the first player",
+    "second": "as the second player",
+    "random": "in a random seat",
+    "alternate": "first and second in turn",
+}
 
 
 def main(words: Sequence[str] | None = None) -> Any:
@@ -39,50 +51,79 @@ def main(words: Sequence[str] | None = None) -> Any:
     parser, arguments = parse(words)
     try:
         settings = chosen(arguments)
-        if arguments.stop_when_proven and not is_small(settings):
+        if not is_small(settings) and arguments.stop_when_proven:
             raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
         if arguments.agent in NETWORKS:
             return train_network(settings, arguments)
         return train_table(settings, arguments)
     except ValueError as error:
         return parser.error(str(error))
+    except DependencyNotInstalled as error:
+        return parser.exit(1, f"{error}\n")
 
 
 def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
-    """Trains a deep agent; if the game is small enough it is judged now and then."""
+    """Trains a deep agent; if the game is small enough it is judged now and then too."""
+    made = getattr(tictac_agents, arguments.agent)  # first of all, as it says what to install if torch is missing
     import torch  # only now, so that --help is quick
 
-    from tictac_agents.deep.callbacks import ExactEvalCallback, GamesCallback
+    from tictac_agents import ExactEvalCallback, GamesCallback, ProgressCallback
 
     torch.set_num_threads(1)  # the fastest for networks this small
     settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
-    made = getattr(tictac_agents, arguments.agent)
     model = made.from_settings(settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard)
-    callbacks: list[Any] = [GamesCallback(arguments.eval_freq)]
+    boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
+    announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
+    exact, best = None, best_file(arguments.save)
     if is_small(settings):
-        best = None if arguments.save is None else arguments.save.parent
-        callbacks.append(ExactEvalCallback(arguments.eval_freq, best, arguments.stop_when_proven, verbose=1))
+        exact = ExactEvalCallback(arguments.eval_freq, best, arguments.stop_when_proven, verbose=1)
+    callbacks = [GamesCallback(arguments.eval_freq), *([exact] if exact else [])]
     try:
-        model.learn(settings.total_timesteps, callbacks)
+        with closing(ProgressCallback(exact)) as progress:
+            model.learn(settings.total_timesteps, [*callbacks, progress])
     except KeyboardInterrupt:
         print(f"stopped after {model.num_timesteps:,} steps")
     if arguments.save is not None:
         model.save(arguments.save)
         print(f"saved; in Python: tictac_agents.{arguments.agent}.load({str(arguments.save)!r})")
+        if exact and exact.best:
+            print(f"the best by its verdict: tictac_agents.{arguments.agent}.load({str(best)!r})")
+    if not (exact and exact.judgements and exact.judgements[-1].num_timesteps == model.num_timesteps):
+        judge(model, settings, arguments.seed)
     return model
 
 
 def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
-    """Trains a tabular learner; if the game is small enough it is judged at the end."""
-    small = is_small(settings)
+    """Trains a tabular learner, and judges it at the end."""
     game: Any = settings.game if isinstance(settings.game, Mapping) else {"id": settings.game}
     env = gym.make(**game, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
+    announce(arguments.agent, settings, f"{settings.total_episodes:,} games")
     proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven else None
     learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
-    if small:
-        print(verdict(learner, settings.rules))
+    judge(learner, settings, arguments.seed)
     return learner
+
+
+def announce(agent: str, settings: Settings, run: str) -> None:
+    """Says what is trained: on which game, against whom, in which seat, and for how long."""
+    game = game_name(settings.rules) or settings.rules
+    against = "itself" if settings.opponent is None else f"{settings.opponent}, {SEATS[settings.seat]}"
+    print(f"{agent} on {game} against {against}: {run}", flush=True)
+
+
+def judge(agent: Any, settings: Settings, seed: int) -> None:
+    """Says how good an agent is: exactly if the game is small enough, else by matches, half of them in each seat."""
+    if is_small(settings):
+        print(verdict(agent, settings.rules))
+        return
+    for opponent in ("random", "rule"):
+        print(play_match(agent, opponent, settings.rules, MATCH_GAMES, seed))
+
+
+def best_file(save: Path | None) -> Path | None:
+    """Where the best model is kept: beside the file that is saved in the end, and named after it."""
+    return None if save is None else save.with_name(f"{save.name.removesuffix('.zip')}-best.zip")
 
 
 def is_small(settings: Settings) -> bool:
@@ -139,7 +180,7 @@ def parse(words: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argpars
         run.add_argument("--seed", type=int, default=0, help="makes the run reproducible (default: %(default)s)")
         run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
         if name in NETWORKS:
-            run.add_argument("--save", type=Path, help="the file; the best model is kept beside it, as best_model.zip")
+            run.add_argument("--save", type=Path, help="the file; the best model is kept beside it, as NAME-best.zip")
             run.add_argument("--tensorboard", metavar="FOLDER", help="where to log")
             run.add_argument("--eval-freq", type=int, default=20_000, help="steps between two verdicts")
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
 from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, S0ValueTD, Sarsa, SB3VecEnv, ValueTD, train
-from tictac_env.arena import verdict
+from tictac_env.arena import play_match, verdict
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 LEARNERS = (MonteCarlo, QLearning, S0ValueTD, Sarsa, ValueTD)
@@ -171,8 +173,86 @@ def test_the_command_line_trains_with_the_settings_it_names(
     assert back.settings.learning_rate == (1e-3, 1e-4)
     assert back.settings.opponent is None and back.settings.start == expected.start == "reachable"
     assert back.settings.gamma == -1 and back.settings.policy_kwargs == {"net_arch": [8]}
-    assert (tmp_path / "best_model.zip").exists() and list((tmp_path / "runs").iterdir())
-    assert "exploitability" in capsys.readouterr().out
+    assert list((tmp_path / "runs").iterdir())
+    said = capsys.readouterr().out
+    assert f"{algorithm} on TicTacToe-v0 against itself: 256 steps on 8 boards, one thread of torch's" in said
+    assert said.count("exploitability") == 2  # the last step is not judged twice
+
+
+def test_files_are_named_after_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that a second training in the same folder overwrites nothing."""
+    for name in ("one", "two.zip"):
+        train.main(["DQN", *TINY, *SHORT["DQN"], "--eval-freq", "128", "--save", str(tmp_path / name)])
+        assert str(tmp_path / name.replace(".zip", "")) + "-best.zip" in capsys.readouterr().out
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"one.zip", "one-best.zip", "two.zip", "two-best.zip"}
+    assert all(DQN.load(tmp_path / name, device="cpu").num_timesteps in (128, 256) for name in files)
+
+
+@pytest.mark.parametrize("agent", ["MaskablePPO", "ValueTD"])
+def test_on_a_large_game_a_match_says_how_good_the_agent_is(
+    agent: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "MATCH_GAMES", 6)
+    length = [*TINY, *SHORT[agent]] if agent in SHORT else ["--total-episodes", "3"]
+    trained = train.main([agent, "--game", "ConnectFour-v0", *length, "--seed", "5"])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"{agent} on ConnectFour-v0 against random, first and second in turn: ")
+    assert said[1:] == [str(play_match(trained, who, "ConnectFour-v0", 6, 5)) for who in ("random", "rule")]
+
+
+def test_both_seats_are_trained_if_nothing_else_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = train.main(["QLearning", "--total-episodes", "20"])
+    assert agent.env.unwrapped.arguments.play_as == "alternate"
+    assert capsys.readouterr().out.startswith("QLearning on TicTacToe-v0 against random, first and second in turn: 20")
+    agent = train.main(["QLearning", "--total-episodes", "20", "--play-as", "second", "--opponent", "rule"])
+    assert agent.env.unwrapped.arguments.play_as == "second"
+    assert "against rule, as the second player: 20 games" in capsys.readouterr().out
+    assert train.main(["QLearning", "--total-episodes", "20", "--opponent", "none"]).env.unwrapped.opponent is None
+    assert DQNSettings(opponent="rule").boards().get_attr("arguments")[0].play_as == "alternate"
+    assert DQNSettings(opponent=None).boards().get_attr("arguments")[0].play_as == "first"
+
+
+def test_training_takes_one_thread() -> None:
+    """On two cores torch's own choice takes ten times as long."""
+    script = f"""
+import torch
+from tictac_agents import train
+torch.set_num_threads(2)
+train.main(["DQN", *{TINY}, *{SHORT["DQN"]}])
+print("threads", torch.get_num_threads())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "threads 1" in done.stdout, done.stderr
+
+
+WITHOUT_TORCH = """
+import sys, warnings
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "stable_baselines3", "sb3_contrib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def without_torch(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", WITHOUT_TORCH + script], capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_says_what_to_install() -> None:
+    done = without_torch("from tictac_agents import train; train.main(['DQN'])")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == 'Stable-Baselines3 is missing: pip install "tictac-env[rl]"\n'
+
+
+def test_all_names_are_imported_but_those_that_need_what_is_missing() -> None:
+    done = without_torch("from tictac_agents import *\nprint(QLearning.__name__, MCTS.__name__, 'DQN' in dir())")
+    assert done.returncode == 0 and done.stdout == "QLearning MCTS False\n"
+    assert done.stderr.count('pip install "tictac-env[rl]"; without it there are no DQN, ') == 1
+    bound: dict[str, Any] = {}
+    exec("from tictac_agents import *", bound)
+    assert {"DQN", "QLearning", "MCTS", "load_model"} <= set(bound)
 
 
 def test_the_command_line_knows_presets_and_other_games() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,8 @@ class ExactEvalCallback(BaseCallback):
 
     Args:
         eval_freq: the least number of environment steps, of all boards together, between two verdicts.
-        best_model_save_path: the folder in which the best model so far is saved, as `best_model.zip`; None for none.
+        best_model_save_path: where the best model so far is saved: a file that ends in ".zip", or a folder, in which it
+            is `best_model.zip`; None for nowhere.
         stop_when_proven: whether to end the run at the first model that cannot be beaten.
         seed: of the verdicts.
         verbose: as in Stable-Baselines3.
@@ -119,7 +121,8 @@ class ExactEvalCallback(BaseCallback):
         if self.best is None or judgement.rank > self.best.rank:
             self.best = judgement
             if self.best_model_save_path is not None:
-                self.model.save(Path(self.best_model_save_path) / "best_model.zip")
+                path = Path(self.best_model_save_path)
+                self.model.save(path if path.suffix == ".zip" else path / "best_model.zip")
         return not (self.stop_when_proven and judgement.proven)
 
     def _on_training_end(self) -> None:
@@ -201,9 +204,7 @@ class GamesCallback(BaseCallback):
             if done:
                 info = infos[board]
                 self._games.append((self._returns[board], self._lengths[board], "illegal_action" in info))
-                seat, outcome = info["seat"], info["outcome"]
-                if self._self_play:  # the mover's outcome comes with the other side's seat, and only the first counts
-                    seat, outcome = 0, outcome if seat == 1 else -outcome
+                seat, outcome = seat_and_outcome(info, self._self_play)
                 self._outcomes.setdefault((self._opponent_name(board), SEATS[seat]), []).append(outcome)
                 self._returns[board], self._lengths[board] = 0.0, 0
         if self._boards is not None and any(dones):
@@ -231,3 +232,11 @@ class GamesCallback(BaseCallback):
         for (name, seat), outcomes in self._outcomes.items():
             self.logger.record(f"charts/win_rate_{name}_{seat}", outcomes.count(1) / len(outcomes))
         self.logger.dump(self.num_timesteps)
+
+
+def seat_and_outcome(info: Mapping[str, Any], self_play: bool) -> tuple[int, int]:
+    """The learner's seat in a game that has ended, and its outcome for the learner; in self-play the first player's."""
+    seat, outcome = info["seat"], info["outcome"]
+    if self_play:  # the mover's outcome comes with the other side's seat
+        return 0, outcome if seat == 1 else -outcome
+    return seat, outcome

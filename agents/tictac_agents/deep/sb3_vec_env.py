@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from tictac_env.games import Game
 from tictac_env.position import Position
 
 try:
+    from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
@@ -32,7 +34,7 @@ class SB3VecEnv(VecEnv):
     """Many boards stepped together by compiled loops, as Stable-Baselines3's `VecEnv`.
 
     DQN, PPO, A2C and sb3-contrib's MaskablePPO train on it as they stand. They see, game for game, what they would see
-    of a `DummyVecEnv` over as many `gym.make(...)`: the same observations, float32 rewards, dones and infos.
+    of a `DummyVecEnv` over as many `Monitor(gym.make(...))`: the same observations, float32 rewards, dones and infos.
 
     ## Arguments
     ```python
@@ -52,9 +54,13 @@ class SB3VecEnv(VecEnv):
 
     ## Infos
     A list of dicts, one a board, with all that the single environment gives: `action_mask`, `seat`, `opponent_action`,
-    `TimeLimit.truncated` (always False) and, where a game has ended, `outcome`, `illegal_action` if one was, and
-    `terminal_observation`. They then describe the game that has ended; the info of the game that begins is in
-    `reset_infos`. They cost 0.2 us a board, where the algorithms themselves take 10 us and more.
+    `TimeLimit.truncated` (always False) and, where a game has ended, `outcome`, `illegal_action` if one was,
+    `terminal_observation`, and `episode` as a `Monitor` gives it: the sum of the rewards "r", the number of steps "l",
+    and the seconds since the boards were made "t". They then describe the game that has ended; the info of the game
+    that begins is in `reset_infos`. They cost 0.2 us a board, where the algorithms themselves take 10 us and more.
+
+    From `episode` Stable-Baselines3 logs mean returns and lengths, and `evaluate_policy` takes them. `VecMonitor` is
+    needed only to write a file; as over any monitored environment it warns that its figures replace these.
 
     ## Masks
     sb3-contrib finds `action_masks` by itself; in code, `envs.env_method("action_masks")`. The other algorithms may
@@ -70,8 +76,7 @@ class SB3VecEnv(VecEnv):
     has set. `envs` is the `BoardVectorEnv`: `envs.envs.batch` are all positions, `envs.envs.state_dict()` its state.
     Opponents may join an `OpponentPool`, or change their weights, while a model trains.
 
-    Episode returns and lengths are logged if it is wrapped: `VecMonitor(SB3VecEnv(...))`. With `render_mode="human"`
-    the first board is shown.
+    With `render_mode="human"` the first board is shown.
 
     Raises:
         ValueError: an argument is not one of these.
@@ -94,6 +99,8 @@ class SB3VecEnv(VecEnv):
         super().__init__(self.envs.num_envs, self.envs.single_observation_space, self.envs.single_action_space)
         self.metadata = self.envs.metadata
         self._actions: Any = None
+        self._began = time.time()
+        self._clear_episodes()
 
     def reset(self) -> npt.NDArray[Any]:
         """Begins a game on every board, with the seeds and options given before, which are then used up.
@@ -114,6 +121,7 @@ class SB3VecEnv(VecEnv):
         self.reset_infos = _board_infos(infos)
         self._reset_seeds()
         self._reset_options()
+        self._clear_episodes()
         return np.asarray(observations)
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
@@ -131,16 +139,22 @@ class SB3VecEnv(VecEnv):
         """
         observations, rewards, dones, _, given = self.envs.step(self._actions)
         infos = _board_infos(given)
+        self._returns += rewards
+        self._lengths += 1
         if "final_info" in given:
             finals, last = given["final_info"], given["final_obs"]
             ended = np.flatnonzero(dones)
-            for board, info in zip(ended.tolist(), _board_infos(finals, ended), strict=True):
+            returns, lengths = self._returns[ended].tolist(), self._lengths[ended].tolist()
+            self._returns[ended], self._lengths[ended] = 0, 0
+            seconds = round(time.time() - self._began, 6)
+            for number, (board, info) in enumerate(zip(ended.tolist(), _board_infos(finals, ended), strict=True)):
                 self.reset_infos[board] = infos[board]
                 infos[board] = info
                 info["outcome"] = int(finals["outcome"][board])
                 if "illegal_action" in finals and finals["_illegal_action"][board]:
                     info["illegal_action"] = int(finals["illegal_action"][board])
                 info["terminal_observation"] = last[board]
+                info["episode"] = {"r": round(returns[number], 6), "l": lengths[number], "t": seconds}
         for info in infos:
             info["TimeLimit.truncated"] = False
         return observations, rewards.astype(np.float32), dones, infos
@@ -185,8 +199,12 @@ class SB3VecEnv(VecEnv):
         return [getattr(self.boards[i], method_name)(*method_args, **method_kwargs) for i in numbers]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """False for each board: none has a wrapper of its own."""
-        return [False for _ in self._get_indices(indices)]
+        """Whether each board does what a wrapper does: a `Monitor`'s work, and no other's."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def _clear_episodes(self) -> None:
+        """Forgets the games under way, of which returns and lengths are kept."""
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
 
 class BoardView:

@@ -8,7 +8,7 @@ from typing import Any
 from tictac_agents.deep.settings import DeepSettings, DQNSettings, MaskablePPOSettings
 from tictac_env.games import did_you_mean
 
-SELF_PLAY: dict[str, Any] = {"opponent": None, "illegal": "raise", "start": "reachable"}
+SELF_PLAY: dict[str, Any] = {"opponent": None, "play_as": "first", "illegal": "raise", "start": "reachable"}
 
 # The best reply to random play wins 99.5 and 91.6 %, but play that can be beaten is worth only 0.002 less there, far
 # below the noise of a random opponent. With target_epsilon=0.2 the least difference is 0.4.

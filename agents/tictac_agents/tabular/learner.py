@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.rollout import run_single
-from tictac_agents.tabular.run import Run, Schedule, run_bar
+from tictac_agents.tabular.run import Run, Schedule
 from tictac_agents.tabular.trained_policy import TrainedPolicy
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.observation import read_observation
-from tictac_env.progress import interruptible
+from tictac_env.progress import interruptible, run_bar
 from tictac_env.rng import STATES, new_state
 from tictac_env.storage import load_arrays, save_arrays
 
@@ -220,7 +220,7 @@ class Learner(TrainedPolicy):
         due = time.monotonic() + checkpoint_seconds
         whole = True
         try:
-            bar = run_bar(str(self), run.end - run.begin, progress_bar, self._progress)
+            bar = run_bar(str(self), run.end - run.begin, progress_bar, "games", self._progress)
             with interruptible() as asked_to_stop, bar as show:
                 while self._counted() < run.end:
                     whole, goes_on = False, True

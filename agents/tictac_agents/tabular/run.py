@@ -1,14 +1,11 @@
-"""A training run: how long it is, the schedules that go by it, and its progress bar."""
+"""A training run: how long it is, and the schedules that go by it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from tictac_env.checks import one_of, whole
-from tictac_env.progress import progress_bar
 
 Schedule = float | Sequence[float]
 """A number, or several for equal parts of a run."""
@@ -58,30 +55,3 @@ class Run(NamedTuple):
         """What the counter says when the next part of a schedule begins."""
         part = (now - self.begin) * len(schedule) // (self.end - self.begin) + 1
         return self.begin - (self.begin - self.end) * part // len(schedule)  # rounded up
-
-
-@contextmanager
-def run_bar(
-    title: str, total: int, show: bool, state: Callable[[], tuple[int, int, str]]
-) -> Iterator[Callable[[], None]]:
-    """The progress bar of a run, as a function to call after each episode.
-
-    Args:
-        title: the learner's name.
-        total: how much the run counts.
-        show: whether to show it (only on a terminal).
-        state: how much of the total is done, how many episodes, and what else to show.
-    """
-    began = shown = time.monotonic()
-    episodes = state()[1]
-    with progress_bar(total, title, show) as update:
-
-        def refresh() -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if now - shown > 0.2:
-                shown = now
-                done, played, text = state()
-                update(done, f"{(played - episodes) / (now - began):,.0f} games/s, {text}")
-
-        yield refresh

@@ -55,4 +55,5 @@ def preset_settings(learner: type[Learner], name: str) -> TabularSettings:
         KeyError: there is no preset of that name.
     """
     preset = learner.PRESETS[name]
-    return tabular_settings(learner)(**{**preset.env, **preset.settings, "total_episodes": preset.episodes})
+    made = {"play_as": "first", **preset.env, **preset.settings}  # "first" is what `gym.make` takes if nothing is said
+    return tabular_settings(learner)(**made, total_episodes=preset.episodes)

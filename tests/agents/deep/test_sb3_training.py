@@ -22,9 +22,43 @@ from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNorma
 from tictac_agents import SB3VecEnv
 
 
+@pytest.mark.parametrize("name", ["PPO", "DQN"])
+def test_returns_and_lengths_are_logged(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a wrapper of Stable-Baselines3's, as over single environments."""
+    algorithm, settings = ALGORITHMS[name]
+    algorithm("MlpPolicy", ours(num_envs=4, id=TTT), seed=0, verbose=1, **settings).learn(256)
+    logged = capsys.readouterr().out
+    assert "ep_rew_mean" in logged and "ep_len_mean" in logged
+
+
+def test_rewards_are_summed_as_the_game_gives_them() -> None:
+    """From the empty board of a reset on, whatever was under way before."""
+    envs = ours(num_envs=1, id=TTT, opponent=None, rewards=(1, 0, -1, -0.1))
+    for _ in range(2):
+        envs.reset()
+        envs.step([8])
+    envs.reset()
+    infos = [envs.step([action])[3][0] for action in (0, 3, 1, 4, 2, 8)]
+    assert infos[4]["episode"]["r"] == 0.6 and infos[4]["episode"]["l"] == 5
+    assert not any("episode" in info for info in infos[:4] + infos[5:])
+
+
+def test_evaluate_policy_takes_the_returns_of_the_games(recwarn: pytest.WarningsRecorder) -> None:
+    """And not what a wrapper makes of the rewards."""
+    envs = VecNormalize(ours(id=TTT, play_as="alternate"), norm_obs=False)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=16, seed=0, device="cpu")
+    returns, lengths = evaluate_policy(model, envs, n_eval_episodes=20, return_episode_rewards=True)
+    assert set(returns) <= {-1.0, 0.0, 1.0} and set(lengths) <= {1, 2, 3, 4, 5}
+    assert not recwarn.list
+
+
 def test_vec_monitor_counts_episodes(tmp_path: Path) -> None:
-    mine = VecMonitor(ours(id=TTT), str(tmp_path / "mine"), info_keywords=("outcome", "seat"))
-    theirs = VecMonitor(dummy(id=TTT), str(tmp_path / "theirs"), info_keywords=("outcome", "seat"))
+    """It says, as over any monitored environment, that its figures replace those that are there."""
+    keywords = {"info_keywords": ("outcome", "seat")}
+    with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
+        mine = VecMonitor(ours(id=TTT), str(tmp_path / "mine"), **keywords)
+    with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
+        theirs = VecMonitor(dummy(id=TTT), str(tmp_path / "theirs"), **keywords)
     for envs in (mine, theirs):
         envs.seed(0)
         envs.reset()
@@ -36,7 +70,7 @@ def test_vec_monitor_counts_episodes(tmp_path: Path) -> None:
         for info, other in zip(given[3], expected[3], strict=True):
             episode, others = info.pop("episode", {}), other.pop("episode", {})
             episodes += bool(episode)
-            assert {**episode, "t": 0} == {**others, "t": 0}
+            assert {**episode, "t": 0} == {**others, "t": 0} and bool(episode) == ("outcome" in info)
         assert_same(given, expected)
     assert episodes > BOARDS
     mine.close()
@@ -71,17 +105,15 @@ def test_an_algorithm_learns_the_same_as_on_a_dummy_vec_env(name: str, obs_type:
     algorithm, settings = ALGORITHMS[name]
     kwargs = {"id": TTT, "obs_type": obs_type, "play_as": "alternate"}
     models = [
-        algorithm("MlpPolicy", VecMonitor(make(num_envs=8, **kwargs)), seed=0, **settings).learn(1024)
-        for make in (ours, dummy)
+        algorithm("MlpPolicy", make(num_envs=8, **kwargs), seed=0, **settings).learn(1024) for make in (ours, dummy)
     ]
     mine, theirs = (model.policy.state_dict() for model in models)
     untrained = algorithm("MlpPolicy", ours(num_envs=8, **kwargs), seed=0, **settings).policy.state_dict()
     for key, weights in theirs.items():
         assert mine[key].equal(weights)
     assert any(not untrained[key].equal(weights) for key, weights in theirs.items())
-    assert models[0].ep_info_buffer and [episode["l"] for episode in models[0].ep_info_buffer] == [
-        episode["l"] for episode in models[1].ep_info_buffer
-    ]
+    played = [[(episode["r"], episode["l"]) for episode in model.ep_info_buffer] for model in models]
+    assert played[0] and played[0] == played[1]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -108,7 +140,7 @@ def test_without_masks_an_algorithm_learns_to_avoid_what_is_illegal() -> None:
     """An illegal move loses, so the mean reward of an untrained model is far below 0."""
     settings = {"n_steps": 64, "batch_size": 256, "learning_rate": 2e-3, "seed": 0, "device": "cpu"}
     model = sb3.PPO("MlpPolicy", SB3VecEnv(TTT, num_envs=32), **settings)
-    envs = VecMonitor(SB3VecEnv(TTT, num_envs=32))
+    envs = SB3VecEnv(TTT, num_envs=32)
     rewards = []
     for steps in (0, 20_000):
         envs.seed(0)

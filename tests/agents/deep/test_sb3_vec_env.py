@@ -20,7 +20,8 @@ from tictac_env.wrappers import OpponentPool
 pytest.importorskip("sb3_contrib")
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from sb3_pairs import BOARDS, C4, SMALL, TTT, Cautious, assert_same, choices, dummy, ours
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecFrameStack
 from stable_baselines3.common.vec_env.base_vec_env import tile_images
 
 from tictac_agents import SB3VecEnv
@@ -168,12 +169,13 @@ def test_wrong_options_are_refused(options: Any, message: str) -> None:
 
 def test_masks_may_be_asked_for_some_boards_only() -> None:
     envs = ours(id=TTT)
-    assert is_masking_supported(envs) and is_masking_supported(VecMonitor(envs))
+    wrapped = VecFrameStack(envs, 1)
+    assert is_masking_supported(envs) and is_masking_supported(wrapped)
     assert not get_action_masks(envs).any()  # no game is under way
     envs.seed(0)
     envs.reset()
     envs.step(np.arange(BOARDS))
-    masks = get_action_masks(VecMonitor(envs))
+    masks = get_action_masks(wrapped)
     assert masks.dtype == np.int8 and masks.sum(axis=1).tolist() == [7] * BOARDS
     for indices in (2, [2], (0, 4), range(1, 3), None):
         numbers = np.arange(BOARDS)[indices if not isinstance(indices, (range, tuple)) else list(indices)].reshape(-1)
@@ -200,6 +202,7 @@ def test_attributes_are_those_of_the_single_environments() -> None:
     with pytest.raises(AttributeError, match="reset"):
         envs.env_method("reset")
     assert envs.env_is_wrapped(gym.Wrapper) == [False] * BOARDS and envs.env_is_wrapped(gym.Wrapper, 2) == [False]
+    assert envs.env_is_wrapped(Monitor) == theirs.env_is_wrapped(Monitor) == [True] * BOARDS
 
 
 def test_rendering_shows_the_positions() -> None:
