@@ -14,11 +14,14 @@ from tictac_env.compiled.arithmetic import prefetch, store_bytes, wrapping_produ
 from tictac_env.compiled.cache import CACHE_FOLDER, PACKAGE
 from tictac_env.compiled.kernels import borrowing_kernel, kernel, machine_code, parallel_kernel, prange
 from tictac_env.compiled.records import kernel_methods
+from tictac_env.compiled.tiers import Tiered, is_kept
 
 __all__ = [
     "CACHE_FOLDER",
     "PACKAGE",
+    "Tiered",
     "borrowing_kernel",
+    "is_kept",
     "kernel",
     "kernel_methods",
     "machine_code",

@@ -93,6 +93,18 @@ def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]
     return code
 
 
+def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
+    """Whether there is machine code of a kernel for one signature, here or in the cache; then it is loaded."""
+    if numba.config.DISABLE_JIT or signature in function.overloads:
+        return True
+    kept = function._cache.load_overload(signature, function.targetctx)
+    if kept is None:
+        return False
+    function.targetctx.insert_user_function(kept.entry_point, kept.fndesc, [kept.library])
+    function.add_overload(kept)
+    return True
+
+
 def overload_record_method(records: Container[type], name: str, resolve: Callable[..., Any]) -> None:
     """As `numba.extending.overload_method` for every NamedTuple, but for those of the classes `records` only.
 

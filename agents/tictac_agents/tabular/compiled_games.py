@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.rows import Ints
-from tictac_env.compiled import borrowing_kernel
+from tictac_env.compiled import borrowing_kernel, is_kept
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.boards import int64_array
@@ -17,6 +17,17 @@ from tictac_env.envs.vector.opponents import Opponents
 from tictac_env.games import Game
 
 Floats = npt.NDArray[np.float64]
+
+
+class Limits(NamedTuple):
+    """How far the compiled loop may play before something changes."""
+
+    games: int
+    """So many games at most."""
+    steps: int
+    """No game begins after so many steps."""
+    play_as: str | None = None
+    """The learner's seat in these games; None leaves it to the environment."""
 
 
 @borrowing_kernel
@@ -104,13 +115,22 @@ class CompiledGames:
         board = self._board
         state = board.state_dict()
         randomness = np.array([state["random_state"], state["games_begun"]], np.int64)
-        rewards, seat = board.arguments.rewards, PLAY_AS.index(play_as or board.arguments.play_as)
-        played = play_games(
-            board.game, table, self._setup, self._opponents, rewards, seat, randomness, games, max_steps, room
-        )
+        played = play_games(*self._arguments(table, randomness, games, max_steps, room, play_as))
         random_state, games_begun = randomness.tolist()
         board.load_state_dict(state | {"random_state": random_state, "games_begun": games_begun})
         return played
+
+    def are_kept(self, table: Any) -> bool:
+        """Whether the loop need not be compiled any more."""
+        return is_kept(play_games, *self._arguments(table, np.zeros(2, np.int64), 0, 0, 0, None))
+
+    def _arguments(
+        self, table: Any, randomness: Ints, games: int, max_steps: int, room: int, play_as: str | None
+    ) -> tuple[Any, ...]:
+        given = self._board.arguments
+        setup, seat = self._setup, PLAY_AS.index(play_as or given.play_as)
+        opponents, rewards = self._opponents, given.rewards
+        return self._board.game, table, setup, opponents, rewards, seat, randomness, games, max_steps, room
 
 
 def opponents_of(board: BoardEnv) -> Opponents:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tictac_agents.tabular.compiled_games import Limits
 from tictac_agents.tabular.learner import Environment, Preset
 from tictac_agents.tabular.run import Schedule
-from tictac_agents.tabular.table_learner import Limits
 from tictac_agents.tabular.value_table import ValueTable
 from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.checks import flag, whole

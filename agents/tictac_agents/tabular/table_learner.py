@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
@@ -12,33 +12,36 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from tictac_agents.tabular.compiled_games import CompiledGames, can_play
+from tictac_agents.tabular.compiled_games import CompiledGames, Limits, can_play
 from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner
 from tictac_agents.tabular.rows import Ints, new_rows
 from tictac_agents.tabular.run import Schedule
-from tictac_agents.tabular.vector_rollout import GOING, OVER, GamesUnderWay, no_games, run_vector
-from tictac_env.compiled import borrowing_kernel, machine_code
+from tictac_agents.tabular.vector_rollout import OVER, GamesUnderWay, no_games, run_vector, shows
+from tictac_env.compiled import Tiered, borrowing_kernel
 from tictac_env.envs.vector.boards import boards_of
 from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
 
 Floats = npt.NDArray[np.float64]
-Code = Callable[..., Any]
 UNCOMPILED = 100
 """How many games of a run go through reset and step in any case: so few need no compiled loop."""
+HOT = 10_000
+"""How many steps or positions the table is asked about before its compiled methods pay."""
+LONG = 30_000
+"""How many steps a run must be going to have for the compiled loop to pay: it takes some 4 seconds to compile."""
 SECONDS = 0.1
 """How long the compiled loop runs at a time, about."""
 
 
-class Limits(NamedTuple):
-    """How far the compiled loop may play before something changes."""
+class Code(NamedTuple):
+    """What runs the kernels of a table."""
 
-    games: int
-    """So many games at most."""
-    steps: int
-    """No game begins after so many steps."""
-    play_as: str | None = None
-    """The learner's seat in these games; None leaves it to the environment."""
+    choose: Tiered
+    learn: Tiered
+    evaluate: Tiered
+    best: Tiered
+    loop_is_kept: bool
+    """Whether the compiled loop need not be compiled any more."""
 
 
 class TableLearner(Learner):
@@ -54,7 +57,8 @@ class TableLearner(Learner):
 
     Attributes:
         table: the `ActionTable` or `ValueTable`.
-        compiled: whether the compiled loop may be used; assign False to send every game through `reset` and `step`.
+        compiled: whether the compiled loop may be used, where it pays; assign False to send every game through `reset`
+            and `step`.
     """
 
     ON_VECTOR_ENVS = True
@@ -79,7 +83,7 @@ class TableLearner(Learner):
             )
         self._most_new = 2 * (self.game.num_actions + 3)  # positions that one step adds to the table, at most
         self._games = no_games(self.num_envs)
-        self._code: tuple[Code, Code] | None = None
+        self._code: Code | None = None
         self._turn = 0, 0, 0, True  # seat, own, opp, and whether the game begins
         self._played = 0  # games of this run
         self._chunk = 1  # how many games the compiled loop plays at a time
@@ -106,7 +110,7 @@ class TableLearner(Learner):
                 self._count(1, steps)
                 yield
             return
-        if self._played >= UNCOMPILED and games > 1 and self.compiled and can_play(self.env):
+        if self._played >= UNCOMPILED and games > 1 and self.compiled and can_play(self.env) and self._pays():
             self._play_compiled(min(games, self._chunk) - 1)
         self._played += 1
         yield from super()._play(1)  # leaves the environment as it is after a game, so that nothing tells the two apart
@@ -131,35 +135,50 @@ class TableLearner(Learner):
         elif took > 3 * SECONDS:
             self._chunk = max(2, self._chunk // 2)
 
+    def _pays(self) -> bool:
+        """Whether the run has many steps to go, or the compiled loop need not be compiled."""
+        code = self._tiers()
+        if not code.loop_is_kept and self._run is not None:
+            left = self._run.end - self._counted()
+            steps = left * self.num_timesteps / self.num_episodes if self._run.counter == "episodes" else left
+            self._code = code = code._replace(loop_is_kept=steps >= LONG)
+        return code.loop_is_kept
+
     def begin_game(self, observation: Any, info: dict[str, Any]) -> None:
+        code, steps = self._tiers(), self.game.cells // 2  # about as many as the game will have
+        code.choose.heat(steps)
+        code.learn.heat(steps)
         self._make_room(2 * self._most_new)
         self._scheduled_table()
         self._turn = int(info["seat"]), *self.read(observation), True
 
     def choose_action(self, observation: Any, info: dict[str, Any]) -> int:
-        choose, _ = self._machine_code()
-        action: int = choose(self.game, self.table, *self._turn)
-        return action
+        return int(self._tiers().choose.run(self.game, self.table, *self._turn))
 
     def learn_from_result(
         self, observation: Any, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> bool:
-        _, learn = self._machine_code()
         seat, own, opp, _ = self._turn
         if not terminated or info["opponent_action"] >= 0:  # else it has seen the end itself
             seat = int(info["seat"])
             own, opp = self.read(observation)
-        over: bool = learn(self.game, self.table, seat, own, opp, reward, terminated, truncated)
+        learn = self._tiers().learn.run
+        over = bool(learn(self.game, self.table, seat, own, opp, reward, terminated, truncated))
         self._turn = seat, own, opp, False
         self._make_room(2 * self._most_new)
         return over
 
-    def _machine_code(self) -> tuple[Code, Code]:
-        """`choose_action` and `learn_from_result` for this table."""
+    def _tiers(self) -> Code:
+        """What runs the table's methods."""
         if self._code is None:
-            of_choosing = machine_code(choose_action, self.game, self.table, 0, 0, 0, True)
-            of_learning = machine_code(learn_from_result, self.game, self.table, 0, 0, 0, 0.0, True, True)
-            self._code = of_choosing, of_learning
+            given, values, several = (self.game, self.table), np.empty(0), np.empty(0, np.int64)
+            self._code = Code(
+                Tiered(choose_action, HOT, *given, 0, 0, 0, True),
+                Tiered(learn_from_result, HOT, *given, 0, 0, 0, 0.0, True, True),
+                Tiered(evaluate, HOT, *given, 0, 0, values),
+                Tiered(best_actions, HOT, *given, several, several, values, several),
+                can_play(self.env) and CompiledGames(self.env.unwrapped).are_kept(self.table),  # type: ignore[arg-type]
+            )
         return self._code
 
     def _limits(self) -> Limits:
@@ -229,7 +248,7 @@ class TableLearner(Learner):
         boards = boards_of(np.array(board["boards"]))
         stones = boards.own | boards.opp
         games = GamesUnderWay(*saved["view"])
-        if not _shows(games, stones) or not self._accepts_games(saved, np.bitwise_count(stones)):
+        if not shows(games, stones) or not self._accepts_games(saved, np.bitwise_count(stones)):
             raise ValueError("its games under way are not those on its boards")
         for name in self.GAME_ARRAYS:
             wanted[name][:] = saved[name]
@@ -264,7 +283,9 @@ class TableLearner(Learner):
     def values(self, own: int, opp: int) -> dict[int, float]:
         """The value of each legal action in a position, for the side to move."""
         values = np.empty(self.game.num_actions)
-        evaluate(self.game, self.table, own, opp, values)
+        evaluation = self._tiers().evaluate
+        evaluation.heat(1)
+        evaluation.run(self.game, self.table, own, opp, values)
         return {action: value for action, value in enumerate(values.tolist()) if value == value}
 
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
@@ -279,17 +300,11 @@ class TableLearner(Learner):
         """
         self._check_game(batch.game)
         best = np.full(len(batch), -1, np.int64)
-        best_actions(self.game, self.table, batch.own, batch.opp, np.empty(self.game.num_actions), best)
+        choices = self._tiers().best
+        choices.heat(len(batch))
+        own, opp = np.ascontiguousarray(batch.own), np.ascontiguousarray(batch.opp)
+        choices.run(self.game, self.table, own, opp, np.empty(self.game.num_actions), best)
         return best
-
-
-def _shows(games: GamesUnderWay, stones: Ints) -> bool:
-    """Whether games that were read from a file show boards with these stones, where they are under way."""
-    going = games.phase == GOING
-    known = going | (games.phase == OVER)
-    seats = (games.seat == 0) | (games.seat == 1)
-    seen = (games.own | games.opp == stones) & (games.own & games.opp == 0)
-    return bool((known & seats & (seen | ~going) & (games.steps >= 0)).all())
 
 
 @borrowing_kernel

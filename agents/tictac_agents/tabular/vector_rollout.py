@@ -110,3 +110,12 @@ def learn_from_results(game: Game, table: Any, games: GamesUnderWay, rewards: Fl
         games.steps[i] += 1
         over = table.learn_from_result(game, i, seat, own, opp, rewards[i], phase == TERMINATED, phase == TRUNCATED)
         games.phase[i] = OVER if over else GOING
+
+
+def shows(games: GamesUnderWay, stones: Ints) -> bool:
+    """Whether games that were read from a file show boards with these stones, where they are under way."""
+    going = games.phase == GOING
+    known = going | (games.phase == OVER)
+    seats = (games.seat == 0) | (games.seat == 1)
+    seen = (games.own | games.opp == stones) & (games.own & games.opp == 0)
+    return bool((known & seats & (seen | ~going) & (games.steps >= 0)).all())

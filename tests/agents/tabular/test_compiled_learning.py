@@ -13,8 +13,11 @@ from conftest import OBLONG, breadth, make_env
 from test_checkpoints import check_equal
 
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
+from tictac_agents.tabular import compiled_games as compiled_play
+from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
+from tictac_env.compiled import tiers
 from tictac_env.games import KInARow
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
@@ -49,6 +52,12 @@ SETTINGS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
     "Monte Carlo, constant steps": (MonteCarlo, {"learning_rate": 0.3}),
 }
 EPISODES = 700
+
+
+@pytest.fixture(autouse=True)
+def short_runs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_learner, "LONG", 0)
+    monkeypatch.setattr(table_learner, "HOT", 0)
 
 
 @pytest.fixture
@@ -87,6 +96,24 @@ def test_both_loops_learn_the_same(settings: str, env: str, tmp_path: Path, comp
     assert sum(compiled_games) > EPISODES / 2
     check_equal(*agents, tmp_path)
     assert agents[0].env.unwrapped.state_dict() == agents[1].env.unwrapped.state_dict()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_short_run_learns_the_same_without_machine_code(
+    settings: str, tmp_path: Path, compiled_games: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = make(settings, "random").learn(total_episodes=300, progress_bar=False)
+    assert sum(compiled_games) > 150
+    values = [expected.values(own, opp) for own, opp, _ in expected.positions.tolist()]
+    compiled_games.clear()
+    monkeypatch.setattr(table_learner, "HOT", 1_000_000)
+    monkeypatch.setattr(table_learner, "LONG", 1_000_000)
+    for module in (tiers, compiled_play):
+        monkeypatch.setattr(module, "is_kept", lambda *arguments: False)
+    agent = make(settings, "random").learn(total_episodes=300, progress_bar=False)
+    assert not compiled_games
+    check_equal(expected, agent, tmp_path)
+    assert [agent.values(own, opp) for own, opp, _ in agent.positions.tolist()] == values
 
 
 @pytest.mark.parametrize("settings", ["S0, blocks", "Q double"])
