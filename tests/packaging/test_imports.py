@@ -28,7 +28,7 @@ LATE_IMPORTS = {("position", "render")}
 
 COMPILED = {
     f"tictac_env.compiled.{name}"
-    for name in ("arithmetic", "callees", "game_types", "kernels", "numba_names", "records")
+    for name in ("arithmetic", "callees", "game_types", "kernels", "numba_names", "records", "tiers")
 }
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
