@@ -5,8 +5,10 @@ Importing this package registers the environments; nothing else is loaded until 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import pettingzoo
@@ -15,8 +17,35 @@ from tictac_env.envs.entry_points import KEYWORDS, PAGES
 from tictac_env.games import Game, KInARow
 from tictac_env.games.registry import add_game
 
+if TYPE_CHECKING:
+    from tictac_env.arena import move_accuracy, play_match, round_robin, verdict
+    from tictac_env.policies import OpponentPool, Policy, check_policy, make_policy
+    from tictac_env.position import Position
+    from tictac_env.solver import Solver, solve
+
 __version__ = "0.1.0"
-__all__ = ["register_game"]
+__all__ = [
+    "OpponentPool",
+    "Policy",
+    "Position",
+    "Solver",
+    "check_policy",
+    "make_policy",
+    "move_accuracy",
+    "play_match",
+    "register_game",
+    "round_robin",
+    "solve",
+    "verdict",
+]
+
+HOMES = {
+    "tictac_env.arena": ("move_accuracy", "play_match", "round_robin", "verdict"),
+    "tictac_env.policies": ("OpponentPool", "Policy", "check_policy", "make_policy"),
+    "tictac_env.position": ("Position",),
+    "tictac_env.solver": ("Solver", "solve"),
+}
+"""Where the names in `__all__` live that are imported when they are first used; type checkers read them above."""
 
 ENTRY_POINTS = "tictac_env.envs.entry_points"
 
@@ -77,3 +106,17 @@ for _id, _game, _class in _shipped:
 
 for _id in ("connect_four_v0", "tictactoe_v0"):  # PettingZoo's own names
     pettingzoo.register("aec", f"tictac_env/{_id}", entry_point=f"tictac_env.{_id}:env")
+
+if not TYPE_CHECKING:  # so that type checkers go on knowing which names there are
+
+    def __getattr__(name: str) -> Any:
+        """One of the names above, imported when it is first used (PEP 562)."""
+        home = next((module for module, names in HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(importlib.import_module(home), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

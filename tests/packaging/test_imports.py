@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import assert_type
 
 import pytest
 
 import tictac_agents
 import tictac_env
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+from tictac_env.solver import Solution
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "background"},
@@ -133,6 +138,12 @@ NEEDED = {"learn": {"numba", "scipy"}, "search": {"numba", "scipy"}}  # both are
 USES = {
     "import": "import tictac_env",
     "names": "import tictac_agents; assert 'SB3VecEnv' in dir(tictac_agents)",
+    "top": """
+import tictac_env
+assert {*tictac_env.__all__} <= {*dir(tictac_env)}
+assert not {"tictac_env.arena", "tictac_env.position", "tictac_env.policies", "tictac_env.solver"} & {*sys.modules}
+from tictac_env import Position, make_policy, play_match, verdict
+""",
     "play": """
 import gymnasium as gym, tictac_env
 env = gym.make("ConnectFour-v0", opponent="rule")
@@ -165,3 +176,22 @@ def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
     assert done.returncode == 0, done.stderr
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & set(HEAVY) - NEEDED.get(use, set())
+
+
+def test_the_names_at_the_top_are_those_of_the_modules() -> None:
+    assert set(tictac_env.__all__) == {name for names in tictac_env.HOMES.values() for name in names} | {
+        "register_game"
+    }
+    for home, names in tictac_env.HOMES.items():
+        for name in names:
+            assert getattr(tictac_env, name) is getattr(importlib.import_module(home), name)
+    with pytest.raises(ImportError, match="cannot import name 'Postion'"):
+        exec("from tictac_env import Postion")
+
+
+def test_type_checkers_know_the_names_at_the_top() -> None:
+    """The types are checked by mypy; here it is only seen that they are true."""
+    position = assert_type(tictac_env.Position.start("TicTacToe-v0"), Position)
+    assert_type(tictac_env.make_policy("rule"), Policy)
+    solution = assert_type(tictac_env.solve(position), Solution)
+    assert solution.score == 0
