@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -72,10 +73,12 @@ class Position:
         more than 35 actions it is numbers joined by "-".
 
         Raises:
-            ValueError: a character is not a move of this game.
+            ValueError: `moves` is neither, or a character is not a move of this game.
             IllegalMove: a move is illegal where it is played, or played after the end.
         """
         position = cls.start(game)
+        if not isinstance(moves, (str, Iterable)):
+            raise ValueError(f"moves must be a move string, such as '152', or a sequence of actions, not {moves!r}")
         actions = parse_moves(position.game, moves) if isinstance(moves, str) else moves
         for action in actions:
             position = position.play(action)
@@ -185,11 +188,14 @@ class Position:
 
     @property
     def last_cell(self) -> tuple[int, int] | None:
-        """The (row, column) of the stone played last, None where it is not known."""
-        if not self.moves:
+        """The (row, column) of the stone played last, None where it is not known or the last move put no single one."""
+        last = self.last_action
+        if last is None or not 0 <= last < self.game.num_actions:
             return None
-        stone = self.opp ^ self.game.undo(self.own, self.opp, self.moves[-1])[0]
-        return next((row, col) for row, col in self._cells() if stone == self.game.cell(row, col))
+        before = self.game.undo(self.own, self.opp, last)
+        stone = self.opp ^ before[0]
+        cells = ((row, col) for row, col in self._cells() if stone == self.game.cell(row, col))
+        return None if before == (self.own, self.opp) else next(cells, None)
 
     @property
     def code(self) -> int:
@@ -273,24 +279,34 @@ class Position:
 
 
 def as_action(action: Any, num_actions: int) -> int:
-    """`action` as an int: Python ints, NumPy integers and 0-d integer arrays are accepted.
+    """`action` as an int, if `as_integer` accepts it.
 
     Raises:
-        ValueError: it is anything else (bool and float included), or not in [0, num_actions).
+        ValueError: it does not, or it is not in [0, num_actions).
     """
-    if type(action) is int:
-        number = action
-    elif isinstance(action, np.integer) or (
-        isinstance(action, np.ndarray) and action.shape == () and np.issubdtype(action.dtype, np.integer)
-    ):
-        number = int(action)
-    else:
+    number = as_integer(action)
+    if number is None:
         raise ValueError(
             f"an action must be an integer in [0, {num_actions}), not {action!r} ({type(action).__name__})"
         )
     if not 0 <= number < num_actions:
         raise ValueError(f"an action must be in [0, {num_actions}), not {number}")
     return number
+
+
+def as_integer(value: Any) -> int | None:
+    """An integer of any kind as an int: Python's, NumPy's, or a 0-d array or tensor of integers.
+
+    None for everything else: bools, floats, and arrays of one element with dimensions.
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or getattr(value, "shape", ()) != () or "bool" in str(getattr(value, "dtype", "")):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def illegal_move(position: Position, action: Any, who: str = "", hint: str = "") -> IllegalMove:

@@ -15,7 +15,7 @@ from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.protocol import PLAY_AS, draw_seat
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
 from tictac_env.policies.pool import Mixture, OpponentPool
-from tictac_env.position import IllegalMove, Position, as_action
+from tictac_env.position import IllegalMove, Position, as_action, as_integer
 from tictac_env.rng import advance, mix, new_state
 
 __all__ = ["Mixture", "OpponentPolicyEnv", "OpponentPool"]
@@ -171,15 +171,15 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         if opponent == RANDOM_PLAYER:
             choice = legal[seed % len(legal)]
         elif isinstance(opponent, FunctionPolicy):
-            choice = opponent.function(observation, mask)
+            choice = opponent.ask(observation, mask, seed)
         else:
             choice = opponent.act(self.env.unwrapped.position, seed)
-        try:
-            action = as_action(choice, self._num_actions)
-        except ValueError:
-            action = -1
+        action = as_integer(choice)
+        if action is None:
+            what = f"must return an int, not {choice!r} ({type(choice).__name__})"
+            raise IllegalMove(f"the opponent {opponent} {what}, as {agent}; legal are {legal}")
         if action not in legal:
-            raise IllegalMove(f"the opponent {opponent} chose {choice!r} as {agent}; legal are {legal}")
+            raise IllegalMove(f"the opponent {opponent} chose {action} as {agent}; legal are {legal}")
         return action
 
     def _as_player(self, opponent: Any) -> Any:

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import pickle
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples.hex import Hex
-from tictac_env.games import GAMES, Game, KInARow, Status, get_game
+from tictac_env.games import GAMES, Game, KInARow, PlacementGame, Status, get_game
 from tictac_env.position import IllegalMove, Outcome, Position
 from tictac_env.position_batch import PositionBatch
 
@@ -415,3 +416,45 @@ def test_unknown_games_are_answered_with_the_near_ones() -> None:
     with pytest.raises(ValueError, match="did you mean TicTacToe-v0"):
         Position.start("TicTacTo-v0")
     assert Position.start(get_game(C4)).game is GAMES[C4]
+
+
+@pytest.mark.parametrize("moves", [4453, None, 1.5])
+def test_moves_that_are_none_are_named(moves: Any) -> None:
+    with pytest.raises(ValueError, match=f"moves must be a move string, .*, or a sequence of actions, not {moves}"):
+        Position.from_moves(C4, moves)
+
+
+@dataclass(frozen=True)
+class Taking(PlacementGame):
+    """A stone on the cell before one of the other side's takes that off: a move that the contract does not know."""
+
+    rows: int = 1
+    cols: int = 5
+
+    def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        stone = 1 << action
+        return (own, opp) if (own | opp) & stone else (opp & ~(stone << 1), own | stone)
+
+    def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        stone = 1 << action
+        return (opp ^ stone ^ 1, own | stone << 1) if opp & stone else (own, opp)
+
+    def winning_cells(self, stones: int, seat: int) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        Position(Taking(), *Taking().play(0, 0b10, 0), (0,)),
+        Position(GAMES[TTT], 0, 1, (5,)),
+        Position(GAMES[TTT], 1, 8, (5,)),
+        Position(GAMES[TTT], 0, 1, (500,)),
+    ],
+    ids=["takes", "elsewhere", "among others", "off the board"],
+)
+def test_a_last_move_that_placed_no_single_stone_is_not_marked(position: Position) -> None:
+    assert position.last_cell is None
+    shown = str(position)
+    assert shown.endswith("to move") and "[" not in shown
+    assert position._repr_svg_() == dataclasses.replace(position, moves=())._repr_svg_()

@@ -384,3 +384,10 @@ def test_the_follow_up_bound_is_never_below_the_score(game: KInARow) -> None:
             told += 1
             assert solver.score(position) <= bound, position
     assert told > 5
+
+
+@pytest.mark.parametrize("wrong", ["4453", 4453, None, ("4453",)])
+def test_what_is_no_position_is_named(wrong: Any) -> None:
+    for ask in (solve, Solver("ConnectFour-v0").solve, Solver("ConnectFour-v0").best_actions):
+        with pytest.raises(ValueError, match=r"a position must be a Position, such as .*, not (None|\(?'?4453)"):
+            ask(wrong)

@@ -80,15 +80,17 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
 
     ## Arguments
     ```python
-    env = connect_four_v0.env(render_mode=None)
+    env = connect_four_v0.env(render_mode=None, rows=6, cols=7, connect=4)
     ```
 
     * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window, redrawn at every move; needs pygame-ce).
     * `illegal`: "lose", the default of `env()`: an illegal move loses the game; "raise", that of `raw_env()`: it raises
       `IllegalMove` and changes nothing.
-    * `game`: a rule book or its name, which the two modules fill in; `BoardAECEnv(KInARow.make(rows=5, cols=6))` is
-      another size.
+    * `rows`, `cols`, `connect`: the size of the board, and how many in a row win; the tables above are of the usual
+      sizes.
     * `name`: what `str(env)` says.
+
+    `BoardAECEnv` itself takes a `game`, a rule book or its name, in place of sizes: `BoardAECEnv("KInARow-v0:5x6-4")`.
 
     ## Differences from PettingZoo's own version
     To switch from connect_four_v3, change the import. Agents, spaces, observations, rewards, terminations and
@@ -295,7 +297,8 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
         """
-        return self._display.render(self.position)
+        ended = self._turns > 0 and (not self.agents or any(self.terminations.values()))
+        return self._display.render(self.position, ended)
 
     def close(self) -> None:
         """Closes the window, if there is one. The game can go on."""

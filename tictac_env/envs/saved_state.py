@@ -39,6 +39,11 @@ class BoardState:
     member: int = 0
     moves: list[int] = field(default_factory=list)
 
+    @property
+    def ended(self) -> bool:
+        """Whether a game has ended here, unlike on a board that none has begun on."""
+        return self.over and self.random_state != NOT_SEEDED
+
     def to_json(self, game: Game) -> dict[str, Any]:
         """What `from_json` takes, as JSON can hold it."""
         return {"game": describe_game(game), **asdict(self)}

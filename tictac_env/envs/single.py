@@ -208,7 +208,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
         """
-        return self._display.render(self.position)
+        return self._display.render(self.position, self._board.ended)
 
     def close(self) -> None:
         """Closes the window, if there is one."""

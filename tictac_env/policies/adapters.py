@@ -28,23 +28,29 @@ class FunctionPolicy(Policy):
     """A function `(observation, action_mask) -> action` as a policy. Copies share the function.
 
     Args:
-        function: gets the observation of the side to move, and the mask int8 (num_actions,).
+        function: gets the observation of the side to move, and the mask int8 (num_actions,). If it has a parameter
+            `seed`, it gets the seed too, an int in [0, 2**63): what draws should draw from it alone.
         obs_type: which observation it gets; see `tictac_env.observation`.
     """
 
-    def __init__(self, function: Callable[[Any, npt.NDArray[np.int8]], Any], obs_type: str = "planes") -> None:
+    def __init__(self, function: Callable[..., Any], obs_type: str = "planes") -> None:
         self.function = function
         self.obs_type = obs_type
         self.name = getattr(function, "__name__", type(function).__name__)
+        self.seeded = _takes_seed(function)
 
     def act(self, position: Position, seed: int) -> int:
-        return self._act(position, self.obs_type)
+        return self._act(position, self.obs_type, seed)
 
-    def _act(self, position: Position, obs_type: str) -> int:
+    def _act(self, position: Position, obs_type: str, seed: int) -> int:
         observer = observer_of(position.game, obs_type)
         mask = observer.mask(position.game.legal(position.own, position.opp))
-        action: int = self.function(observer.observe(position.own, position.opp, position.seat), mask)
+        action: int = self.ask(observer.observe(position.own, position.opp, position.seat), mask, seed)
         return action
+
+    def ask(self, observation: Any, mask: npt.NDArray[np.int8], seed: int) -> Any:
+        """What the function answers, be it an action or not; it gets the seed only if it takes one."""
+        return self.function(observation, mask, seed=seed) if self.seeded else self.function(observation, mask)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
         return self
@@ -73,7 +79,7 @@ class ModelPolicy(FunctionPolicy):
             self.illegal_hint = WITHOUT_MASKS
 
     def act(self, position: Position, seed: int) -> int:
-        return self._act(position, self._obs_type_of(position.game))
+        return self._act(position, self._obs_type_of(position.game), seed)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,); Stable-Baselines3's models are asked for all positions at once."""
@@ -100,6 +106,15 @@ class ModelPolicy(FunctionPolicy):
         masks = {"action_masks": mask} if self._masked else {}
         action, _ = self.model.predict(fit(observation, self._space, who=self), deterministic=True, **masks)
         return int(action)
+
+
+def _takes_seed(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `seed` that can be given by its name."""
+    try:
+        parameter = inspect.signature(function).parameters.get("seed")
+    except (TypeError, ValueError):  # some functions written in C do not say
+        return False
+    return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
 
 
 @functools.lru_cache(maxsize=64)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, get_game
+from tictac_env.policies.adapters import FunctionPolicy
 from tictac_env.policies.names import as_policy
-from tictac_env.policies.policy import Policy, answer
+from tictac_env.policies.policy import Policy, action_of, answer
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -47,10 +48,13 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
     draws = False
     for position, number in zip(tried, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
-        if player.act(position, number) != action:
-            raise ValueError(f"{player} answers differently to the same position and seed ({number}): {position!r}")
+        if action_of(player, position, number) != action:
+            raise ValueError(
+                f"{player} answers differently to the same position and seed ({number}): {position!r}; "
+                f"{_how_to_draw(player)}"
+            )
         chosen.append(action)
-        other = player.act(position, mix(number))
+        other = action_of(player, position, mix(number))
         draws |= other != action
         chances = player.probabilities(position)
         if chances is not None:
@@ -66,6 +70,13 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
             f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
             stacklevel=2,
         )
+
+
+def _how_to_draw(policy: Policy) -> str:
+    """What the author of a policy that draws from elsewhere should do."""
+    if isinstance(policy, FunctionPolicy) and not policy.seeded:
+        return "if it draws, give it a third parameter, `seed`, and draw from that alone"
+    return "if it draws, draw from `seed` alone; it must remember nothing"
 
 
 def _random_positions(game: Game, count: int, seed: int) -> list[Position]:

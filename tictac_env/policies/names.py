@@ -48,7 +48,7 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     """Anything that plays, as a policy: a name, a policy, a model with `predict`, or `(observation, mask) -> action`.
 
     Args:
-        player: the player.
+        player: the player. A function with a parameter `seed` gets the seed too.
         game: for which game.
         obs_type: which observation a function gets, also one of a mixture's.
 

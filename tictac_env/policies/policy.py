@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies.reflexes import pick
-from tictac_env.position import IllegalMove, Position, as_action, illegal_move
+from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
 
 
@@ -74,10 +74,14 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
         IllegalMove: it is not such an integer; the message names the policy, the choice and the position.
     """
     choice = policy.act(position, seed)
-    try:
-        return as_action(choice, position.game.num_actions)
-    except ValueError:
-        raise illegal_choice(policy, position, choice) from None
+    action = as_integer(choice)
+    if action is None:
+        legal = ", ".join(map(str, position.legal_actions))
+        what = f"an int (legal are {legal}), not {choice!r} ({type(choice).__name__})"
+        raise IllegalMove(f"{policy} must return {what}: {position!r}")
+    if not 0 <= action < position.game.num_actions:
+        raise illegal_choice(policy, position, action)
+    return action
 
 
 def illegal_choice(policy: Policy, position: Position, choice: object, where: str = "") -> IllegalMove:

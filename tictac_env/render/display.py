@@ -32,15 +32,21 @@ class Display:
         self._title = title
         self._window: Window | None = None
 
-    def render(self, position: Position) -> Any:
+    def render(self, position: Position, over: bool) -> Any:
         """The board: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
+
+        Args:
+            position: what to show.
+            over: whether a game has ended there, be it by an illegal move, which only text tells.
 
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
             gymnasium.error.DependencyNotInstalled: pygame is missing.
         """
         if self._mode == "ansi":
-            return str(position)
+            from tictac_env.render import render_text
+
+            return render_text(position, over)
         if self._mode == "rgb_array":
             from tictac_env.render import render_rgb
 

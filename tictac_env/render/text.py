@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NAMES = ("X", "O")
 
 
-def render_text(position: Position) -> str:
-    """The board of `position` in plain ASCII, a line for each row, and below it how the game stands.
+def render_text(position: Position, over: bool = False) -> str:
+    """The board of `position` in plain ASCII, a line for each row, and below it how the game stands (`status`).
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
     line between stars, `*X*`. Where stones fall, an empty cell is a dot and the columns are numbered below the
@@ -55,18 +55,22 @@ def render_text(position: Position) -> str:
 
     lines = [indent(row) + "".join(cell(row, col) for col in range(cols)) for row in range(rows)]
     lines += ["".join(f" {column:>{width}} " for column in columns)] if columns else []
-    return "\n".join(line.rstrip() for line in [*lines, status(position)])
+    return "\n".join(line.rstrip() for line in [*lines, status(position, over)])
 
 
-def status(position: Position) -> str:
-    """How the game stands: "X to move", "X wins in column 4", "X wins with 1 5 9" or "draw".
+def status(position: Position, over: bool = False) -> str:
+    """How the game stands, as in "X to move", "X wins in column 4", "X wins with 1 5 9" and "draw".
 
     Where stones fall, a win is told by the column of the last move (left out where it is not known), elsewhere by
     the cells of the winning line as they are written in move strings.
+
+    Args:
+        position: the position.
+        over: whether the game is over. Where the board does not show it, "X loses by an illegal move", being to move.
     """
     outcome = position.outcome
     if outcome is None:
-        return f"{NAMES[position.seat]} to move"
+        return f"{NAMES[position.seat]} {'loses by an illegal move' if over else 'to move'}"
     if outcome.winner is None:
         return "draw"
     winner = NAMES[outcome.winner]

@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -313,9 +313,21 @@ class Solver:
         return -most, most
 
     def _check(self, position: Position) -> Position:
-        if not isinstance(position, Position) or position.game != self.game:
+        if check_is_position(position).game != self.game:
             raise ValueError(f"a solver of {self.game!r} cannot solve {position!r}")
         return position
+
+
+def check_is_position(position: Any) -> Position:
+    """`position`, if it is one.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(position, Position):
+        example = 'Position.from_moves("ConnectFour-v0", "4453")'
+        raise ValueError(f"a position must be a Position, such as {example}, not {position!r}")
+    return position
 
 
 @functools.lru_cache(maxsize=4)
@@ -330,8 +342,11 @@ def solve(position: Position, weak: bool = False) -> Solution:
     Searches share one table a game, so a position met again, or one that follows, is cheap. For limits, threads or a
     table of another size make a `Solver`.
 
+    Raises:
+        ValueError: `position` is not a `Position`.
+
     Example:
         >>> solve(Position.from_moves("TicTacToe-v0", "152")).best_actions
         (2,)
     """
-    return shared_solver(position.game).solve(position, weak)
+    return shared_solver(check_is_position(position).game).solve(position, weak)

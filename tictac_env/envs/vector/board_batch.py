@@ -101,6 +101,12 @@ class BoardBatch:
         """The positions on the boards."""
         return PositionBatch(self._game, self.boards.own.copy(), self.boards.opp.copy())
 
+    @property
+    def ended(self) -> Bools:
+        """On which boards a game has ended, unlike those that none has begun on: bool (N,)."""
+        over: Bools = (self.boards.phase == OVER) & (self.boards.state != NOT_SEEDED)
+        return over
+
     def load(self, rows: Ints) -> None:
         """Takes over the rows of other boards, if they are possible ones.
 

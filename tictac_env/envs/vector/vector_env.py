@@ -282,11 +282,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
         """
-        batch = self.batch
+        batch, ended = self.batch, self._batch.ended.tolist()
         if self.render_mode in (None, "human"):
-            self._display.render(batch[0])
+            self._display.render(batch[0], ended[0])
             return None
-        return tuple(self._display.render(batch[i]) for i in range(self.num_envs))
+        return tuple(self._display.render(batch[i], ended[i]) for i in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the window, if there is one."""
