@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.action_masks import allowed_actions
 from tictac_agents.mcts.evaluators import Evaluator
 from tictac_agents.mcts.report import MoveReport, SearchReport
 from tictac_agents.mcts.root import (
@@ -24,11 +25,12 @@ from tictac_agents.mcts.root import (
 from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, ROLLOUT_STORED, SearchParams
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
-from tictac_env.games import Game
+from tictac_env.games import Game, get_game
+from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import mix
+from tictac_env.rng import mix, position_seed
 
 ROLLOUTS = {"rule": ROLLOUT_BY_RULE, "random": ROLLOUT_AT_RANDOM, "stored": ROLLOUT_STORED}
 MAX_SIMULATIONS = 1 << 24
@@ -81,6 +83,8 @@ class MCTS(Policy):
         reuse: whether the next search goes on with what this one found, if its position is at most two plies on. The
             policy then has a memory and is not a pure function: use one for each game and seat, and share none between
             threads. `forget` empties the memory.
+        game: a game's name or rule book, which `predict` needs, as an observation does not say of which game it is. All
+            else plays any game.
 
     Raises:
         ValueError: an argument is out of range; the message says which are allowed.
@@ -130,6 +134,7 @@ class MCTS(Policy):
         leaves: int = 1,
         memory_mb: float = 256.0,
         reuse: bool = False,
+        game: str | Game | None = None,
     ) -> None:
         if simulations is not None and milliseconds is not None:
             raise ValueError(f"give simulations ({simulations}) or milliseconds ({milliseconds}), not both")
@@ -149,6 +154,7 @@ class MCTS(Policy):
         self.leaves = positive("leaves", leaves, 4096)
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.reuse = flag("reuse", reuse)
+        self.game = None if game is None else get_game(game)
         self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
         self._params = SearchParams(
             exploration=float(exploration),
@@ -162,13 +168,13 @@ class MCTS(Policy):
     def from_name(cls, game: Game, argument: str) -> MCTS:
         """`mcts:<simulations>`; 1,000 without a number."""
         if not argument:
-            return cls()
+            return cls(game=game)
         simulations = parse_whole(argument, 1, MAX_SIMULATIONS)
         if simulations is None:
             raise ValueError(
                 f"the simulations of 'mcts' must be a whole number from 1 to {MAX_SIMULATIONS}, not {argument!r}"
             )
-        return cls(simulations)
+        return cls(simulations, game=game)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -194,6 +200,35 @@ class MCTS(Policy):
             roots, _ = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
             actions += [best_action(root_statistics(trees, self.solver), self.choose) for trees in roots]
         return np.array(actions, np.int64)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        action_masks: npt.ArrayLike | None = None,
+    ) -> tuple[int, None]:
+        """The action for an observation of `game`, and None, as Stable-Baselines3 returns a pair.
+
+        Args:
+            observation: of any type of the game's.
+            state: not used.
+            episode_start: not used.
+            deterministic: not used: the seed of the search follows from the position.
+            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
+
+        Raises:
+            ValueError: no `game` was given, the observation is not one of its, or the masks allow no legal action.
+        """
+        if self.game is None:
+            raise ValueError("an observation does not say of which game it is: MCTS(..., game='ConnectFour-v0') does")
+        own, opp = read_observation(self.game, observation)
+        position = Position(self.game, own, opp)
+        allowed = allowed_actions(position, action_masks)
+        roots, _ = self._search([position], [position_seed(own, opp, 0)])
+        found = root_statistics(roots[0], self.solver)
+        return best_action(found._replace(legal=tuple(allowed)), self.choose), None
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
         """Searches as `act` does, and reports what it found.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.action_masks import allowed_actions
 from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.run import Schedule
 from tictac_env.games import Game, describe_game
@@ -71,13 +72,7 @@ class TrainedPolicy(Policy):
             ValueError: the observation is not one of the game's, or the masks allow no legal action.
         """
         own, opp = read_observation(self.game, observation)
-        legal = Position(self.game, own, opp).legal_actions
-        mask = np.ones(self.game.num_actions) if action_masks is None else np.asarray(action_masks).reshape(-1)
-        if len(mask) != self.game.num_actions:
-            raise ValueError(f"action_masks must have {self.game.num_actions} elements, not {len(mask)}")
-        allowed = [action for action in legal if mask[action]]
-        if not allowed:
-            raise ValueError(f"no legal action is allowed in {Position(self.game, own, opp)!r}; masks: {mask}")
+        allowed = allowed_actions(Position(self.game, own, opp), action_masks)
         if not deterministic and self.explores(getattr(self, "epsilon", 0.0)):
             return allowed[self.draw() % len(allowed)], None
         return self.best_action(own, opp, allowed), None

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,6 +21,7 @@ from tictac_env.games import GAMES, Game
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -244,3 +246,31 @@ def test_a_finished_game_is_refused() -> None:
 def test_an_evaluator_that_errs_is_told_so(answer: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MCTS(10, evaluator=NetworkEvaluator(answer)).act(Position.start(TIC_TAC_TOE), 0)
+
+
+def test_predict_plays_what_the_search_finds_in_an_observation() -> None:
+    agent = MCTS(300, game="ConnectFour-v0")
+    position = Position.from_moves("ConnectFour-v0", "435363")  # X has three in a row
+    for obs_type in ("planes", "board"):
+        env = gym.make("ConnectFour-v0", opponent=None, obs_type=obs_type)
+        observation, info = env.reset(options={"position": position})
+        assert agent.predict(observation) == (6, None)
+        assert agent.predict(observation, action_masks=info["action_mask"], deterministic=False) == (6, None)
+        mask = np.isin(range(7), [0, 1])
+        assert agent.predict(observation, action_masks=mask)[0] in (0, 1)
+        with pytest.raises(ValueError, match="no legal action is allowed in Position"):
+            agent.predict(observation, action_masks=np.zeros(7))
+    made: Any = make_policy("mcts:300", "ConnectFour-v0")
+    assert made.predict(observation) == (6, None)
+    with pytest.raises(ValueError, match="does not say of which game"):
+        MCTS(300).predict(observation)
+    with pytest.raises(ValueError, match="no game is called"):
+        MCTS(300, game="Chess")
+
+
+def test_predict_is_a_function_of_the_position() -> None:
+    agent = MCTS(50, game=TIC_TAC_TOE)
+    for position in playout(TIC_TAC_TOE)[:-1]:
+        observation, _ = gym.make("TicTacToe-v0", opponent=None).reset(options={"position": position})
+        seed = position_seed(position.own, position.opp, 0)
+        assert agent.predict(observation)[0] == agent.predict(observation)[0] == agent.act(position, seed)
