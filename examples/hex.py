@@ -131,10 +131,7 @@ register_game("Hex-v0", Hex.make)
 
 def main() -> None:
     """Shows a game of two searches, what is known of small boards, and how good a rule of thumb is."""
-    from tictac_env.arena import verdict
-    from tictac_env.policies import make_policy
-    from tictac_env.position import Position
-    from tictac_env.solver import Solver
+    from tictac_env import Position, Solver, make_policy, verdict
 
     game = Hex.make(5)
     player, position = make_policy("mcts:2000", game), Position.start(game)

@@ -71,8 +71,6 @@ def breadth(few: Iterable[Any], more: Iterable[Any]) -> list[Any]:
 
 def title(game: Game) -> str:
     """How a test's name calls a game."""
-    if isinstance(game, KInARow):
-        return game_name(game) or f"{game.rows}x{game.cols}/{game.connect}{'g' if game.gravity else ''}"
     return game_name(game) or repr(game)
 
 

@@ -42,7 +42,8 @@ def _parser() -> argparse.ArgumentParser:
         "counted from the last one it could place; -n: it loses; 0: a draw), the best moves and a line of best play.",
     )
     solve.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
-    solve.add_argument("--game", default="ConnectFour-v0", help=f"one of {', '.join(GAMES)} (default: %(default)s)")
+    games = f"{', '.join(GAMES)}, or another size, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False"
+    solve.add_argument("--game", default="ConnectFour-v0", help=f"{games} (default: %(default)s)")
     solve.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
     solve.add_argument("--seconds", type=float, help="search for at most this many seconds")
     solve.add_argument("--threads", type=int, default=1, help="how many threads search (default: %(default)s)")

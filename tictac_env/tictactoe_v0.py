@@ -1,8 +1,28 @@
 """Tic-tac-toe for PettingZoo, described in `tictac_env.envs.aec.BoardAECEnv`: `env()` and `raw_env()`."""
 
+from __future__ import annotations
+
 from functools import partial
 
 from tictac_env.envs.aec import BoardAECEnv
+from tictac_env.games import KInARow
 
-raw_env = partial(BoardAECEnv, "TicTacToe-v0", name="tictactoe_v0")
+
+def raw_env(
+    render_mode: str | None = None,
+    illegal: str = "raise",
+    name: str = "tictactoe_v0",
+    *,
+    rows: int = 3,
+    cols: int = 3,
+    connect: int = 3,
+) -> BoardAECEnv:
+    """Tic-tac-toe, of another size if wanted; see `BoardAECEnv` for the arguments.
+
+    Raises:
+        ValueError: an argument is not allowed, or no game of these sizes is possible.
+    """
+    return BoardAECEnv(KInARow.make(rows, cols, connect, gravity=False), render_mode, illegal, name)
+
+
 env = partial(raw_env, illegal="lose")

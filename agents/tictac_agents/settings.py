@@ -25,7 +25,8 @@ class Settings:
         ValueError: a setting is of a wrong type.
 
     Attributes:
-        game: a game's name; or, of a family, its "id" and sizes, such as {"id": "KInARow-v0", "rows": 5}.
+        game: a game's name, such as ConnectFour-v0 or KInARow-v0:5x6-4; or, of a family, its "id" and sizes, such as
+            {"id": "KInARow-v0", "rows": 5}.
         opponent: a policy's name; None if the agent plays both sides.
         play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
             opponent, and for both where the agent plays both sides.

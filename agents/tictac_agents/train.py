@@ -29,7 +29,7 @@ from tictac_agents.settings import Settings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.arena import play_match, verdict
-from tictac_env.games import GAMES, did_you_mean, game_name
+from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
@@ -95,7 +95,7 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 
 def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     """Trains a tabular learner, and judges it at the end."""
-    game: Any = settings.game if isinstance(settings.game, Mapping) else {"id": settings.game}
+    game: Any = settings.game if isinstance(settings.game, Mapping) else gym_keywords(settings.game)
     env = gym.make(**game, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
     announce(arguments.agent, settings, f"{settings.total_episodes:,} games")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from tictac_env.arena import exploitability, verdict
-from tictac_env.games import GAMES, Game
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position
+from tictac_env.solver.enumerate import tabulate
 
 
 class Wrong(Policy):
@@ -119,11 +120,20 @@ def test_unknown_games_are_refused(game: str) -> None:
         verdict("random", game)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [verdict, exploitability])
-def test_too_large_a_game_is_refused(measure: Callable[[str, Game], object]) -> None:
-    with pytest.raises(ValueError, match="too many to tabulate"):
-        measure("random", GAMES["ConnectFour-v0"])
+@pytest.mark.parametrize("game", ["ConnectFour-v0", "KInARow-v0:5x6-4"])
+def test_too_large_a_game_is_refused_by_its_name(
+    measure: Callable[..., object], game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tictac_env.arena.exact.tabulate", functools.partial(tabulate, limit=1000))
+    with pytest.raises(ValueError, match=f"{game} has more than 1,000 positions, .*`move_accuracy`.*`play_match`"):
+        measure("random", game)
+
+
+@pytest.mark.slow
+def test_the_limit_is_a_million_positions() -> None:
+    with pytest.raises(ValueError, match="ConnectFour-v0 has more than 1,000,000 positions, too many to tabulate"):
+        verdict("random", "ConnectFour-v0")
 
 
 @pytest.mark.parametrize(

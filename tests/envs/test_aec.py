@@ -7,6 +7,7 @@ import pickle
 import random
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.envs.aec import BoardAECEnv
-from tictac_env.games import Game, KInARow
+from tictac_env.games import Game, KInARow, PlacementGame
 from tictac_env.position import IllegalMove, Position
 from tictac_env.render import render_rgb
 
@@ -35,6 +36,17 @@ MAKERS = {f"{name}.{kind}": getattr(module, kind) for name, module in MODULES.it
 
 both_modules = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 every_env = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@dataclass(frozen=True)
+class Unregistered(PlacementGame):
+    """A game that nobody can win, and that has no name."""
+
+    rows: int = 3
+    cols: int = 3
+
+    def winning_cells(self, stones: int, seat: int) -> int:
+        return 0
 
 
 def legal_actions(env: Env) -> list[int]:
@@ -280,6 +292,20 @@ class TestMisuse:
 
     def test_it_is_called_by_its_name_or_its_game(self) -> None:
         game = KInARow.make(4, 5, 3)
-        assert str(BoardAECEnv(game)) == repr(game)
+        assert str(BoardAECEnv(game)) == "KInARow-v0:4x5-3"
+        assert str(BoardAECEnv(Unregistered())) == "Unregistered(rows=3, cols=3)"
         assert str(BoardAECEnv(game, name="small_v0")) == "small_v0"
         assert [str(make()) for make in MAKERS.values()] == [name.partition(".")[0] for name in MAKERS]
+
+
+def test_the_modules_take_sizes() -> None:
+    env = connect_four_v0.env(rows=5, cols=6, connect=3)
+    assert env.position.game == KInARow.make(5, 6, 3, gravity=True)
+    assert tictactoe_v0.raw_env(rows=4, cols=5).position.game == KInARow.make(4, 5, 3, gravity=False)
+    assert pettingzoo.make("aec", "tictac_env/connect_four-v0", rows=5).observation_space("player_0")[
+        "observation"
+    ].shape == (5, 7, 2)
+    with pytest.raises(ValueError, match="rows must be a positive int, not 'six'"):
+        connect_four_v0.env(rows="six")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="connect=9 does not fit on a board of 6 rows and 7 columns"):
+        connect_four_v0.env(connect=9)

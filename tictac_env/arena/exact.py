@@ -16,7 +16,7 @@ from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, as_policy
 from tictac_env.position_batch import PositionBatch
-from tictac_env.solver.enumerate import GameTable, tabulate
+from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
 
 Floats = npt.NDArray[np.float64]
 
@@ -162,7 +162,11 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
 def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
     """What `policy` plays from `seat`; arguments and errors are those of `verdict`."""
     seed = whole("seed", seed, 2**63 - 1)
-    table = tabulate(game)
+    try:
+        table = tabulate(game)
+    except TooManyPositions as error:
+        instead = "count the policy's mistakes by `move_accuracy`, or let it play, by `play_match`"
+        raise TooManyPositions(f"{error}, as an exact verdict needs; {instead}") from None
     draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)
     reached = np.zeros(len(table), np.bool_)

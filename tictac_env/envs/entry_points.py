@@ -48,9 +48,19 @@ DIALECTS: dict[str, Callable[..., Any]] = {"single": single, "vector": vector, "
 
 
 def _game(name: str, keywords: dict[str, Any]) -> Game:
-    """The game of the sizes among the keywords, which are taken out."""
-    sizes = FAMILIES[name].sizes if name in FAMILIES else ()
-    return make_game(name, **{size: keywords.pop(size) for size in sizes if size in keywords})
+    """The game of the sizes among the keywords, which are taken out.
+
+    Raises:
+        ValueError: no game of these sizes is possible, or the game is of one size and only its family has others.
+    """
+    if name in FAMILIES:
+        return make_game(name, **{size: keywords.pop(size) for size in FAMILIES[name].sizes if size in keywords})
+    game = get_game(name)
+    for family, known in FAMILIES.items():
+        given = [size for size in known.sizes if size in keywords] if type(known.default) is type(game) else ()
+        if given:
+            raise ValueError(f"{name} is of one size and takes no {given[0]}; {family} takes {', '.join(known.sizes)}")
+    return game
 
 
 def __getattr__(name: str) -> Any:

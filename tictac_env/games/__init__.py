@@ -16,6 +16,7 @@ from tictac_env.games.registry import (
     game_name,
     game_of,
     get_game,
+    gym_keywords,
     make_game,
 )
 from tictac_env.games.status import Status
@@ -35,5 +36,6 @@ __all__ = [
     "game_name",
     "game_of",
     "get_game",
+    "gym_keywords",
     "make_game",
 ]

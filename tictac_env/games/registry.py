@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tictac_env.games.contract import UNFINISHED, Game
+from tictac_env.games.sizes import read_sizes, write_sizes
 
 MAX_CELLS = 63
 ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*-v[0-9]+")
+SIZES = re.compile(r"[0-9] ?[x,-] ?[0-9]")
 
 
 class Family(NamedTuple):
@@ -99,10 +101,14 @@ def check_board(game: Game) -> None:
 
 
 def get_game(game: str | Game) -> Game:
-    """The rule book called `game`, which may be the rule book itself; of a family the one of its usual sizes.
+    """The rule book called `game`, which may be the rule book itself.
+
+    Args:
+        game: a rule book, or a name, such as "ConnectFour-v0". A family's name may have sizes ("KInARow-v0:5x6-4", see
+            `tictac_env.games.sizes`); without, it stands for the game of the usual ones.
 
     Raises:
-        ValueError: there is no game of that name, or it is neither a name nor a rule book.
+        ValueError: there is no game of that name or of these sizes, or it is neither a name nor a rule book.
     """
     if not isinstance(game, str):
         if not isinstance(game, Game):
@@ -112,7 +118,18 @@ def get_game(game: str | Game) -> Game:
         return GAMES[game]
     if game in FAMILIES:
         return FAMILIES[game].default
-    raise ValueError(f"no game is called {game!r}; {did_you_mean(game, known_names())}")
+    name, sized, _ = game.partition(":")
+    if sized and name in FAMILIES:
+        return make_game(name, **read_sizes(game, FAMILIES[name].sizes))
+    if sized and name in GAMES:
+        raise ValueError(f"{name} is of one size, so {game!r} is no game; {_how_to_give_sizes()}")
+    hint = f"; {_how_to_give_sizes()}" if sized or SIZES.search(game) else ""
+    raise ValueError(f"no game is called {game!r}; {did_you_mean(name, known_names())}{hint}")
+
+
+def _how_to_give_sizes() -> str:
+    examples = [game_name_of_sizes(name, family.default) for name, family in FAMILIES.items()]
+    return f"sizes are given after the name of a family, as in {' or '.join(filter(None, examples))}"
 
 
 def make_game(name: str, **sizes: Any) -> Game:
@@ -136,9 +153,32 @@ def known_names() -> list[str]:
 
 
 def game_name(game: Game) -> str | None:
+    """The name by which `get_game` finds `game`: its own or, of a family, with the sizes; None where there is none."""
+    own = _own_name(game)
+    family = _family_of(game) if own is None else None
+    return own if family is None else game_name_of_sizes(family, game)
+
+
+def game_name_of_sizes(family: str, game: Game) -> str | None:
+    """The name of a game of a family, with its sizes, the usual ones too; None where a name cannot hold them."""
+    known = FAMILIES[family]
+    arguments = game.arguments
+    sizes = write_sizes({size: arguments[size] for size in known.sizes}, known.default.arguments)
+    return f"{family}:{sizes}" if sizes else None
+
+
+def _own_name(game: Game) -> str | None:
     """The name under which `game` is registered (a family's for its usual sizes), None where it is not."""
     defaults = {name: family.default for name, family in FAMILIES.items()}
     return next((name for name, known in (GAMES | defaults).items() if known == game), None)
+
+
+def _family_of(game: Game) -> str | None:
+    """The name of the family that `game` is of, None where it is of none."""
+    for name, family in FAMILIES.items():
+        if type(game) is type(family.default) and game.arguments.keys() == set(family.sizes):
+            return name
+    return None
 
 
 def describe_game(game: Game) -> str | dict[str, Any]:
@@ -149,13 +189,23 @@ def describe_game(game: Game) -> str | dict[str, Any]:
     Raises:
         ValueError: neither the game nor a family of it is registered.
     """
-    name = game_name(game)
+    name = _own_name(game)
     if name is not None:
         return name
-    for family_name, family in FAMILIES.items():
-        if type(game) is type(family.default) and game.arguments.keys() == set(family.sizes):
-            return {"id": family_name, **game.arguments}
-    raise ValueError(f"{game!r} is not registered (see tictac_env.register_game), so it cannot be saved")
+    family = _family_of(game)
+    if family is None:
+        raise ValueError(f"{game!r} is not registered (see tictac_env.register_game), so it cannot be saved")
+    return {"id": family, **game.arguments}
+
+
+def gym_keywords(name: str) -> dict[str, Any]:
+    """What `gym.make` takes for the game called `name`: "id" and, where the name has sizes, these as keywords.
+
+    Raises:
+        ValueError: the name has sizes, and there is no such game.
+    """
+    family, sized, _ = name.partition(":")
+    return {"id": family, **get_game(name).arguments} if sized and family in FAMILIES else {"id": name}
 
 
 def game_of(description: str | Mapping[str, Any]) -> Game:

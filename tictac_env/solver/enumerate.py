@@ -8,11 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import UNFINISHED, Game
+from tictac_env.games import UNFINISHED, Game, game_name
 
 MAX_POSITIONS = 1_000_000
 NO_SCORE = np.int16(-(1 << 14))
 """Stands in `GameTable.action_scores` where an action is illegal; less than every score."""
+
+
+class TooManyPositions(ValueError):
+    """A game has too many positions to tabulate."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,7 +78,7 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
     """The table of all positions of `game`; tic-tac-toe's 5,478 take a few hundredths of a second.
 
     Raises:
-        ValueError: the game has more than `limit` positions.
+        TooManyPositions: the game has more than `limit` positions.
     """
     start = game.start()
     index = {start: 0}
@@ -98,7 +102,8 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
                     continue
                 if after not in index:
                     if len(index) == limit:
-                        raise ValueError(f"{game!r} has more than {limit:,} positions, too many to tabulate")
+                        name = game_name(game) or repr(game)
+                        raise TooManyPositions(f"{name} has more than {limit:,} positions, too many to tabulate")
                     index[after] = len(index)
                     following.append(after)
                 row[action] = index[after]

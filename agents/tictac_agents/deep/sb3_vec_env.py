@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.options import check_options
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
-from tictac_env.games import Game
+from tictac_env.games import Game, gym_keywords
 from tictac_env.position import Position
 
 try:
@@ -264,7 +264,7 @@ def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) ->
         return env
     num_envs = 1 if num_envs is None else num_envs
     if isinstance(env, str):
-        made = gym.make_vec(env, num_envs=num_envs, **required, **kwargs)
+        made = gym.make_vec(**gym_keywords(env), num_envs=num_envs, **required, **kwargs)
         if isinstance(made, BoardVectorEnv):
             return made
     elif isinstance(env, Game):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import UNFINISHED, Game
+from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.policies import Policy, answer
 from tictac_env.policies.policy import illegal_choice
 from tictac_env.policies.pool import OpponentPool
@@ -93,7 +93,8 @@ def enumerate_board(board: BoardEnv) -> tuple[TransitionTable, npt.NDArray[np.in
                 table[-1][action] = list(transitions(after))
                 count += len(table[-1][action])
         if count > MAX_TRANSITIONS:
-            raise ValueError(f"{game!r} has more than {MAX_TRANSITIONS:,} transitions, too many to tabulate")
+            name = game_name(game) or repr(game)
+            raise ValueError(f"{name} has more than {MAX_TRANSITIONS:,} transitions, too many to tabulate")
     return table, np.array(positions, np.int64)
 
 

@@ -32,7 +32,7 @@ from tictac_agents.planning.sweeps import (
 from tictac_agents.planning.tabular_model import Bools, Floats, Ints, TabularModel, gridworld_4x4
 from tictac_env import progress
 from tictac_env.checks import flag, number, one_of, whole
-from tictac_env.games import describe_game, game_of
+from tictac_env.games import describe_game, game_of, gym_keywords
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
@@ -208,7 +208,7 @@ class DynamicProgramming(Policy):
             agent._set_arrays(arrays)
             agent._update_policy()
             if env is not None:
-                env = gym.make(env) if isinstance(env, str) else env
+                env = gym.make(**gym_keywords(env)) if isinstance(env, str) else env
                 same_game = getattr(getattr(env, "unwrapped", env), "game", None) == game
                 if not same_game or not agent.model.equals(TabularModel.of(env)):
                     raise ValueError(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tictac_agents.planning.board_model import Bits, Transition, enumerate_board
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import Game
+from tictac_env.games import Game, gym_keywords
 from tictac_env.position import Position
 
 Floats = npt.NDArray[np.float64]
@@ -85,7 +85,7 @@ class TabularModel:
         if isinstance(source, TabularModel):
             return source
         if isinstance(source, str):
-            source = gym.make(source)
+            source = gym.make(**gym_keywords(source))
         if not isinstance(source, gym.Env):
             return cls._of_table(source)
         env: Any = source.unwrapped

@@ -18,7 +18,7 @@ from tictac_agents.tabular.rollout import run_single
 from tictac_agents.tabular.run import Run, Schedule
 from tictac_agents.tabular.trained_policy import TrainedPolicy
 from tictac_env.checks import one_of, whole
-from tictac_env.games import Game, describe_game, game_of
+from tictac_env.games import Game, describe_game, game_of, gym_keywords
 from tictac_env.observation import read_observation
 from tictac_env.progress import interruptible, run_bar
 from tictac_env.rng import STATES, new_state
@@ -55,7 +55,7 @@ class Learner(TrainedPolicy):
     run that is stopped, saved and resumed then ends as an unbroken one, to the last bit.
 
     Args:
-        env: an environment of ours (possibly wrapped), or its id.
+        env: an environment of ours (possibly wrapped), or its id, sizes and all ("KInARow-v0:3x4-3").
         seed: seeds exploration and, at the first reset, the environment; None for fresh entropy.
 
     Attributes:
@@ -72,7 +72,7 @@ class Learner(TrainedPolicy):
     """Whether it can learn on a vector environment."""
 
     def __init__(self, env: Environment | str, seed: int | None = None) -> None:
-        self.env = gym.make(env) if isinstance(env, str) else env
+        self.env = gym.make(**gym_keywords(env)) if isinstance(env, str) else env
         self.name = type(self).__name__
         if not hasattr(self.env.unwrapped, "game"):
             raise ValueError(f"{self.name} learns on this package's boards, not on {self.env}")
