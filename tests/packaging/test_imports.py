@@ -142,7 +142,7 @@ USES = {
 import tictac_env
 assert {*tictac_env.__all__} <= {*dir(tictac_env)}
 assert not {"tictac_env.arena", "tictac_env.position", "tictac_env.policies", "tictac_env.solver"} & {*sys.modules}
-from tictac_env import Position, make_policy, play_match, verdict
+from tictac_env import OpponentPool, Policy, Position, check_policy, make_policy
 """,
     "play": """
 import gymnasium as gym, tictac_env
