@@ -110,9 +110,40 @@ def test_samples_are_0_where_a_game_is_over(mode: AutoresetMode) -> None:
     envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
     envs.reset(seed=0, options={"position": ["1425", ""]})
     *_, terminations, _, infos = envs.step([2, 0])
-    assert terminations.tolist() == [True, False] and not infos["action_mask"][0].any()
+    assert terminations.tolist() == [True, False]
+    assert (infos["action_mask"][0] == (mode == AutoresetMode.NEXT_STEP)).all()
     samples = np.array([envs.sample_actions() for _ in range(50)])
     assert not samples[:, 0].any() and 0 not in samples[:, 1]
+
+
+@pytest.mark.parametrize("opponent", ["random", "asked", "nobody"])
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_masked_softmax_is_always_a_distribution_by_default(opponent: str, copy: bool) -> None:
+    """A learner fills the logits of illegal actions with -inf, also on boards whose game has just ended."""
+    envs = make(TTT, 16, opponent=OPPONENTS[opponent](), copy=copy)
+    rng = np.random.default_rng(0)
+    assert not envs.action_masks().any(), "no action is accepted before the first reset"
+    _, infos = envs.reset(seed=0)
+    ended = 0
+    for _ in range(30):
+        mask = infos["action_mask"] == 1
+        assert np.array_equal(mask, envs.action_masks() == 1)
+        weights = np.exp(np.where(mask, rng.normal(size=mask.shape), -np.inf))
+        chances = weights / weights.sum(axis=1, keepdims=True)
+        assert np.isfinite(chances).all() and not chances[~mask].any()
+        _, _, terminations, _, infos = envs.step([rng.choice(9, p=row) for row in chances])
+        assert (infos["action_mask"][terminations] == 1).all()
+        ended += terminations.sum()
+    assert ended > 16
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+def test_in_the_other_modes_the_mask_of_a_finished_game_is_all_0(mode: AutoresetMode) -> None:
+    envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
+    envs.reset(seed=0, options={"position": ["1425", ""]})
+    *_, infos = envs.step([2, 0])
+    final = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
+    assert final["_outcome"].tolist() == [True, False] and not final["action_mask"][0].any()
 
 
 def test_samples_are_seeded_by_reset() -> None:
@@ -447,12 +478,13 @@ for opponent in ("random", "rule", None):
                 envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, opponent=opponent, threads=threads,
                                     autoreset_mode=mode)
                 _, infos = envs.reset(seed=3)
-                log = []
+                log, over = [], np.zeros(num_envs, bool)
                 for step in range(30):
                     actions = envs.sample_actions()
                     played = actions * (step % 5 > 0)
-                    played[~infos["action_mask"].any(1)] = -99  # a game that is over ignores what it is given
+                    played[over] = -99  # a game that is over ignores what it is given
                     observations, rewards, terminations, truncations, infos = envs.step(played)
+                    over = terminations & (mode == "NextStep")
                     final = infos.get("final_info", {})
                     parts = [actions, observations, rewards, terminations, truncations]
                     parts += [infos[key] for key in sorted(infos) if not key.startswith("final_")]

@@ -97,6 +97,8 @@ class Pair:
     def step(self, actions: npt.NDArray[np.int64]) -> None:
         self.steps += 1
         ours, theirs = self.ours.step(actions), self.theirs.step(actions)
+        if self.mode == NEXT_STEP:  # which ignores the next action of a board whose game is over: any will do
+            theirs[-1]["action_mask"][theirs[2]] = 1
         parts = ("observations", "rewards", "terminations", "truncations", "infos")
         for part, one, other in zip(parts, ours, theirs, strict=True):
             assert_same(one, other, f"{part} of step {self.steps}")
@@ -108,6 +110,7 @@ class Pair:
         positions = [env.unwrapped.position for env in self.theirs.envs]
         assert [self.ours.batch[i] for i in range(NUM_ENVS)] == positions
         masks = np.stack([env.unwrapped.action_masks() for env in self.theirs.envs])
+        masks[self.over & (self.mode == NEXT_STEP)] = 1
         assert_same(self.ours.action_masks(), masks, "action_masks()")
 
     def actions(self, illegal: float) -> npt.NDArray[np.int64]:
@@ -116,7 +119,7 @@ class Pair:
         for i, mask in enumerate(self.ours.action_masks()):
             wanted = self.rng.random() >= illegal
             fitting = np.flatnonzero(mask == wanted)
-            chosen[i] = self.rng.choice(fitting if len(fitting) else np.flatnonzero(mask)) if mask.any() else -99
+            chosen[i] = -99 if self.over[i] else self.rng.choice(fitting if len(fitting) else np.flatnonzero(mask))
         return chosen
 
 
@@ -274,8 +277,13 @@ def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: 
         arrays = output.arrays
         arrays.cells[:], arrays.codes[:], arrays.masks[:] = 77, 77, 77  # every byte has to be written
         observer = Observer(game, obs_type)
-        for shift, shown in ((0, output.observations), (count, output.last_observations)):
-            write_observations(game, rows, OBSERVATION_TYPES[obs_type].kernel, arrays, shift, 0, count)
+        over_actions = game.choice(0) | game.choice(game.num_actions - 1)
+        for shift, shown, of_finished in (
+            (0, output.observations, 0),
+            (0, output.observations, over_actions),
+            (count, output.last_observations, 0),
+        ):
+            write_observations(game, rows, OBSERVATION_TYPES[obs_type].kernel, of_finished, arrays, shift, 0, count)
             masks = arrays.masks.reshape(-1, game.num_actions)[shift : shift + count]
             for i, position in enumerate(positions):
                 if shift and not position.is_over:
@@ -284,5 +292,6 @@ def test_every_width_of_board_is_shown_as_the_single_environment_shows_it(game: 
                 first, second = position.stones
                 expected = observer.observe(second, first, 1) if i % 2 else observer.observe(first, second, 0)
                 assert np.array_equal(shown[i], expected)
-                assert np.flatnonzero(masks[i]).tolist() == list(position.legal_actions)
+                legal = [0, game.num_actions - 1] if position.is_over and of_finished else list(position.legal_actions)
+                assert np.flatnonzero(masks[i]).tolist() == legal
                 assert masks[i].max() <= 1

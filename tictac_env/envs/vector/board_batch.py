@@ -49,6 +49,8 @@ class BoardBatch:
         count: how many boards.
         threads: how many threads share them.
         lends: whether the sampler lends its actions; see `Sampler`.
+        ignores: whether a step ignores the action of a board whose game is over. Its mask then shows all actions, so
+            that whoever chooses by masks finds one.
 
     Attributes:
         boards: their whole state, as views.
@@ -56,7 +58,7 @@ class BoardBatch:
         were_reset: whether there was a reset yet.
     """
 
-    def __init__(self, arguments: Arguments, count: int, threads: int, lends: bool) -> None:
+    def __init__(self, arguments: Arguments, count: int, threads: int, lends: bool, ignores: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
@@ -75,6 +77,7 @@ class BoardBatch:
         self._setup = arguments.setup(int64_array)
         nowhere = np.full(count, NOT_GIVEN, np.int64)
         self._nothing_given = Given(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64))
+        self._over_actions = sum(game.choice(action) for action in range(game.num_actions)) if ignores else 0
         # Where an opponent may end the game before the learner has moved, a board may find no beginning.
         openings = [game.play(*game.start(), action) for action in range(game.num_actions)]
         self._may_get_stuck = bool(arguments.start) or any(game.result(*opening) != UNFINISHED for opening in openings)
@@ -196,7 +199,7 @@ class BoardBatch:
             invalid = kernels.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output))
         checks = LEGALITY if raises else NO_CHECK if as_lent else RANGE
-        settings = StepSettings(checks, self._writer, self.sampler.offset)
+        settings = StepSettings(checks, self._writer, self._over_actions, self.sampler.offset)
         # fmt: off
         given: Any = (
             game, self._rows, actions, self._replies, self._nothing_given, self._setup, opponents.compiled,
@@ -215,7 +218,8 @@ class BoardBatch:
     def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
         shift = self._count if last else 0
-        write_observations(self._game, self._rows, self._writer, output.arrays, shift, 0, self._count)
+        over_actions = 0 if last or not self.were_reset else self._over_actions
+        write_observations(self._game, self._rows, self._writer, over_actions, output.arrays, shift, 0, self._count)
         if self._writer == NOT_WRITTEN:
             shown = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
             observations = output.last_observations if last else output.observations

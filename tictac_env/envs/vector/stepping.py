@@ -32,11 +32,13 @@ class StepSettings(NamedTuple):
     Attributes:
         checks: what the actions are checked for, as in `tictac_env.envs.vector.boards`.
         obs_type: what `write_observations` writes.
+        over_actions: the actions that the mask of a finished game shows; see `BoardBatch`.
         offset: how far the sampler's randomness has come since the boards' was written; see `Sampler`.
     """
 
     checks: int
     obs_type: int
+    over_actions: int
     offset: int
 
 
@@ -173,11 +175,11 @@ def _step(
         over = write_rewards(rows, rewards, output.rewards, output.ended, first, last)
         num_ended += over
         if finals.shape[1] and over:
-            write_observations(game, rows, obs_type, output, finals.shape[1], first, last)
+            write_observations(game, rows, obs_type, 0, output, finals.shape[1], first, last)
             store_finals(rows, finals, first, last)
             resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
             begin_games(rows, first, last)
-        write_observations(game, rows, obs_type, output, 0, first, last)
+        write_observations(game, rows, obs_type, settings.over_actions, output, 0, first, last)
         if len(draws):
             sample(game, rows, draws, settings.offset, first, last)
     return num_illegal, num_ended

@@ -67,7 +67,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     * `copy`: whether each step returns fresh arrays. With False all arrays belong to the environment, and the next step
       writes over them (infos are then read-only): faster, but keep nothing.
     * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
-      begins a game, with reward 0. SAME_STEP: it begins at once. DISABLED: `reset(options={"reset_mask": ...})` does.
+      begins a game, with reward 0. Its mask is all 1 for that step, as any action will do, so that a distribution over
+      the masked actions exists. SAME_STEP: it begins at once. DISABLED: `reset(options={"reset_mask": ...})` does.
     * `threads`: how many threads share the boards; the games are the same. It pays from some thousand boards on, and
       only if the opponent is compiled: "random", "rule", None, or a pool of such. (Threads do not survive a fork.)
     * `opponent`: other opponents are asked by `Policy.act_many`, all boards that wait for them at once.
@@ -122,7 +123,8 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
         self._game = game
         self._opponent = self.arguments.opponent
-        self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, lends=not self.copy)
+        ignores = mode == AutoresetMode.NEXT_STEP
+        self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, lends=not self.copy, ignores=ignores)
         self._bind()
 
     def _bind(self) -> None:
@@ -194,7 +196,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return numbers
 
     def action_masks(self) -> npt.NDArray[np.int8]:
-        """The action masks, int8 (num_envs, num_actions): 1 where legal; all 0 where a game is over."""
+        """The action masks, int8 (num_envs, num_actions): 1 where legal. Where a game is over: all 1 in the mode
+        NEXT_STEP, which ignores the board's next action, all 0 in the others and before the first reset.
+        """
         output = self._new_output()
         self._batch.show(output)
         return output.action_masks

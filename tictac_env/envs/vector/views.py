@@ -19,7 +19,7 @@ NOT_WRITTEN = -1
 
 @borrowing_kernel
 def write_observations(
-    game: Game, rows: Ints, obs_type: int, output: StepArrays, shift: int, begin: int, end: int
+    game: Game, rows: Ints, obs_type: int, over_actions: int, output: StepArrays, shift: int, begin: int, end: int
 ) -> None:
     """Writes the learners' observations and action masks, those of board i as row i + `shift`.
 
@@ -29,6 +29,7 @@ def write_observations(
         game: the rule book.
         rows: the boards, as `boards_of` takes them.
         obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
+        over_actions: the actions that the mask of a finished game shows.
         output: what they are written to.
         shift: 0, or where the rows of last observations begin.
         begin: the first board.
@@ -42,7 +43,7 @@ def write_observations(
         if shift and not over:
             continue
         own, opp, learner = owns[i], opps[i], learners[i]
-        legal = 0 if over else game.legal(own, opp)
+        legal = over_actions if over else game.legal(own, opp)
         if learner != game.seat(own, opp):
             own, opp = opp, own
         row = begin + shift + i
