@@ -573,6 +573,48 @@ def test_the_spec_makes_the_environment_again() -> None:
     assert json.loads(json.dumps(twin.describe()))["num_envs"] == 3
 
 
+def test_boards_are_asked_one_by_one_as_gymnasiums_are() -> None:
+    settings: dict[str, Any] = {"num_envs": 3, "opponent": "rule", "play_as": "random", "render_mode": "ansi"}
+    ours: Any = gym.make_vec(TTT, **settings)
+    theirs: Any = gym.make_vec(TTT, vectorization_mode="sync", **settings)
+    for envs in (ours, theirs):
+        envs.reset(seed=5)
+        envs.step(envs.get_attr("action_masks")[0].argmax() + np.zeros(3, np.int64))
+    for name in ("position", "game", "render_mode", "action_space", "observation_space"):
+        mine = ours.get_attr(name)
+        assert type(mine) is tuple and mine == theirs.get_attr(name) == ours.call(name), name
+    assert np.array_equal(ours.call("action_masks"), theirs.call("action_masks"))
+    assert ours.call("render") == tuple(str(position) for position in ours.get_attr("position"))
+    for envs in (ours, theirs):
+        envs.set_attr("level", [1, 2, 3])
+        envs.set_attr("name", "mine")
+        assert envs.get_attr("level") == (1, 2, 3) and envs.get_attr("name") == ("mine",) * 3
+        with pytest.raises(ValueError, match="3"):
+            envs.set_attr("level", [1, 2])
+        assert envs.get_attr("level") == (1, 2, 3)
+    for twin in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        assert twin.get_attr("level") == (1, 2, 3) and twin.get_attr("position") == ours.get_attr("position")
+        twin.set_attr("level", 7)
+        twin.reset(seed=6)
+        assert ours.get_attr("level") == (1, 2, 3) and twin.get_attr("position") != ours.get_attr("position")
+    for name in ("step", "reset", "levels"):
+        with pytest.raises(AttributeError, match=rf"no '{name}'.* has game, opponent, .*vectorization_mode=\"sync\""):
+            ours.call(name)
+    for name in ("opponent", "position", "action_masks"):
+        with pytest.raises(AttributeError, match=f"'{name}' of a board cannot be set.*OpponentPool"):
+            ours.set_attr(name, "rule")
+
+
+def test_wrappers_are_those_of_all_boards_or_of_single_environments() -> None:
+    envs = gym.wrappers.vector.TransformReward(make(TTT, 3, opponent=None), lambda reward: 10 * reward)
+    envs.reset(seed=0, options={"position": "1425"})
+    assert envs.step([2, 5, 2])[1].tolist() == [10, 0, 10]
+    single: Any = gym.make_vec(TTT, 3, vectorization_mode="sync", wrappers=[gym.wrappers.FlattenObservation])
+    assert single.reset(seed=0)[0].shape == (3, 18)
+    with pytest.raises(gym.error.Error, match="wrappers"):
+        gym.make_vec(TTT, 3, wrappers=[gym.wrappers.FlattenObservation])
+
+
 def test_rendering_gives_a_picture_for_each_board() -> None:
     envs = make(C4, 3, opponent=None, render_mode="ansi")
     envs.reset(seed=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -13,9 +12,9 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.options import check_options
+from tictac_env.envs.vector.board_views import CALLED_ONCE
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import Game, gym_keywords
-from tictac_env.position import Position
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -25,9 +24,6 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
-
-BATCHED_METHODS = ("action_masks", "render")
-"""Methods called once for all boards, not once for each."""
 
 
 class SB3VecEnv(VecEnv):
@@ -95,7 +91,7 @@ class SB3VecEnv(VecEnv):
 
     def __init__(self, env: str | Game | BoardVectorEnv, num_envs: int | None = None, **kwargs: Any) -> None:
         self.envs = _board_vector_env(env, num_envs, kwargs)
-        self.boards = [BoardView(self.envs, number) for number in range(self.envs.num_envs)]
+        self.boards = self.envs.board_views
         super().__init__(self.envs.num_envs, self.envs.single_observation_space, self.envs.single_action_space)
         self.metadata = self.envs.metadata
         self._actions: Any = None
@@ -193,9 +189,9 @@ class SB3VecEnv(VecEnv):
             AttributeError: they have no such attribute.
         """
         numbers = self._get_indices(indices)
-        if method_name in BATCHED_METHODS:
-            results = getattr(self.envs, method_name)(*method_args, **method_kwargs)
-            return [None if results is None else results[i] for i in numbers]
+        if method_name in CALLED_ONCE:
+            results = self.envs.call(method_name, *method_args, **method_kwargs)
+            return [results[i] for i in numbers]
         return [getattr(self.boards[i], method_name)(*method_args, **method_kwargs) for i in numbers]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
@@ -205,41 +201,6 @@ class SB3VecEnv(VecEnv):
     def _clear_episodes(self) -> None:
         """Forgets the games under way, of which returns and lengths are kept."""
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
-
-
-class BoardView:
-    """One board of many, with the attributes of an environment of its own.
-
-    Attributes:
-        position: the position on it.
-    """
-
-    game = property(attrgetter("_envs.game"))
-    opponent = property(attrgetter("_envs.opponent"))
-    arguments = property(attrgetter("_envs.arguments"))
-    spec = property(attrgetter("_envs.spec"))
-    metadata = property(attrgetter("_envs.metadata"))
-    render_mode = property(attrgetter("_envs.render_mode"))
-    observation_space = property(attrgetter("_envs.single_observation_space"))
-    action_space = property(attrgetter("_envs.single_action_space"))
-
-    def __init__(self, envs: BoardVectorEnv, number: int) -> None:
-        self._envs = envs
-        self._number = number
-
-    @property
-    def position(self) -> Position:
-        return self._envs.batch[self._number]
-
-    def action_masks(self) -> npt.NDArray[np.int8]:
-        """The board's action mask, int8 (num_actions,): 1 where legal."""
-        mask: npt.NDArray[np.int8] = self._envs.action_masks()[self._number]
-        return mask
-
-    def render(self) -> Any:
-        """The board as "ansi" (str) or "rgb_array" (uint8 (H, W, 3)); None for "human", which shows the first board."""
-        frames = self._envs.render()
-        return None if frames is None else frames[self._number]
 
 
 def unwrapped_boards(env: VecEnv) -> BoardVectorEnv | None:

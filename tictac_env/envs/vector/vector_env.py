@@ -18,6 +18,7 @@ from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.options import check_options, read_actions, read_given_starts, read_mask, read_play_as, read_seeds
 from tictac_env.envs.vector.board_batch import BoardBatch
+from tictac_env.envs.vector.board_views import HasBoardViews
 from tictac_env.envs.vector.boards import OVER, Given
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
@@ -31,7 +32,7 @@ from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
 
 
-class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
+class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     """Many boards of one game at once, as `gym.make_vec` makes them.
 
     ## Description
@@ -77,7 +78,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     `reset(seed=, options=)`: a seed s seeds board i with s + i, a list gives each its own (None: it goes on as it is).
     The options are "position" and "play_as", one for all or a sequence of num_envs, and "reset_mask", bool (num_envs,):
     which boards are reset, the others stay as they are, and their entries in such a sequence do not matter.
-    `batch` is the `PositionBatch` on the boards.
+    `batch` is the `PositionBatch` on the boards. `call`, `get_attr` and `set_attr` are Gymnasium's. Boards have no
+    wrappers of their own: wrap them all, by `gymnasium.wrappers.vector`, or have single environments made, by
+    `gym.make_vec(..., vectorization_mode="sync", wrappers=...)`.
 
     ## Version History
     * v0: initial version
