@@ -53,9 +53,8 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
         ValueError: it is not.
     """
     if value not in allowed:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}; {did_you_mean(str(value), allowed)}"
-        )
+        near = did_you_mean(str(value), allowed, listed=True)
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}{near and f'; {near}'}")
     return str(value)
 
 

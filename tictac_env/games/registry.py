@@ -223,8 +223,12 @@ def game_of(description: str | Mapping[str, Any]) -> Game:
         raise ValueError(f"no game fits {description!r}: {error}") from None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the near ones, or all of them."""
+def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:
+    """The end of an error message about an unknown name: the near ones; if there are none all, unless it has `listed`
+    them already.
+    """
     known = list(known)
     near = difflib.get_close_matches(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "" if listed else f"known are {', '.join(known)}"
