@@ -107,7 +107,7 @@ def _check_position(position: Position) -> None:
         if not holds:
             raise ValueError(f"{promise}: {position!r}")
 
-    ply, seat, result = len(position.moves), game.seat(own, opp), game.result(own, opp)
+    ply, seat, result = len(position.recent_moves), game.seat(own, opp), game.result(own, opp)
     demand(seat == ply % 2, f"after {ply} plies seat must be {ply % 2}, not {seat}")
     demand((own.bit_count(), opp.bit_count()) == (ply // 2, (ply + 1) // 2), "each ply must add a stone of the mover")
     demand(result in (UNFINISHED, LOST, DRAWN, 1), f"result must be UNFINISHED, LOST, DRAWN or 1, not {result!r}")
@@ -192,7 +192,7 @@ def _check_compiled(end: Position) -> None:
         ValueError: they differ.
     """
     game, position = end.game, Position.start(end.game)
-    for action in (*end.moves, None):
+    for action in (*end.recent_moves, None):
         own, opp = position.own, position.opp
         log = np.zeros(COLUMNS, np.int64)
         _compiled_log(game, own, opp, log)

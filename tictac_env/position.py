@@ -43,8 +43,8 @@ class Position:
         game: the rule book.
         own: the stones of the player to move, as the game's bits (see `tictac_env.games`).
         opp: the other player's stones.
-        moves: the most recent actions, oldest first: all of them for a position made from moves, none for one made
-            from a code or an array.
+        recent_moves: the last actions that led here, oldest first: all of them for a position made from moves; for one
+            made from a code or an array, or read off a board of a vector environment, only those played since.
 
     Example:
         >>> position = Position.from_moves("ConnectFour-v0", "4453")
@@ -57,7 +57,7 @@ class Position:
     game: Game
     own: int
     opp: int
-    moves: tuple[int, ...] = field(default=(), compare=False)
+    recent_moves: tuple[int, ...] = field(default=(), compare=False)
 
     @classmethod
     def start(cls, game: str | Game) -> Position:
@@ -130,6 +130,20 @@ class Position:
         return cls(rules, own, opp)
 
     @property
+    def moves(self) -> tuple[int, ...]:
+        """The actions that led here from the start, oldest first.
+
+        Raises:
+            ValueError: they are not known; `to_moves` then finds moves of some game that leads here.
+        """
+        if len(self.recent_moves) != self.ply:
+            raise ValueError(
+                f"the moves that led to {self!r} are not known, only its stones (as on the boards of a vector "
+                "environment, or from a code or an array); to_moves() gives those of some game that leads there"
+            )
+        return self.recent_moves
+
+    @property
     def seat(self) -> int:
         """The player to move: 0 the first, 1 the second. Once the game is over: the one that would be."""
         return self.game.seat(self.own, self.opp)
@@ -184,7 +198,7 @@ class Position:
     @property
     def last_action(self) -> int | None:
         """The action that led here, None where it is not known."""
-        return self.moves[-1] if self.moves else None
+        return self.recent_moves[-1] if self.recent_moves else None
 
     @property
     def last_cell(self) -> tuple[int, int] | None:
@@ -222,7 +236,8 @@ class Position:
         Raises:
             ValueError: no order of moves leads here (which can happen to a position made from an array or a code).
         """
-        moves = self.moves if len(self.moves) == self.ply else _some_moves(self.game, self.own, self.opp)
+        known = len(self.recent_moves) == self.ply
+        moves = self.recent_moves if known else _some_moves(self.game, self.own, self.opp)
         return format_moves(self.game, moves)
 
     def check(self, action: Any) -> int:
@@ -244,7 +259,7 @@ class Position:
             ValueError, IllegalMove: as `check` does.
         """
         number = self.check(action)
-        return Position(self.game, *self.game.play(self.own, self.opp, number), (*self.moves, number))
+        return Position(self.game, *self.game.play(self.own, self.opp, number), (*self.recent_moves, number))
 
     def symmetric(self) -> tuple[Position, ...]:
         """The images of the position under every symmetry of the board, itself first; equal ones are repeated."""
@@ -253,7 +268,7 @@ class Position:
                 self.game,
                 symmetry.apply(self.own),
                 symmetry.apply(self.opp),
-                tuple(symmetry.actions[action] for action in self.moves),
+                tuple(symmetry.actions[action] for action in self.recent_moves),
             )
             for symmetry in symmetries(self.game)
         )
@@ -263,8 +278,8 @@ class Position:
 
     def __repr__(self) -> str:
         game = repr(game_name(self.game) or self.game)
-        if len(self.moves) == self.ply:
-            return f"Position.from_moves({game}, {format_moves(self.game, self.moves)!r})"
+        if len(self.recent_moves) == self.ply:
+            return f"Position.from_moves({game}, {format_moves(self.game, self.recent_moves)!r})"
         return f"Position.from_code({game}, {self.code})"
 
     def __str__(self) -> str:

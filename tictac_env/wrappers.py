@@ -13,7 +13,8 @@ from gymnasium.error import ResetNeeded
 from tictac_env.checks import one_of
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.protocol import PLAY_AS, draw_seat
-from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, as_policy
+from tictac_env.policies import FunctionPolicy, Policy, as_policy
+from tictac_env.policies.adapters import adapted
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action, as_integer
 from tictac_env.rng import advance, mix, new_state
@@ -43,7 +44,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             first). The first agent of `env.possible_agents` moves first.
 
     Raises:
-        ValueError: `env` does not have two agents, their spaces differ, or an argument is not one of these.
+        ValueError: `env` does not have two agents or no action masks, the agents' spaces differ, or an argument is not
+            one of these.
 
     Example:
         >>> import pettingzoo
@@ -60,6 +62,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         for kind, space_of in (("observation", env.observation_space), ("action", env.action_space)):
             if space_of(agents[0]) != space_of(agents[1]):
                 raise ValueError(f"the {kind} spaces of the agents {agents} of {env} differ")
+        _check_masks(env, agents)
         self.env = env
         self.metadata = env.metadata
         self.render_mode = env.render_mode
@@ -194,13 +197,14 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             return opponent
         if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM_PLAYER):
             return opponent
-        if isinstance(opponent, (str, type, Policy)) or not (hasattr(opponent, "predict") or callable(opponent)):
+        policy = None if isinstance(opponent, (str, type, Policy)) else adapted(opponent)
+        if policy is None:
             raise ValueError(
                 f"{opponent!r} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
                 "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies "
                 "play this package's games only)"
             )
-        return ModelPolicy(opponent) if hasattr(opponent, "predict") else FunctionPolicy(opponent)
+        return policy
 
     def _member(self, mixture: Mixture, seed: int) -> Any:
         """The member of a mixture or pool that `seed` draws, checked."""
@@ -237,3 +241,21 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
     def _draw(self) -> int:
         self._state = advance(self._state)
         return mix(self._state)
+
+
+def _check_masks(env: Any, agents: list[Any]) -> None:
+    """Checks that an AEC environment gives action masks. Where its spaces do not say so, its infos must.
+
+    Raises:
+        ValueError: it gives none.
+    """
+    space = env.observation_space(agents[0])
+    if isinstance(space, gym.spaces.Dict) and "action_mask" in space.spaces:
+        return
+    if not getattr(env, "infos", None):  # there are none before the first reset
+        env.reset()
+    if not all("action_mask" in env.infos.get(agent, {}) for agent in agents):
+        raise ValueError(
+            f"{env} gives no action masks, by which an opponent knows what is legal: they must be in its observations "
+            f'({{"observation", "action_mask"}}) or in the info of each agent; they are {space} and {env.infos}'
+        )

@@ -24,7 +24,7 @@ from pettingzoo.utils import BaseWrapper
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.envs.aec import BoardAECEnv
 from tictac_env.games import KInARow
-from tictac_env.policies import FunctionPolicy, ModelPolicy, RulePolicy
+from tictac_env.policies import BatchedPolicy, FunctionPolicy, ModelPolicy, RulePolicy
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import Mixture, OpponentPolicyEnv, OpponentPool
 
@@ -614,6 +614,47 @@ def test_what_is_no_such_environment_is_refused() -> None:
     unlike.action_space = lambda agent: spaces.Discrete(3 if agent == "one" else 5)  # type: ignore[method-assign]
     with pytest.raises(ValueError, match=r"action spaces of the agents .* differ"):
         OpponentPolicyEnv(unlike)
+
+
+class Unmasked(Nim):
+    """Nim without masks."""
+
+    def _tell(self) -> None:
+        self.infos = {agent: {} for agent in self.agents}
+
+
+def test_a_game_without_masks_is_refused_at_once() -> None:
+    used = Unmasked()
+    used.reset(seed=1)
+    used.step(2)
+    for env in (Unmasked(), Journal(Unmasked()), used):
+        with pytest.raises(ValueError, match=r"gives no action masks.*in the info of each agent"):
+            OpponentPolicyEnv(env)
+    assert used.heap == 7, "a game under way is left as it was"
+
+
+def test_a_game_under_way_whose_masks_are_in_its_infos_is_left_as_it_was() -> None:
+    env = Nim()
+    env.reset(seed=1)
+    env.step(2)
+    OpponentPolicyEnv(env)
+    assert env.heap == 7
+
+
+def test_a_batched_opponent_gets_the_observations_of_the_game_too() -> None:
+    asked = []
+
+    def last(observations: Any, masks: Mask) -> Any:
+        asked.append((np.shape(observations), masks.shape))
+        return masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+
+    def last_of_one(observation: Any, mask: Mask) -> int:
+        return int(np.flatnonzero(mask)[-1])
+
+    for name, shape in (("nim", ()), ("tictactoe_v0", (3, 3, 2))):
+        one, other = OpponentPolicyEnv(make(name), BatchedPolicy(last)), OpponentPolicyEnv(make(name), last_of_one)
+        assert transcript(one, seed=1) == transcript(other, seed=1)
+        assert asked[-1] == ((1, *shape), (1, one.action_space.n))
 
 
 def test_a_game_that_the_opponent_ends_at_once_is_refused() -> None:

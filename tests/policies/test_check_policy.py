@@ -110,6 +110,28 @@ def test_a_set_without_an_action_is_an_illegal_move(choices: int) -> None:
             env.step(action)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda position, seed: position.legal_actions[len(position.moves) % len(position.legal_actions)],
+        lambda position, seed: position.legal_actions[len(position.recent_moves) % len(position.legal_actions)],
+        lambda position, seed: position.legal_actions[0 if position.last_action is None else -1],
+    ],
+    ids=["raises", "counts those it gets", "last"],
+)
+def test_a_policy_that_needs_the_moves_of_the_game_is_told_so(act: Callable[[Position, int], int]) -> None:
+    """In a vector environment they are not known, and `act_many`, which it did not write, is not to blame."""
+    silent = {"probabilities": lambda position: None}
+    with pytest.raises(ValueError, match=r"Mine .*moves before are not known.*to_moves\(\)") as error:
+        check_policy(Mine(act=act, **silent))
+    assert "act_many" not in str(error.value)
+    envs = gym.make_vec("TicTacToe-v0", opponent=Mine(act=lambda position, seed: len(position.moves)))
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"not known.*vector environment.*to_moves\(\)"):
+        envs.step([4])
+    check_policy(Mine(act=lambda position, seed: position.legal_actions[-len(position.to_moves()) % 2], **silent))
+
+
 def test_an_illegal_move_is_named_with_its_position() -> None:
     with pytest.raises(IllegalMove, match=r"Mine chose action 4, illegal here \(legal are .*Position\.from"):
         check_policy(Mine(act=lambda position, seed: 4, probabilities=lambda position: None))

@@ -112,7 +112,7 @@ def test_codes_arrays_and_moves_come_back_as_they_were(game: Game, data: st.Data
     for same in (position, Position.from_code(game, position.code)):
         again = eval(repr(same), EVAL)
         assert again == same
-        assert again.moves == same.moves
+        assert again.recent_moves == same.recent_moves
         assert Position.from_moves(game, same.to_moves()) == same
     assert pickle.loads(pickle.dumps(position)) == copy.deepcopy(position) == position
 
@@ -335,7 +335,9 @@ def test_moves_of_the_documented_examples() -> None:
 )
 def test_a_position_without_history_finds_moves_that_lead_to_it(game: str, array: list[list[int]]) -> None:
     position = Position.from_array(game, array)
-    assert position.moves == () and position.last_action is None and position.last_cell is None
+    assert position.recent_moves == () and position.last_action is None and position.last_cell is None
+    with pytest.raises(ValueError, match=r"moves that led to Position\.from_code.* not known.*to_moves\(\)"):
+        position.moves  # noqa: B018  # it raises
     found = Position.from_moves(game, position.to_moves())
     assert found == position
     assert len(found.moves) == position.ply
@@ -349,7 +351,9 @@ def test_a_position_that_no_order_of_moves_leads_to_says_so() -> None:
 
 def test_moves_are_remembered_after_a_position_without_history() -> None:
     position = Position.from_array(TTT, rows("XO.|...|...")).play(4)
-    assert position.moves == (4,)
+    assert position.recent_moves == (4,)
+    with pytest.raises(ValueError, match="not known"):  # not a part of them as if it were all
+        position.moves  # noqa: B018
     assert position.last_action == 4 and position.last_cell == (1, 1)
     assert Position.from_moves(TTT, position.to_moves()) == position
     assert repr(position).startswith("Position.from_code('TicTacToe-v0'")
@@ -403,6 +407,14 @@ def test_a_batch_holds_its_positions(game: Game) -> None:
     assert len(batch) == len(positions)
     assert batch.own.dtype == batch.opp.dtype == np.int64
     assert [batch[i] for i in range(len(batch))] == positions
+
+
+def test_only_the_start_of_a_batch_has_known_moves() -> None:
+    batch = PositionBatch.of([Position.start(TTT), Position.from_moves(TTT, "5")])
+    assert batch[0].moves == ()
+    with pytest.raises(ValueError, match=r"not known.*vector environment.*to_moves\(\)"):
+        batch[1].moves  # noqa: B018
+    assert batch[1].to_moves() == "5"
 
 
 def test_batches_are_of_one_game() -> None:

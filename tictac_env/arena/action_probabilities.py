@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.policies.policy import illegal_choice
+from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
@@ -58,9 +58,7 @@ def action_probabilities(
 def _actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
     """int64 (B,), in [0, num_actions): what the policy plays as a fixed map."""
     seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-    actions = np.asarray(policy.act_many(batch, seeds))
-    if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
-        raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
+    actions = actions_of(policy, batch, seeds)
     in_range = (actions >= 0) & (actions < batch.game.num_actions)
     if not in_range.all():
         wrong = int(np.flatnonzero(~in_range)[0])

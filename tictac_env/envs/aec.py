@@ -182,7 +182,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         else:
             start = unfinished(given, self._game)
             self._own, self._opp = start.own, start.opp
-            self._seat, self._moves = start.seat, list(start.moves)
+            self._seat, self._moves = start.seat, list(start.recent_moves)
         self._turns += 1
         self.agents = [FIRST, SECOND]
         self.agent_selection = AGENTS[self._seat]

@@ -54,7 +54,7 @@ class BoardOpponents:
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """What the member plays from the starting position of that number, and the position after it."""
-        return answer(self.policy(member), game, own, opp, self.starts[start].moves, seed)
+        return answer(self.policy(member), game, own, opp, self.starts[start].recent_moves, seed)
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """What the member plays in the game under way, and the position after it."""

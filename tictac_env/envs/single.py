@@ -140,7 +140,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             self._game, self._setup, opponents, PLAY_AS.index(play_as), own, opp, games_begun, state
         )
         found, own, opp, learner, member, start, reply, state = opening
-        moves = list(starts[start].moves)
+        moves = list(starts[start].recent_moves)
         if not found:
             raise ValueError(f"the opponent ends the game before the learner's first move, from {starts[start]!r}")
         if reply >= 0:

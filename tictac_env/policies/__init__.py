@@ -1,6 +1,6 @@
 """Everything that plays: policies by name, functions and models as policies, mixtures, levels, people."""
 
-from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.adapters import BatchedPolicy, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy
 from tictac_env.policies.names import POLICIES, as_policy, make_policy
 from tictac_env.policies.policy import Policy, answer
@@ -9,6 +9,7 @@ from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, Rule
 
 __all__ = [
     "POLICIES",
+    "BatchedPolicy",
     "FunctionPolicy",
     "Mixture",
     "ModelPolicy",

@@ -22,6 +22,8 @@ WITHOUT_MASKS = (
     "its predict takes no action_masks, so it may choose any action; tictac_agents.Snapshot(model) leaves out the "
     "illegal ones of a Stable-Baselines3 model"
 )
+Mask = npt.NDArray[np.int8]
+Ints = npt.NDArray[np.int64]
 
 
 class FunctionPolicy(Policy):
@@ -40,20 +42,70 @@ class FunctionPolicy(Policy):
         self.seeded = _takes_seed(function)
 
     def act(self, position: Position, seed: int) -> int:
-        return self._act(position, self.obs_type, seed)
-
-    def _act(self, position: Position, obs_type: str, seed: int) -> int:
-        observer = observer_of(position.game, obs_type)
+        observer = observer_of(position.game, self._obs_type_of(position.game))
         mask = observer.mask(position.game.legal(position.own, position.opp))
         action: int = self.ask(observer.observe(position.own, position.opp, position.seat), mask, seed)
         return action
 
-    def ask(self, observation: Any, mask: npt.NDArray[np.int8], seed: int) -> Any:
-        """What the function answers, be it an action or not; it gets the seed only if it takes one."""
+    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+        """What it answers, be it an action or not, to an observation, which may be of another package's game.
+
+        Args:
+            observation: of the side to move.
+            mask: int8 (num_actions,), 1 where legal.
+            seed: in [0, 2**63); a function gets it only if it takes one.
+        """
         return self.function(observation, mask, seed=seed) if self.seeded else self.function(observation, mask)
+
+    def _obs_type_of(self, game: Game) -> str:
+        """Which observations of the game it gets."""
+        return self.obs_type
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
         return self
+
+
+class BatchedPolicy(FunctionPolicy):
+    """A function `(observations, action_masks) -> actions` of many boards at once, such as a network, as a policy.
+
+    Vector environments, `play_match` and exact measures ask it for all positions that wait, in one call. Wherever
+    functions may play, one with an attribute `batched` that is True becomes such a policy by itself.
+
+    What it plays in one position must not depend on the positions beside it, nor on how many there are. Games then do
+    not depend on how boards are batched. (A network's last bits may: its choice can differ between actions whose values
+    differ in these alone.)
+
+    Args:
+        function: gets the observations of the sides to move, (B, ...), and their masks, int8 (B, num_actions); returns
+            B integers, as an array, a list or whatever else NumPy can read, such as a tensor on the CPU. If it has a
+            parameter `seed`, it gets a seed for each position too, int64 (B,).
+        obs_type: which observations it gets; see `tictac_env.observation`.
+
+    Raises:
+        ValueError: when it plays, if the function does not return B integers.
+
+    Example:
+        >>> import gymnasium as gym, numpy as np, tictac_env
+        >>> weights = np.random.default_rng(0).normal(size=(84, 7))
+        >>> def network(planes, masks):  # (B, 2, 6, 7) and (B, 7)
+        ...     return np.where(masks, planes.reshape(-1, 84) @ weights, -np.inf).argmax(axis=1)
+        >>> envs = gym.make_vec("ConnectFour-v0", num_envs=1024, opponent=BatchedPolicy(network))
+    """
+
+    @property
+    def batched(self) -> bool:
+        return True
+
+    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+        return int(self._ask_many(np.asarray(observation)[None], mask[None], np.array([seed], np.int64))[0])
+
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
+        """int64 (B,), by one call of the function."""
+        return self._ask_many(batch.observations(self._obs_type_of(batch.game)), _masks(batch), seeds)
+
+    def _ask_many(self, observations: npt.NDArray[Any], masks: Mask, seeds: Ints) -> Ints:
+        given = {"seed": seeds} if self.seeded else {}
+        return _checked(self, self.function(observations, masks, **given), len(masks))
 
 
 class ModelPolicy(FunctionPolicy):
@@ -61,7 +113,9 @@ class ModelPolicy(FunctionPolicy):
 
     Args:
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
-            `action_masks`, it gets the mask.
+            `action_masks`, it gets the mask. Stable-Baselines3's models are asked for many positions at once. So are
+            others with an attribute `batched` that is True: their `predict` gets observations (B, ...) and masks
+            (B, num_actions), and returns B actions. What these must keep to, `BatchedPolicy` says.
         obs_type: which observation it gets where it does not say so itself by an `observation_space`, whose shape the
             observations of a game then have to have, as they are, flattened, or with the planes last as in PettingZoo;
             they come in its dtype, and have to lie within its bounds.
@@ -71,27 +125,37 @@ class ModelPolicy(FunctionPolicy):
     """
 
     def __init__(self, model: Any, obs_type: str = "planes") -> None:
-        super().__init__(self._predict, obs_type)
+        super().__init__(model.predict, obs_type)
         self.model = model
         self.name = type(model).__name__
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
         if not self._masked:
             self.illegal_hint = WITHOUT_MASKS
 
-    def act(self, position: Position, seed: int) -> int:
-        return self._act(position, self._obs_type_of(position.game), seed)
+    @property
+    def batched(self) -> bool:
+        # Stable-Baselines3's `predict` tells many observations from one by its space.
+        tells = hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation")
+        return is_batched(self.model) or (self._space is not None and tells)
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64 (B,); Stable-Baselines3's models are asked for all positions at once."""
-        space = self._space
-        if space is None or not hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation"):
+    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+        seen = fit(observation, self._space, who=self)
+        if is_batched(self.model):
+            return int(_checked(self, self._predict(np.asarray(seen)[None], mask[None]), 1)[0])
+        return int(self._predict(seen, mask))
+
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
+        """int64 (B,), by one call of `predict` if the model is `batched`."""
+        if not self.batched:
             return super().act_many(batch, seeds)
-        observations = fit(batch.observations(self._obs_type_of(batch.game)), space, many=True, who=self)
-        masks = {}
-        if self._masked:
-            masks["action_masks"] = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-        actions, _ = self.model.predict(observations, deterministic=True, **masks)
-        return np.asarray(actions, np.int64)
+        observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
+        return _checked(self, self._predict(observations, _masks(batch)), len(batch))
+
+    def _predict(self, observations: Any, masks: Mask) -> Any:
+        """What the model's `predict` gives for one observation and its mask, or for many."""
+        given = {"action_masks": masks} if self._masked else {}
+        actions, _ = self.model.predict(observations, deterministic=True, **given)
+        return actions
 
     @property
     def _space(self) -> spaces.Space[Any] | None:
@@ -99,13 +163,21 @@ class ModelPolicy(FunctionPolicy):
         return getattr(self.model, "observation_space", None)
 
     def _obs_type_of(self, game: Game) -> str:
-        """Which observations of the game the model gets."""
         return self.obs_type if self._space is None else observation_type_of(game, self._space).name
 
-    def _predict(self, observation: Any, mask: npt.NDArray[np.int8]) -> int:
-        masks = {"action_masks": mask} if self._masked else {}
-        action, _ = self.model.predict(fit(observation, self._space, who=self), deterministic=True, **masks)
-        return int(action)
+
+def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
+    """A model with `predict` or a function, one of many observations if it says so, as a policy; None for all else."""
+    if hasattr(player, "predict"):
+        return ModelPolicy(player, obs_type)
+    if callable(player):
+        return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
+    return None
+
+
+def is_batched(player: Any) -> bool:
+    """Whether a function or a model says that it takes many observations at once."""
+    return getattr(player, "batched", False) is True
 
 
 def _takes_seed(function: Callable[..., Any]) -> bool:
@@ -121,3 +193,23 @@ def _takes_seed(function: Callable[..., Any]) -> bool:
 def observer_of(game: Game, obs_type: str) -> Observer:
     """The `Observer` of a game, made once."""
     return Observer(game, obs_type)
+
+
+def _checked(policy: Policy, actions: Any, count: int) -> Ints:
+    """The actions that a function or a model returned for `count` observations, as an array (count,).
+
+    Raises:
+        ValueError: they are not so many integers.
+    """
+    found = np.asarray(actions)
+    if found.shape != (count,) or not np.issubdtype(found.dtype, np.integer):
+        raise ValueError(
+            f"{policy} is batched: for {count} observations it must return {count} integers, not "
+            f"{found.dtype} {found.shape}"
+        )
+    return found
+
+
+def _masks(batch: PositionBatch) -> Mask:
+    """The masks of unfinished positions, without the look at each that `PositionBatch.action_masks` takes."""
+    return action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))

@@ -12,7 +12,7 @@ from tictac_env.checks import positive, whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies.adapters import FunctionPolicy
 from tictac_env.policies.names import as_policy
-from tictac_env.policies.policy import Policy, action_of, answer
+from tictac_env.policies.policy import Policy, action_of, actions_of, answer
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -34,8 +34,8 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
 
     Raises:
         ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
-            position and seed, `act_many` disagrees with `act`, or `probabilities` are none or contradict `act`. The
-            message names the position.
+            position and seed, or where the moves before are not known, `act_many` disagrees with `act`, or
+            `probabilities` are none or contradict `act`. The message names the position.
         IllegalMove: it plays an illegal move.
     """
     rules = get_game(game)
@@ -59,9 +59,9 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
         chances = player.probabilities(position)
         if chances is not None:
             _check_probabilities(player, position, np.asarray(chances), {action, other})
-    together = np.asarray(player.act_many(PositionBatch.of(tried), seeds))
-    if together.shape != (positions,) or not np.issubdtype(together.dtype, np.integer):
-        raise ValueError(f"act_many of {player} gave {together.dtype} {together.shape}, not int64 ({positions},)")
+    for position, number, action in zip(tried, seeds.tolist(), chosen, strict=True):
+        _check_without_moves(player, position, number, action)
+    together = actions_of(player, PositionBatch.of(tried), seeds)
     if (together != chosen).any():
         i = int(np.flatnonzero(together != chosen)[0])
         raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
@@ -92,6 +92,21 @@ def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
         if position.is_over:
             position = Position.start(game)
     return positions
+
+
+def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: int) -> None:
+    """Checks that the policy plays the same where it sees the stones alone."""
+    stones = Position(position.game, position.own, position.opp)
+    where = f"where the moves before are not known, as on the boards of a vector environment: {stones!r}"
+    try:
+        action = action_of(policy, stones, seed)
+    except Exception as error:
+        raise ValueError(f"{policy} fails {where}; {type(error).__name__}: {error}") from error
+    if action != chosen:
+        raise ValueError(
+            f"{policy} plays {chosen} after {position.to_moves()!r}, and {action!r} {where}; what it plays must depend "
+            "on the stones alone (`to_moves()` gives some moves that lead to them)"
+        )
 
 
 def _check_probabilities(

@@ -29,6 +29,7 @@ class HumanPolicy(Policy):
     """
 
     name = "human"
+    one_game_at_a_time = True
 
     def __init__(self, ask: Callable[[str], str] = input, tell: Callable[[str], object] = print) -> None:
         self._ask = ask

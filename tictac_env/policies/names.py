@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from tictac_env.games import Game, did_you_mean, get_game
-from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.adapters import adapted
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import Mixture
 
@@ -47,6 +47,9 @@ def make_policy(name: str, game: str | Game = "TicTacToe-v0") -> Policy:
 def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     """Anything that plays, as a policy: a name, a policy, a model with `predict`, or `(observation, mask) -> action`.
 
+    Functions and models with an attribute `batched` that is True are asked for many positions at once; see
+    `BatchedPolicy` and `ModelPolicy`.
+
     Args:
         player: the player. A function with a parameter `seed` gets the seed too.
         game: for which game.
@@ -63,10 +66,8 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
         return player.seeing(game, obs_type)
     if isinstance(player, Policy):
         return player
-    if hasattr(player, "predict"):
-        return ModelPolicy(player, obs_type)
-    if callable(player):
-        return FunctionPolicy(player, obs_type)
+    if policy := adapted(player, obs_type):
+        return policy
     raise ValueError(
         f"{player!r} does not play: give a policy's name ({', '.join(POLICIES)}), a Policy, a model with `predict`, or "
         "a function of observation and mask"

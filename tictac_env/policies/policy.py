@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,19 @@ class Policy(ABC):
     """What the error adds when the policy chooses an illegal action: how to keep it from doing so."""
     reflex: Callable[[Game, int, int], int] | None = None
     """What a `ReflexPolicy` draws from."""
+
+    @property
+    def batched(self) -> bool:
+        """Whether one `act_many` is much faster than many `act`, as for a network.
+
+        `play_match` then plays games side by side. Vector environments and exact measures ask by `act_many` anyway.
+        """
+        return False
+
+    @property
+    def one_game_at_a_time(self) -> bool:
+        """Whether `play_match` must not play games side by side, as with a person or with what remembers its game."""
+        return False
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
@@ -65,6 +79,18 @@ class Policy(ABC):
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
+
+
+def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+    """What `policy` plays in B positions: integers of any kind, (B,), legal or not.
+
+    Raises:
+        ValueError: its `act_many` does not answer with B integers.
+    """
+    actions = np.asarray(policy.act_many(batch, seeds))
+    if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
+        raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
+    return actions
 
 
 def action_of(policy: Policy, position: Position, seed: int) -> int:

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game
-from tictac_env.policies.policy import Policy
+from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, weighted
 
 
@@ -98,6 +99,25 @@ class Mixture(Policy):
 
     def act(self, position: Position, seed: int) -> int:
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64 (B,); each member is asked at once for all positions for which it is drawn."""
+        drawn = np.array([self.draw(seed) for seed in seeds.tolist()])
+        actions = np.empty(len(batch), np.int64)
+        for number in np.unique(drawn).tolist():
+            asked = np.flatnonzero(drawn == number)
+            some = PositionBatch(batch.game, batch.own[asked], batch.opp[asked])
+            following: Any = mix(seeds[asked])  # type: ignore[arg-type]  # of an array it makes an array
+            actions[asked] = actions_of(self.member(number, batch.game), some, following)
+        return actions
+
+    @property
+    def batched(self) -> bool:
+        return any(member.batched for member in self._members.values())
+
+    @property
+    def one_game_at_a_time(self) -> bool:
+        return any(member.one_game_at_a_time for member in self._members.values())
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""

@@ -164,6 +164,10 @@ class Snapshot(Policy):
         self._obs_types: dict[Game, str] = {}
         self.name = name
 
+    @property
+    def batched(self) -> bool:
+        return True
+
     def act(self, position: Position, seed: int) -> int:
         return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
 

@@ -187,13 +187,21 @@ class MCTS(Policy):
         agent.name = f"MCTS {name}"
         return agent
 
+    @property
+    def batched(self) -> bool:
+        return self.evaluator is not None and self.milliseconds is None and not self.reuse
+
+    @property
+    def one_game_at_a_time(self) -> bool:
+        return self.reuse
+
     def act(self, position: Position, seed: int) -> int:
         roots, _ = self._search([position], [seed])
         return best_action(root_statistics(roots[0], self.solver), self.choose)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
-        together = BATCH if self.evaluator is not None and self.milliseconds is None and not self.reuse else 1
+        together = BATCH if self.batched else 1
         actions: list[int] = []
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))

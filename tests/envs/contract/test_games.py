@@ -69,7 +69,7 @@ def assert_told(
     result = None if ended is None else 0 if ended.winner is None else 1 if ended.winner == paid_to else -1
     mask = np.isin(range(board.game.num_actions), position.legal_actions).astype(int).tolist()
     assert board.position == position
-    assert board.position.moves == position.moves or isinstance(board, Vector)
+    assert isinstance(board, Vector) or board.position.moves == position.moves
     assert shown.observation.dtype == np.int8 and np.array_equal(shown.observation, stones(position, seat))
     assert shown.terminated == position.is_over
     assert shown.reward == (rewards[3] if result is None else rewards[1 - result])

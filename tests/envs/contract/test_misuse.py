@@ -52,7 +52,7 @@ def test_integers_of_every_kind_are_actions(dialect: type[Board], action: Any) -
     board.step(action)
     assert board.position.to_array()[1, 1] == 1
     assert all(type(stones) is int for stones in board.position.stones)
-    assert all(type(move) is int for move in board.position.moves)
+    assert all(type(move) is int for move in board.position.recent_moves)
 
 
 NOT_ACTIONS = [

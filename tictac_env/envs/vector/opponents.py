@@ -9,7 +9,7 @@ from tictac_env.envs.vector.boards import PLAYING, Ints
 from tictac_env.envs.vector.compiled_opponents import EXTERNAL, NOBODY, RANDOM_POLICY, RULE_POLICY, CompiledOpponents
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.policies.policy import illegal_choice
+from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.reflexes import random_choices, rule_choices
 from tictac_env.position import Position
@@ -60,9 +60,7 @@ class Opponents:
         for number in np.unique(members).tolist():
             asked = np.flatnonzero(members == number)
             policy = self.policy(number)
-            replies = np.asarray(policy.act_many(PositionBatch(self._game, own[asked], opp[asked]), seeds[asked]))  # type: ignore[union-attr]  # nobody is never asked
-            if replies.shape != asked.shape or not np.issubdtype(replies.dtype, np.integer):
-                raise ValueError(f"act_many of {policy} gave {replies.dtype} {replies.shape}, not int64 {asked.shape}")
+            replies = actions_of(policy, PositionBatch(self._game, own[asked], opp[asked]), seeds[asked])  # type: ignore[arg-type]  # nobody is never asked
             answers[asked] = replies
             playing = np.full(len(asked), PLAYING)
             wrong = kernels.first_invalid(self._game, own[asked], opp[asked], playing, answers[asked], True)
