@@ -469,4 +469,4 @@ def test_a_last_move_that_placed_no_single_stone_is_not_marked(position: Positio
     assert position.last_cell is None
     shown = str(position)
     assert shown.endswith("to move") and "[" not in shown
-    assert position._repr_svg_() == dataclasses.replace(position, moves=())._repr_svg_()
+    assert position._repr_svg_() == dataclasses.replace(position, recent_moves=())._repr_svg_()
