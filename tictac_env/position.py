@@ -316,6 +316,8 @@ def as_integer(value: Any) -> int | None:
     """
     if type(value) is int:
         return value
+    if isinstance(value, np.integer):  # known at once, as environments are stepped with these
+        return int(value)
     if isinstance(value, bool) or getattr(value, "shape", ()) != () or "bool" in str(getattr(value, "dtype", "")):
         return None
     try:
