@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_broken_rule_is_named(name: str) -> None:
     broken, message = WRONG[name]
-    game = type("Broken", (Hex,), {name: broken})(3)
+    game = type("Broken", (Hex,), {name: broken, "knows_wins": True})(3)
     with pytest.raises(ValueError, match=message):
         check_game(game, compiled=False)
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -227,6 +228,77 @@ def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) ->
     rules.write_text(source)
     assert run_probe(probe_folder, cache)[:2] == (-1, True)
     assert cache_files(cache) == edited
+
+
+OWN_RULES = """
+import numba
+import numpy as np
+from tictac_env.games import DRAWN, KInARow, UNFINISHED
+
+VALUE = 1
+VALUES = np.array([0, 1])
+
+def plain():
+    return 1
+
+@numba.njit
+def compiled():
+    return 1
+
+class Base(KInARow):
+    constant = 1
+
+    @property
+    def computed(self):
+        return 1
+
+    def of_base(self):
+        return 1
+
+class Misere(Base):
+    def result(self, own, opp):
+        if self.has_line(opp):
+            return SAYS
+        return DRAWN if own | opp == self.full else UNFINISHED
+"""
+"""A user's file, in which a game may have the result 1 in many ways."""
+
+
+@kernel
+def result_of(game: Game, own: int, opp: int) -> int:
+    return game.result(own, opp)
+
+
+@pytest.mark.parametrize(
+    ("says", "line"),
+    [
+        ("1", "return 1\n        return DRAWN"),
+        ("VALUE", "\nVALUE = 1"),
+        ("VALUES[1]", "np.array([0, 1])"),
+        ("plain()", "def plain():\n    return 1"),
+        ("compiled()", "def compiled():\n    return 1"),
+        ("self.constant", "constant = 1"),
+        ("self.computed", "def computed(self):\n        return 1"),
+        ("self.of_base()", "def of_base(self):\n        return 1"),
+    ],
+)
+def test_compiled_code_follows_an_edit_of_a_users_file(says: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is edited in it: the type of the game, by which machine code is kept, is then another.
+
+    To compile takes a second, so only one of the edits is tried to the end.
+    """
+    keys = []
+    source = OWN_RULES.replace("SAYS", says)
+    assert source.count(line) == 1
+    for value in ("1", "-1", "1"):
+        module = ModuleType("own_rules")
+        monkeypatch.setitem(sys.modules, "own_rules", module)
+        exec(source.replace(line, line.replace("1", value)), vars(module))
+        game = module.Misere.make(3, 3, 3, False)
+        assert game.result(0, 0b111) == int(value)
+        assert says != "self.computed" or result_of(game, 0, 0b111) == int(value)
+        keys.append(numba.typeof(game).name)
+    assert keys[0] == keys[2] != keys[1]
 
 
 @pytest.mark.parametrize("file", breadth(["envs/vector/boards.py"], ["solver/enumerate.py"]))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
+import numpy as np
 from numba.extending import register_jitable
 
 from tictac_env.compiled.numba_names import CALLED
@@ -41,15 +42,33 @@ def fingerprint(functions: list[Function]) -> str:
             seen.add(function)
             digest.update(repr((function.__qualname__, function.__defaults__, *_parts(function))).encode())
             todo += _callees(function)
+            todo += (named.py_func for named in _named(function) if hasattr(named, "py_func"))  # compiled by its owner
     return digest.hexdigest()[:16]
 
 
 def _callees(function: Function) -> Iterator[Function]:
     home = PACKAGES | {_package(function)}
-    for name in function.__code__.co_names:
-        called = function.__globals__.get(name)
+    for called in _named(function):
         if inspect.isfunction(called) and _package(called) in home:
             yield called
+
+
+def _named(function: Function) -> Iterator[object]:
+    """What a function reads by name: what stands in its module, and what is there in modules and classes it names."""
+    names = list(_names(function.__code__))
+    for name in names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            yield value
+            if inspect.ismodule(value) or inspect.isclass(value):
+                yield from (vars(value)[other] for other in names if other in vars(value))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _package(function: Function) -> str:
@@ -60,8 +79,11 @@ def _parts(function: Function) -> Iterator[object]:
     """The instructions and constants of a function, those of its module and of the function around it included."""
     yield from _instructions(function.__code__)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    named = [function.__globals__.get(name) for name in function.__code__.co_names]
-    yield [value for value in cells + named if isinstance(value, (bool, int, float, str, tuple))]
+    for value in (*cells, *_named(function)):
+        if isinstance(value, (bool, int, float, str, tuple)):
+            yield value
+        elif isinstance(value, np.ndarray):
+            yield str(value.dtype), value.shape, value.tobytes()
 
 
 def _instructions(code: CodeType) -> Iterator[object]:

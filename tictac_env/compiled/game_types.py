@@ -26,8 +26,9 @@ class GameType(types.Type):  # type: ignore[misc]  # Numba has no types
     """The Numba type of one game. Its values carry nothing: everything is in the type.
 
     Each class of games has a subclass of its own, so methods of one name may differ from game to game. The key names
-    the class, the values of its fields and the source of its methods. Numba keeps it with the machine code: code is
-    found again by other runs, but not after a rule has changed, and it can be read where the game itself is unknown.
+    the class, the values of its fields and the source of its methods and properties. Numba keeps it with the machine
+    code: code is found again by other runs, but not after a rule has changed, and it can be read where the game itself
+    is unknown.
     """
 
     game: Game
@@ -63,7 +64,7 @@ def _type_of(game: Game) -> GameType:
 
 @functools.cache
 def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
-    """The Numba type of a class of games, and a number for the source of its methods."""
+    """The Numba type of a class of games, and a number for the source of its methods, properties and constants."""
     type_class: Any = type(GameType)(f"{game_class.__name__}Type", (GameType,), {})  # type: ignore[misc]
     register_model(type_class)(models.OpaqueModel)
     methods = {
@@ -72,14 +73,21 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
         if not name.startswith("__") and name != "status"
     }
     constants = {field.name for field in dataclasses.fields(game_class)}  # type: ignore[arg-type]
+    getters: list[Callable[..., Any]] = []
+    numbers = []
     for name, value in inspect.getmembers(game_class):
-        if isinstance(value, (property, functools.cached_property, int)) and not name.startswith("_"):
-            constants.add(name)
+        if name.startswith("_") or not isinstance(value, (property, functools.cached_property, int)):
+            continue
+        constants.add(name)
+        if isinstance(value, int):
+            numbers.append((name, value))
+        elif getter := value.fget if isinstance(value, property) else value.func:
+            getters.append(getter)
     give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
     for name, method in methods.items():
         _compile_method(type_class, name, method)
         compile_callees(method)
-    return type_class, fingerprint(list(methods.values()))
+    return type_class, f"{fingerprint([*methods.values(), *getters])} {numbers}"
 
 
 def _compile_method(type_class: type[GameType], name: str, method: Callable[..., Any]) -> None:

@@ -5,7 +5,7 @@ A further game is a class of your own and one call of `tictac_env.register_game`
 
 from __future__ import annotations
 
-from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, WON, Game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.games.placement import PlacementGame
 from tictac_env.games.registry import (
@@ -27,6 +27,7 @@ __all__ = [
     "GAMES",
     "LOST",
     "UNFINISHED",
+    "WON",
     "Game",
     "KInARow",
     "PlacementGame",

@@ -12,6 +12,7 @@ from tictac_env.games.status import Status
 UNFINISHED = 2
 LOST = -1
 DRAWN = 0
+WON = 1
 
 
 class Game(ABC):
@@ -54,6 +55,20 @@ class Game(ABC):
 
     wins_by: ClassVar[str] = "line"
     """What the winner has, in a word: `Outcome.how` and error messages say it."""
+
+    knows_wins: ClassVar[bool] = True
+    """Whether `has_won`, `winning_cells`, `threats` and `winning_choices` say what `result` does, only sooner.
+
+    A class that overrides the `result` of another rule book inherits these from a game that was won otherwise, so it is
+    taken not to know, unless it says `knows_wins = True`: then only `result` is asked, which is slower. So it should be
+    where whoever makes a line loses, which no stones of one's own can show.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherited: Any = getattr(super(cls, cls), "result", None)
+        if "result" in vars(cls) and "knows_wins" not in vars(cls):
+            cls.knows_wins = getattr(inherited, "__isabstractmethod__", False)
 
     @property
     def stones_fall(self) -> bool:
@@ -130,7 +145,7 @@ class Game(ABC):
 
     @abstractmethod
     def result(self, own: int, opp: int) -> int:
-        """`LOST`, `DRAWN` or 1 (won) for the player to move where the game is over, `UNFINISHED` elsewhere."""
+        """`LOST`, `DRAWN` or `WON` for the player to move where the game is over, `UNFINISHED` elsewhere."""
 
     @abstractmethod
     def has_won(self, stones: int, seat: int) -> bool:

@@ -111,7 +111,8 @@ class KInARow(Game):
         return type(self).make, (self.rows, self.cols, self.connect, self.gravity)
 
     def __repr__(self) -> str:
-        return f"KInARow.make(rows={self.rows}, cols={self.cols}, connect={self.connect}, gravity={self.gravity})"
+        sizes = f"rows={self.rows}, cols={self.cols}, connect={self.connect}, gravity={self.gravity}"
+        return f"{type(self).__name__}.make({sizes})"
 
     @property
     def arguments(self) -> dict[str, int | bool]:

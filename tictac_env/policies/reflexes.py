@@ -6,7 +6,7 @@ The single environment calls these without building a `Position`, and compiled c
 
 from __future__ import annotations
 
-from tictac_env.games.contract import Game
+from tictac_env.games.contract import LOST, Game
 
 
 def pick(game: Game, choices: int, seed: int) -> int:
@@ -20,13 +20,20 @@ def random_choices(game: Game, own: int, opp: int) -> int:
 
 
 def winning_choice(game: Game, own: int, opp: int, seat: int) -> int:
-    """The lowest action that wins at once for the owner of `own`, player `seat`, who need not be to move; 0 if none."""
+    """The lowest action that wins at once for the owner of `own`, player `seat`, who need not be to move; 0 if none.
+
+    Of a game that does not know its wins: of the player to move only.
+    """
     legal = game.legal(own, opp)
     for action in range(game.num_actions):
         choice = legal & game.choice(action)
         if choice:
-            stones = game.play(own, opp, action)[1]
-            if game.has_won(stones, seat):
+            after = game.play(own, opp, action)
+            if game.knows_wins:
+                won = game.has_won(after[1], seat)
+            else:
+                won = seat == game.seat(own, opp) and game.result(after[0], after[1]) == LOST
+            if won:
                 return choice
     return 0
 

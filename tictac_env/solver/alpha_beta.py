@@ -121,10 +121,15 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
         return -result * compiled_loss_score(game, ply)
     # At best the side to move wins with its next stone, at worst the other side does with the one after.
     low, high = compiled_loss_score(game, ply + 2), -compiled_loss_score(game, ply + 1)
-    if horizon > ply and game.winning_choices(own, opp, game.seat(own, opp)):
-        return high
-    if horizon <= ply + 1:
-        return 0
+    if not game.knows_wins:
+        low = -high  # or its own next stone loses
+        if horizon <= ply:
+            return 0
+    else:
+        if horizon > ply and game.winning_choices(own, opp, game.seat(own, opp)):
+            return high
+        if horizon <= ply + 1:
+            return 0
     known = table[slot(own, opp, table)]
     if known[OWN] == own and known[OPP] == opp and known[HORIZON] == horizon:
         low, high = int(known[LOW]), int(known[HIGH])
@@ -135,7 +140,8 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
     at[OWN], at[OPP], at[HORIZON], at[LOW], at[HIGH] = own, opp, horizon, low, high
     at[ALPHA], at[BETA], at[BEST], at[NEXT] = alpha, beta, -game.cells, 0
     # A win of the other side's must be blocked: any other move is no better than a block that fails.
-    at[MOVES] = game.winning_choices(opp, own, 1 - game.seat(own, opp)) or game.legal(own, opp)
+    blocks = game.winning_choices(opp, own, 1 - game.seat(own, opp)) if game.knows_wins else 0
+    at[MOVES] = blocks or game.legal(own, opp)
     return UNKNOWN
 
 

@@ -40,6 +40,8 @@ class Book:
             raise ValueError(f"a book has int64 keys and as many int8 scores, not {keys.dtype} {keys.shape}")
         if len(keys) == 0 or not (np.diff(keys) > 0).all():
             raise ValueError("a book's keys must be ascending")
+        if type(game) is not KInARow:
+            raise ValueError(f"a book is of a game of k in a row, and {game!r} may have other rules")
         self.game = game
         self.plies = plies
         self.keys = keys
@@ -108,6 +110,6 @@ def opening_book_of(game: Game) -> Book | None:
         ValueError: the book is damaged.
     """
     name = game_name(game)
-    if not isinstance(game, KInARow) or name is None or not (path := FOLDER / f"{name}.npz").is_file():
+    if type(game) is not KInARow or name is None or not (path := FOLDER / f"{name}.npz").is_file():
         return None
     return Book.load(path, game)

@@ -73,10 +73,11 @@ class GenericEngine:
             raise OutOfBudget
         self.nodes += 1
         ply, seat = (own | opp).bit_count(), game.seat(own, opp)
-        if game.winning_choices(own, opp, seat):
+        if game.knows_wins and game.winning_choices(own, opp, seat):
             return -loss_score(game, ply + 1)
         # Where the other side threatens to win at once, no move is better than one that prevents it.
-        sensible = game.winning_choices(opp, own, 1 - seat) or game.legal(own, opp)
+        blocks = game.winning_choices(opp, own, 1 - seat) if game.knows_wins else 0
+        sensible = blocks or game.legal(own, opp)
         best = -limit
         for action in self._actions:
             if sensible & game.choice(action):

@@ -29,12 +29,13 @@ def random_below(state: int, count: int) -> tuple[int, int]:
 def rollout(game: Game, own: int, opp: int, by_rule: bool, state: int) -> tuple[int, int]:
     """Plays a game from an unfinished position to its end.
 
-    Both sides move at random; if `by_rule` only where they can neither win at once nor block such a win.
+    Both sides move at random; if `by_rule` only where they can neither win at once nor block such a win. (A game that
+    does not know its wins is played at random.)
 
     Returns:
         The result for the side to move, 1, 0 or -1, and the state of the randomness.
     """
-    if by_rule:
+    if by_rule and game.knows_wins:
         return rollout_by_rule(game, own, opp, state)
     sign = 1
     while True:

@@ -13,7 +13,7 @@ from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS
-from tictac_env.games import DRAWN, LOST, Game
+from tictac_env.games import DRAWN, LOST, WON, Game
 
 
 @kernel_methods
@@ -22,11 +22,12 @@ class DeadDrawTable(ValueTable):
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
         """Whether a position is final, and what it is worth when it is met for the first time."""
-        if game.result(own, opp) == LOST:
+        result, theirs = game.result(own, opp), game.result(opp, own)
+        if result == LOST or theirs == WON:
             return True, self.loss
-        if game.result(opp, own) == LOST:
+        if theirs == LOST or result == WON:
             return True, self.win
-        if game.result(own, opp) == DRAWN or game.is_dead(own, opp):
+        if result == DRAWN or game.is_dead(own, opp):
             return True, self.draw
         return False, self.initial_value
 

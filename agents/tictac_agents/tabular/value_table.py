@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.rows import Ints, Rows
 from tictac_env.compiled import kernel_methods
-from tictac_env.games import DRAWN, LOST, Game
+from tictac_env.games import DRAWN, LOST, WON, Game
 from tictac_env.policies.reflexes import pick
 
 Floats = npt.NDArray[np.float64]
@@ -202,10 +202,11 @@ class ValueTable(NamedTuple):
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
         """Whether a position is final, and what it is worth when it is met for the first time."""
-        if game.result(own, opp) == LOST:
+        result, theirs = game.result(own, opp), game.result(opp, own)
+        if result == LOST or theirs == WON:
             return True, self.loss
-        if game.result(opp, own) == LOST:
+        if theirs == LOST or result == WON:
             return True, self.win
-        if game.result(own, opp) == DRAWN:
+        if result == DRAWN:
             return True, self.draw
         return False, self.initial_value
