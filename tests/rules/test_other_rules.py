@@ -286,7 +286,9 @@ def test_vector_and_single_environments_end_games_by_the_rules(other: Game, oppo
         while not over:
             before = env.position
             _, reward, over, _, _ = env.step(before.legal_actions[seed % len(before.legal_actions)])
-        assert reward == {env.seat: 1, None: 0}.get(env.position.outcome.winner, -1)  # type: ignore[union-attr]
+        outcome = env.position.outcome
+        assert outcome is not None
+        assert reward == (0 if outcome.winner is None else 1 if outcome.winner == 0 else -1)
 
 
 @pytest.mark.slow
@@ -298,11 +300,14 @@ def test_tree_search_proves_what_is_true(other: Game) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_learns_what_finished_games_are_worth() -> None:
+def test_a_table_learns_what_finished_games_are_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     game = Misere.make(3, 3, 3, False)
-    learner = ValueTD(BoardEnv(game, opponent=None), seed=0).learn(total_episodes=3_000, progress_bar=False)
+    monkeypatch.setitem(GAMES, "Misere-v0", game)  # a learner's settings name its game
+    learner = ValueTD(BoardEnv(game, opponent=None), rewards=(1, 0, -1), seed=0).learn(
+        total_episodes=3_000, progress_bar=False
+    )
     results = set()
-    for table in learner.tables():
+    for table in learner.tables:
         for (own, opp), entry in table.items():
             over = game.has_line(own) or game.has_line(opp) or own | opp == game.full
             assert entry.final == over
