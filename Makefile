@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 bench: .venv/bench.done
 	$(BIN)/python benchmarks/tournament.py
 
-# Minutes: compiled code for four games, and one of each kind of training, process and damage.
+# Minutes: compiled code for three games, and one of each kind of training, process and damage.
 test: .venv/dev.done
 	@$(MAKE) --jobs=2 lint quick-tests
 

@@ -59,7 +59,7 @@ ALL_GAMES: list[Game] = [*GAMES.values(), *ODD_GAMES, HEX]
 OBLONG = KInARow.make(4, 5, 3, False)
 WIDE = KInARow.make(8, 7, 4, True)
 COMPILED_GAMES: list[Game] = [*GAMES.values(), WIDE]
-"""The games whose rules and vector environments `make test` compiles: each has machine code of its own."""
+"""The games whose rules `make test` compiles: each has machine code of its own."""
 
 
 def breadth(few: Iterable[Any], more: Iterable[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import DATA, playout
+from conftest import DATA, breadth, playout
 from oracle import Oracle
 from scipy.stats import binomtest, norm
 
@@ -169,11 +169,12 @@ def test_no_mistake_seen_does_not_mean_that_there_is_none() -> None:
     assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(high)
 
 
+@pytest.mark.parametrize("trials", breadth([100], [300]))
 @pytest.mark.parametrize("draws", [False, True], ids=["one seed", "probabilities"])
-def test_intervals_hold_the_truth_as_often_as_they_say(draws: bool) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say(draws: bool, trials: int) -> None:
     policy = RandomPolicy() if draws else Sampled(RandomPolicy())
     truth = move_accuracy("random", solved(), TTT).overall.mistakes.value
-    rng, held, trials = np.random.default_rng(0), 0, 300
+    rng, held = np.random.default_rng(0), 0
     for trial in range(trials):
         sample = [solved()[i] for i in rng.choice(len(solved()), 100)]
         found = move_accuracy(policy, sample, TTT, seed=trial * 1000).overall.mistakes
@@ -215,15 +216,16 @@ def test_nobody_is_better_than_himself() -> None:
     assert rule.compare(rule)[2:] == (0, 0, 0, 1)
 
 
-def test_equal_players_are_told_apart_as_seldom_as_they_should_be() -> None:
+@pytest.mark.parametrize("trials", breadth([80], [200]))
+def test_equal_players_are_told_apart_as_seldom_as_they_should_be(trials: int) -> None:
     """Several seeds a position: the draws within one are not independent, and the test must know it."""
     rng, p_values = np.random.default_rng(1), []
-    for trial in range(200):
+    for trial in range(trials):
         sample = [solved()[i] for i in rng.choice(len(solved()), 150, replace=False)]
         player = Sampled(RandomPolicy())
         first, second = (move_accuracy(player, sample, TTT, 3, seed) for seed in (1000 * trial, 1000 * trial + 500))
         p_values.append(first.compare(second).p_value)
-    assert binomtest(sum(p < 0.05 for p in p_values), 200, 0.05).pvalue > 1e-3
+    assert binomtest(sum(p < 0.05 for p in p_values), trials, 0.05).pvalue > 1e-3
 
 
 def test_only_the_same_positions_can_be_compared() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import breadth
 from oracle import Chances, Oracle
 
 from tictac_env.arena import exploitability, verdict
@@ -116,15 +117,16 @@ def test_the_ceilings_against_random() -> None:
 
 @pytest.mark.parametrize(
     ("error", "first_wins", "second_wins"),
-    [
-        ("0.1", 98.958, 91.640),
-        ("0.3", 98.958, 91.640),
-        ("0.5", 99.479, 91.640),
-        ("0.6", 99.479, 91.640),
-        ("0.7", 99.479, 91.640),
-        ("0.8", 99.479, 92.910),
-        ("0.9", 99.479, 92.910),
-    ],
+    breadth(
+        [("0.5", 99.479, 91.640), ("0.9", 99.479, 92.910)],
+        [
+            ("0.1", 98.958, 91.640),
+            ("0.3", 98.958, 91.640),
+            ("0.6", 99.479, 91.640),
+            ("0.7", 99.479, 91.640),
+            ("0.8", 99.479, 92.910),
+        ],
+    ),
 )
 def test_the_best_reply_to_an_erring_opponent(error: str, first_wins: float, second_wins: float) -> None:
     """What a learner comes to that trains against such an opponent."""
@@ -135,7 +137,7 @@ def test_the_best_reply_to_an_erring_opponent(error: str, first_wins: float, sec
     assert second.infallible == (Fraction(error) < Fraction("0.8"))
 
 
-@pytest.mark.parametrize("error", ["0.1", "0.6", "1"])
+@pytest.mark.parametrize("error", breadth(["0.6"], ["0.1", "1"]))
 def test_what_the_best_reply_earns_is_what_can_be_exploited(error: str) -> None:
     chances = erring(Fraction(error))
     found = exploitability(Given(chances))

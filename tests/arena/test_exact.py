@@ -17,7 +17,7 @@ from tictac_env.rng import position_seed
 TRUTH = Oracle(GAMES["TicTacToe-v0"])
 GRAVITY = Oracle(KInARow.make(4, 3, 3, gravity=True))
 SHORT = Oracle(KInARow.make(3, 3, 2, gravity=True))  # the first player wins
-TRUTHS = pytest.mark.parametrize("truth", breadth([TRUTH, GRAVITY], [SHORT]), ids=lambda truth: title(truth.game))
+TRUTHS = pytest.mark.parametrize("truth", breadth([TRUTH], [GRAVITY, SHORT]), ids=lambda truth: title(truth.game))
 
 
 def board_of(position: Position) -> str:

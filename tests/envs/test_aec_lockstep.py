@@ -85,16 +85,17 @@ def with_pettingzoos_wrappers() -> Env:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "games"),
-    [(connect_four_v0, connect_four_v3, 1000), (tictactoe_v0, tictactoe_v3, 500)],
+    ("ours", "theirs"),
+    [(connect_four_v0, connect_four_v3), (tictactoe_v0, tictactoe_v3)],
     ids=["connect_four", "tictactoe"],
 )
-def test_games_are_those_of_pettingzoo_ply_by_ply(ours: Any, theirs: Any, games: int) -> None:
-    pair, rng, ends = Pair(ours.raw_env(), theirs.raw_env()), random.Random(0), set()
+def test_games_are_those_of_pettingzoo_ply_by_ply(ours: Any, theirs: Any) -> None:
+    """One random game of Connect Four in 400 is drawn: with this seed, one of the first 100."""
+    pair, rng, ends = Pair(ours.raw_env(), theirs.raw_env()), random.Random(7), set()
     for agent, name in pair.name.items():
         assert pair.ours.observation_space(agent) == pair.theirs.observation_space(name)
         assert pair.ours.action_space(agent) == pair.theirs.action_space(name)
-    for _ in range(games):
+    for _ in range(100):
         pair.reset()
         while not pair.ours.terminations["player_0"]:
             pair.step(rng.choice(pair.legal_actions()))

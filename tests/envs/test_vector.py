@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -507,8 +508,9 @@ print("equal")
 
 
 def test_threads_play_the_same_games() -> None:
-    """In a process of its own: GNU's OpenMP does not survive the forks of other tests."""
-    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    """In a process of its own: GNU's OpenMP does not survive the forks of other tests. Passive threads do not spin."""
+    passive = os.environ | {"OMP_WAIT_POLICY": "passive"}
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=passive)
     assert done.stdout.strip() == "equal", done.stderr
 
 

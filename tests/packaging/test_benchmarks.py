@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import breadth
 
 from benchmarks.run_store import RunStore
 from tictac_env.arena import move_accuracy, play_match
@@ -41,7 +42,7 @@ SMALL = {
 }
 NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"]}
 """Arguments that stand before the others."""
-QUICK = ("tournament", "reproduce", "early_positions", "game_tree")
+QUICK = ["benchmarks.tournament", "benchmarks.reproduce"]
 NEEDS = {"learning": "sb3_contrib", "self_play": "sb3_contrib", "pettingzoo_tutorial": "sb3_contrib"}
 NEEDS |= {"tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
 
@@ -94,9 +95,7 @@ def check_tournament(folder: Path) -> None:
     assert verdicts["minimax"]["as first"] == verdicts["minimax"]["as second"] == "infallible"
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name.endswith(QUICK) else pytest.mark.slow) for name in SMALL]
-)
+@pytest.mark.parametrize("name", breadth(QUICK, SMALL))
 def test_in_small(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [*NAMED.get(name, []), *SMALL[name].split(), "--output", str(tmp_path)]
     # Ten games a pair cannot show that a level scores within 0.6 to 0.8, and the script says so.

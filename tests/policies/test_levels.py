@@ -44,7 +44,7 @@ def test_on_tic_tac_toe_each_level_fares_better_against_perfect_play() -> None:
     assert verdicts[-1].infallible and verdicts[0].basis == "probabilities"
 
 
-@pytest.mark.parametrize("number", breadth([2, 5, 8], range(2, 11)))
+@pytest.mark.parametrize("number", breadth([2, 5], range(2, 11)))
 def test_on_connect_four_each_level_scores_60_to_80_per_cent_against_the_one_below(number: int) -> None:
     """The first of the games on record (tools/calibrate_levels.py)."""
     match = play_match(f"level:{number}", f"level:{number - 1}", C4, games=400, seed=0)
@@ -65,11 +65,12 @@ def test_levels_keep_what_a_policy_promises(name: str, number: int) -> None:
             check_policy(policy, name, positions=20)
 
 
-def test_other_sizes_have_levels_too() -> None:
+@pytest.mark.parametrize("number", breadth([3], [6]))
+def test_other_sizes_have_levels_too(number: int) -> None:
     small, large = KInARow.make(4, 3, 3, gravity=True), KInARow.make(5, 5, 4, gravity=True)
     assert level_settings(small) == LEVELS[TTT] and level_settings(large)[:9] == LEVELS[C4][:9]
     assert level_settings(large)[9].policy == "mcts:16000"
-    match = play_match("level:6", "level:1", large, 20)
+    match = play_match(f"level:{number}", "level:1", large, 20)
     assert match.total.score > 0.6
     assert float(exploitability("level:10", small)) == 0
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ALL_GAMES, playout, playouts, title
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples.hex import Hex
@@ -101,6 +101,7 @@ def least_code(position: Position) -> int:
 
 @every_game
 @given(data=st.data())
+@settings(max_examples=15)
 def test_codes_arrays_and_moves_come_back_as_they_were(game: Game, data: st.DataObject) -> None:
     position = data.draw(playouts(game))[-1]
     assert Position.from_moves(game, position.to_moves()) == position
@@ -119,6 +120,7 @@ def test_codes_arrays_and_moves_come_back_as_they_were(game: Game, data: st.Data
 
 @every_game
 @given(data=st.data())
+@settings(max_examples=15)
 def test_what_a_position_says_of_itself_is_consistent(game: Game, data: st.DataObject) -> None:
     for ply, position in enumerate(data.draw(playouts(game))):
         board = position.to_array()
@@ -140,6 +142,7 @@ def test_what_a_position_says_of_itself_is_consistent(game: Game, data: st.DataO
 
 @every_game
 @given(data=st.data())
+@settings(max_examples=15)
 def test_symmetric_images_are_positions_with_the_same_outcome(game: Game, data: st.DataObject) -> None:
     position = data.draw(playouts(game))[-1]
     images = position.symmetric()

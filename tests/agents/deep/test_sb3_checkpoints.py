@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import breadth
 
 from tictac_env.arena import play_match, verdict
 from tictac_env.wrappers import OpponentPool
@@ -64,7 +65,7 @@ class Bomb:
 
 
 @pytest.mark.parametrize("algorithm", MADE)
-@pytest.mark.parametrize("obs_type", ["planes", "board"])
+@pytest.mark.parametrize("obs_type", breadth(["planes"], ["board"]))
 def test_a_model_comes_back_as_it_was(algorithm: str, obs_type: str, tmp_path: Path) -> None:
     model = MADE[algorithm](boards(obs_type=obs_type)).learn(200)
     model.save(tmp_path / "model")

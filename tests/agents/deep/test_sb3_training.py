@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import breadth
 
 from tictac_env.arena import verdict
 from tictac_env.wrappers import OpponentPool
@@ -98,8 +100,10 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("obs_type", ["planes", "board"])
+@pytest.mark.parametrize(
+    ("name", "obs_type"),
+    breadth([("DQN", "board"), ("MaskablePPO", "planes")], product(ALGORITHMS, ["planes", "board"])),
+)
 def test_an_algorithm_learns_the_same_as_on_a_dummy_vec_env(name: str, obs_type: str) -> None:
     """To the last bit of the last weight, and no warning is given."""
     algorithm, settings = ALGORITHMS[name]

@@ -245,9 +245,13 @@ def test_it_is_made_from_an_id_a_game_or_a_vector_environment() -> None:
             assert (envs.num_envs, envs.envs.game) == (3, game)
             envs.reset()
             assert [info["seat"] for info in envs.reset_infos] == [1, 1, 1]
-    assert SB3VecEnv(KInARow.make(4, 5, 3, False)).reset().shape == (1, 2, 4, 5)
     boards = gym.make_vec(TTT, num_envs=2, opponent="rule", autoreset_mode=AutoresetMode.SAME_STEP)
     assert SB3VecEnv(boards).envs is boards
+
+
+@pytest.mark.slow
+def test_it_is_made_from_a_game_of_any_size() -> None:
+    assert SB3VecEnv(KInARow.make(4, 5, 3, False)).reset().shape == (1, 2, 4, 5)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import breadth
 
 from tictac_env.arena import verdict
 from tictac_env.policies import ModelPolicy, check_policy
@@ -77,7 +78,7 @@ def test_models_that_see_something_else_are_refused() -> None:
         Snapshot(model_of(sb3.PPO)).act(Position.from_moves(C4, ""), 0)
 
 
-@pytest.mark.parametrize("sampling", ["uniform", "latest", "prioritised"])
+@pytest.mark.parametrize("sampling", breadth(["latest"], ["uniform", "prioritised"]))
 def test_snapshots_join_and_share_the_games(sampling: str) -> None:
     pool = OpponentPool(["random", "rule"], [1, 3])
     envs = VecMonitor(SB3VecEnv(TTT, 16, opponent=pool, play_as="random"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import compiled_games, playout
+from conftest import breadth, compiled_games, playout
 
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
@@ -42,11 +43,15 @@ def test_2000_games_a_move_are_infallible_at_tic_tac_toe(seed: int) -> None:
     assert verdict(MCTS(2_000), seed=seed).infallible
 
 
-@pytest.mark.parametrize("leaves", [1, 4])
-@pytest.mark.parametrize("evaluator", [ExactEvaluator(), ExactWithPriors()], ids=["values", "priors"])
-@pytest.mark.parametrize("solver", [True, False])
-def test_exact_values_make_it_perfect(evaluator: ExactEvaluator, leaves: int, solver: bool) -> None:
-    agent = MCTS(150, evaluator=evaluator, leaves=leaves, solver=solver)
+@pytest.mark.parametrize(
+    ("evaluator", "leaves", "solver"),
+    breadth(
+        [(ExactEvaluator, 4, False), (ExactWithPriors, 1, True)],
+        product([ExactEvaluator, ExactWithPriors], [1, 4], [True, False]),
+    ),
+)
+def test_exact_values_make_it_perfect(evaluator: type[ExactEvaluator], leaves: int, solver: bool) -> None:
+    agent = MCTS(150, evaluator=evaluator(), leaves=leaves, solver=solver)
     assert verdict(agent).exploitability == 0
 
 

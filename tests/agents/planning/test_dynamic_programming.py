@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import ODD_GAMES, make_env, title
+from conftest import ODD_GAMES, breadth, make_env, title
 from oracle import Oracle
 from scipy.sparse import coo_array, eye_array
 from scipy.sparse.linalg import spsolve
@@ -156,7 +156,7 @@ def board_values(game: KInARow, policy: Callable[[Position], int], opponent: Pol
     return {truth.bits(name): float(values[row]) for name, row in row_of.items()}
 
 
-@pytest.mark.parametrize("name", OPPONENTS)
+@pytest.mark.parametrize("name", breadth(["mixture", "fixed map"], OPPONENTS))
 def test_tic_tac_toe_agrees_with_a_linear_solve(name: str) -> None:
     env = board(OPPONENTS[name])
     opponent = as_policy(OPPONENTS[name], TIC_TAC_TOE)

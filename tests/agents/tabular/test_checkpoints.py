@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import compiled_games, make_env
+from conftest import breadth, compiled_games, make_env
 from npz_files import read
 
 from tictac_agents import QLearning
@@ -98,7 +98,7 @@ def test_a_checkpoint_holds_json_and_arrays_and_no_pickle(checkpoint: Path) -> N
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("stop", [1, 77, EPISODES - 1])
+@pytest.mark.parametrize("stop", breadth([77], [1, EPISODES - 1]))
 def test_a_stopped_run_ends_as_an_unbroken_one(run: str, stop: int, tmp_path: Path) -> None:
     agent = make(run).learn(total_episodes=EPISODES, callback=stop_after(stop), progress_bar=False)
     assert agent.num_episodes == stop

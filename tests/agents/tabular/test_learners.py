@@ -36,7 +36,7 @@ LEARNERS: dict[str, tuple[type[Learner], dict[str, Any], dict[str, Any]]] = {
 EPISODES = 150
 
 
-@pytest.fixture(params=LEARNERS)
+@pytest.fixture(params=breadth(["Q", "S0", "S1"], LEARNERS))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -16,6 +16,9 @@ from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import verdict
 
+FEW = ["S0, blocks", "TD traces", "Q", "Q double", "Sarsa", "Monte Carlo"]
+"""One of each kind of learning."""
+
 
 def make(settings: str, env: str | dict[str, Any], num_envs: int, **vector: Any) -> Any:
     learner, arguments = SETTINGS[settings]
@@ -34,7 +37,7 @@ def check_equal(agent: Any, expected: Any, folder: Path) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", breadth(FEW, SETTINGS))
 @pytest.mark.parametrize("env", ["random", "alone", {"opponent": "minimax"}], ids=str)
 @pytest.mark.parametrize("counter", breadth(["timesteps"], ["episodes"]))
 def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, counter: str) -> None:
@@ -78,7 +81,7 @@ def test_self_play_is_proven_on_many_boards(mode: str) -> None:
     assert proof.proven
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", breadth(FEW, SETTINGS))
 @pytest.mark.parametrize("stop", breadth([37], [1, 280]))
 def test_a_run_broken_off_anywhere_ends_as_an_unbroken_one(settings: str, stop: int, tmp_path: Path) -> None:
     expected = make(settings, "random", 5).learn(total_episodes=300, progress_bar=False)
