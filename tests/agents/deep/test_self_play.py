@@ -17,7 +17,7 @@ from tictac_env.wrappers import OpponentPool
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
 import stable_baselines3 as sb3
-from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor
+from stable_baselines3.common.vec_env import VecFrameStack
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, SelfPlayCallback
 from tictac_agents.deep.self_play import Snapshot
@@ -81,7 +81,7 @@ def test_models_that_see_something_else_are_refused() -> None:
 @pytest.mark.parametrize("sampling", breadth(["latest"], ["uniform", "prioritised"]))
 def test_snapshots_join_and_share_the_games(sampling: str) -> None:
     pool = OpponentPool(["random", "rule"], [1, 3])
-    envs = VecMonitor(SB3VecEnv(TTT, 16, opponent=pool, play_as="random"))
+    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="random")
     callback = SelfPlayCallback(pool, 512, sampling, active=3, share=0.6)
     MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(512 * 6, callback)
     assert [str(one) for one in pool.players[2:]] == [f"snapshot {512 * (i + 1)}" for i in range(6)]
