@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +94,74 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
         file.write(b"all of it")
         assert not path.exists()
     assert path.read_bytes() == b"all of it"
+
+
+HALF = """
+import sys
+from tictac_env.storage import writing
+with writing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print(flush=True)
+    sys.stdin.read()
+"""
+"""Begins to write a file, says so, and ends when its input does."""
+
+
+@contextmanager
+def half_written(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", HALF, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks that end with the process")
+def test_what_a_killed_process_left_is_swept_away_by_the_next_save(tmp_path: Path) -> None:
+    path = tmp_path / "agent[1].npz"
+    for _ in range(2):
+        with half_written(path) as process:
+            process.kill()
+            process.wait()
+    assert len(os.listdir(tmp_path)) == 1  # the second one has removed what the first one left
+    kept = [
+        ".agent[1].npz.settings",
+        ".agent[1].npz.notes.part",
+        ".other.npz.abcdefgh.part",
+        ".agent1.npz.abcdefgh.part",
+    ]
+    for name in kept:
+        (tmp_path / name).touch()
+    save_text(path, "whole")
+    assert sorted(os.listdir(tmp_path)) == sorted([*kept, path.name])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks that end with the process")
+def test_who_saves_the_same_file_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    with half_written(path) as process:
+        for text in ("first", "second"):
+            save_text(path, text)
+            assert path.read_text() == text
+        assert len(os.listdir(tmp_path)) == 2
+        process.communicate()
+        assert process.returncode == 0
+    assert path.read_text() == "half" and os.listdir(tmp_path) == [path.name]
+
+
+def test_many_processes_can_save_the_same_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    script = (
+        "import sys\nfrom tictac_env.storage import save_text\n"
+        "for i in range(100): save_text(sys.argv[1], sys.argv[2] * 10_000)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", script, str(path), letter]) for letter in "abc"]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(path.read_text()) == 10_000 and len(set(path.read_text())) == 1
+    assert os.listdir(tmp_path) == [path.name]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")

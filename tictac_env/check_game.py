@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import flag, positive, whole
-from tictac_env.compiled import kernel
+from tictac_env.compiled import in_one_line, kernel
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
 from tictac_env.games.registry import check_board
 from tictac_env.position import Position
 from tictac_env.rng import advance, mix, new_state
+
+COMPILED_AS = "the rules, to check them"
 
 MAX_SEED = 2**63 - 1
 COLUMNS = 14
@@ -188,6 +190,7 @@ def _compiled_moves(game: Game, own: int, opp: int, action: int) -> tuple[tuple[
     return (next_own, next_opp), game.undo(next_own, next_opp, action)
 
 
+@in_one_line()
 def _check_compiled(end: Position) -> None:
     """Plays the game that ended so once more, compiled and interpreted.
 

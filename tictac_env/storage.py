@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import tempfile
@@ -14,15 +16,27 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+try:
+    import fcntl
+except ImportError:  # not on POSIX
+    fcntl = None  # type: ignore[assignment]
+
 META = "meta.json"
+PART = ".part"
+"""How the name of a file ends that is not complete yet."""
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes its place at `path` at the end of the block; after an error `path` is as it was."""
+    """A binary file that takes its place at `path` at the end of the block; after an error `path` is as it was.
+
+    What processes that were killed meanwhile have left behind of such files is removed first.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    _sweep(target)
+    handle, name = _new_part(target)
+    held = None if fcntl is None else os.dup(handle)  # locked until the file is in its place
     try:
         with os.fdopen(handle, "w+b") as file:
             yield file
@@ -33,6 +47,42 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _new_part(target: Path) -> tuple[int, str]:
+    """A new file beside `target`, open and locked, and its name."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=PART)
+        _lock(handle, wait=True)
+        if os.path.exists(name):
+            return handle, name
+        os.close(handle)  # another process has swept it away before it was locked
+
+
+def _sweep(target: Path) -> None:
+    """Removes the parts of `target` that nobody is writing: a lock ends with the process that holds it."""
+    if fcntl is None:
+        return
+    for part in target.parent.glob(f".{glob.escape(target.name)}.????????{PART}"):
+        with contextlib.suppress(OSError):  # somebody else's, or gone
+            handle = os.open(part, os.O_RDONLY)
+            try:
+                if _lock(handle, wait=False):
+                    part.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    """Locks a file until it is closed; False where another process has and one does not wait, or nothing can be."""
+    with contextlib.suppress(OSError):
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            return True
+    return False
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> None:

@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
     {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
-    {"cli", "__main__", "web"},
+    {"cli", "__main__", "first_uses", "web"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numba
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tictac_env.compiled import kernel, kernel_methods
-from tictac_env.compiled.numba_names import INLINED, UNCOUNTED, before_compiling, cache_in, entry_point
+from tictac_env.compiled.numba_names import INLINED, UNCOUNTED, cache_in, entry_point, watch_compiling
 from tictac_env.games import GAMES
 
 
@@ -79,15 +79,31 @@ def test_machine_code_is_called_without_a_look_at_its_arguments() -> None:
     assert calls(np.full(3, 7), 2) == 14
 
 
-def test_what_is_compiled_is_announced() -> None:
-    told: list[Callable[..., Any]] = []
-    before_compiling(told.append)
+def test_what_is_compiled_is_told_at_its_beginning_and_its_end() -> None:
+    told: list[object] = []
 
+    def begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None]:
+        told.append((function, *types))
+        return lambda: told.append(function)
+
+    @numba.njit
     def double(x: int) -> int:
         return 2 * x
 
-    assert numba.njit(double)(4) == 8
-    assert double in told
+    @numba.njit
+    def four_times(x: int) -> int:
+        return double(double(x))
+
+    @numba.njit
+    def wrong(x: int) -> int:
+        return x.no_such_field
+
+    watch_compiling(begin)
+    assert four_times(4) == four_times(4) == 16
+    with pytest.raises(numba.TypingError):
+        wrong(4)
+    calls, fails = four_times.py_func, wrong.py_func
+    assert told == [(calls, numba.int64), calls, (fails, numba.int64), fails]
 
 
 def test_a_dispatcher_takes_the_cache_folder_of_when_it_is_made(tmp_path: Any) -> None:

@@ -10,6 +10,7 @@ loops over boards three times as fast as with sizes read at run time.
 
 from __future__ import annotations
 
+from tictac_env.compiled.announcement import in_one_line
 from tictac_env.compiled.arithmetic import prefetch, store_bytes, wrapping_product
 from tictac_env.compiled.cache import CACHE_FOLDER, PACKAGE
 from tictac_env.compiled.kernels import borrowing_kernel, kernel, machine_code, parallel_kernel, prange
@@ -21,6 +22,7 @@ __all__ = [
     "PACKAGE",
     "Tiered",
     "borrowing_kernel",
+    "in_one_line",
     "is_kept",
     "kernel",
     "kernel_methods",

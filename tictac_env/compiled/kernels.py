@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,13 +9,12 @@ import numba
 
 import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
 from tictac_env.compiled.cache import CACHE_FOLDER
-from tictac_env.compiled.callees import PACKAGES, compile_callees
-from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, before_compiling, cache_in, entry_point
+from tictac_env.compiled.callees import compile_callees
+from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 prange = numba.prange
-_announced = False
 
 
 def kernel(function: Function) -> Function:
@@ -62,15 +60,3 @@ def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[...,
     It must never be called with arguments of other types.
     """
     return entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
-
-
-def _announce(function: Callable[..., Any]) -> None:
-    """Says once, when the first kernel is compiled, why that takes a moment."""
-    global _announced
-    package = (function.__module__ or "").split(".")[0]  # None, if it was made by `exec`
-    if not _announced and package in PACKAGES:
-        _announced = True
-        print(f"tictac_env: compiling some kernels, once; they are kept in {CACHE_FOLDER}", file=sys.stderr)
-
-
-before_compiling(_announce)

@@ -6,7 +6,7 @@ A new version of Numba may change them, so `pyproject.toml` has an upper bound: 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -153,16 +153,26 @@ def give_constants(type_class: type[Any], names: Container[str], value_of: Calla
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    def __init__(self, tell: Callable[[Callable[..., Any]], None]) -> None:
-        self.tell = tell
+    def __init__(self, begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
+        self.begin = begin
+        self.depth = 0  # what is compiled for something else is a part of that; Numba lets one thread compile at a time
+        self.end: Callable[[], None] | None = None
 
     def on_start(self, event: Any) -> None:
-        self.tell(event.data["dispatcher"].py_func)
+        if self.depth == 0:
+            self.end = self.begin(event.data["dispatcher"].py_func, event.data["args"])
+        self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        pass
+        self.depth -= 1
+        if self.depth == 0 and self.end is not None:
+            self.end()
 
 
-def before_compiling(tell: Callable[[Callable[..., Any]], None]) -> None:
-    """Has `tell` called with each function that is about to be compiled."""
-    event.register("numba:compile", _Listener(tell))
+def watch_compiling(begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
+    """Has `begin` called with each function that is about to be compiled, and the types of its arguments.
+
+    What `begin` returns is called when that is done, or has failed. A function that is compiled for another one, which
+    calls it, and what is found in the cache are not told.
+    """
+    event.register("numba:compile", _Listener(begin))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tictac_env.solver.exact import Bounds, NotProven, Solution, Solver, solve
 
+COMPILED_AS = "the solver"
+
 __all__ = ["Bounds", "NotProven", "Solution", "Solver", "solve"]
 
 

@@ -15,6 +15,8 @@ from tictac_env.games import UNFINISHED, Game
 from tictac_env.rng import mix
 from tictac_env.solver.enumerate import NO_SCORE, loss_score
 
+COMPILED_AS = "minimax"
+
 Ints = npt.NDArray[np.int64]
 
 OWN, OPP, HORIZON, LOW, HIGH = range(5)

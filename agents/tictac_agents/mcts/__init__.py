@@ -12,3 +12,5 @@
 from tictac_agents.mcts.mcts import MCTS
 
 __all__ = ["MCTS"]
+
+COMPILED_AS = "tree search"

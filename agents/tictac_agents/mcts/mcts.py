@@ -25,6 +25,7 @@ from tictac_agents.mcts.root import (
 from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, ROLLOUT_STORED, SearchParams
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
+from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, get_game
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
@@ -268,6 +269,7 @@ class MCTS(Policy):
         """Forgets what `reuse` has kept."""
         self._kept = []
 
+    @in_one_line()
     def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> tuple[list[list[Root]], int]:
         """The trees of each position, and how many simulations ran altogether."""
         for position in positions:

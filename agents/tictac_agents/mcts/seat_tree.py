@@ -14,6 +14,8 @@ from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.rng import mix
 
+COMPILED_AS = "learning with a game tree"
+
 SAVED = ("own", "opp", "visits", "value_sums")
 """The fields of `SeatTree` that a file holds."""
 

@@ -29,7 +29,7 @@ from tictac_agents.planning.sweeps import (
     policy_evaluation,
     sweep,
 )
-from tictac_agents.planning.tabular_model import Bools, Floats, Ints, TabularModel, gridworld_4x4
+from tictac_agents.planning.tabular_model import LARGEST, Bools, Floats, Ints, TabularModel, gridworld_4x4
 from tictac_env import progress
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import describe_game, game_of, gym_keywords
@@ -202,7 +202,7 @@ class DynamicProgramming(Policy):
         meta, arrays = load_arrays(path, cls._kind())
         try:
             game = None if meta["game"] is None else game_of(meta["game"])
-            agent = cls(TabularModel.from_arrays(arrays, game), **meta["settings"])
+            agent = cls(TabularModel.from_arrays(arrays, game, len(arrays["values"])), **meta["settings"])
             agent.sweeps = whole("sweeps", meta["sweeps"])
             agent.improvements = whole("improvements", meta["improvements"])
             agent._set_arrays(arrays)
@@ -223,8 +223,8 @@ class DynamicProgramming(Policy):
 
     def _set_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         values = arrays["values"]
-        if values.dtype != np.float64 or values.shape != self.values.shape or not np.isfinite(values).all():
-            raise ValueError(f"its values are not {len(self.values)} finite numbers")
+        if values.dtype != np.float64 or values.shape != self.values.shape or not (abs(values) <= LARGEST**2).all():
+            raise ValueError(f"its values are not {len(self.values)} numbers of at most {LARGEST**2:g}")
         self.values = values
 
     @classmethod

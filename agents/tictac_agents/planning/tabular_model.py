@@ -23,6 +23,8 @@ Bools = npt.NDArray[np.bool_]
 
 SUM_ERROR = 1e-9
 """How far from 1 the probabilities of a state and action may add up."""
+LARGEST = 1e100
+"""The largest reward: so no sum of discounted rewards overflows, and values can converge."""
 COLUMNS = {
     "state_action": np.int64,
     "prob": np.float64,
@@ -45,7 +47,7 @@ class TabularModel:
         state_action: int64 (T,), state * A + action of each transition, ascending.
         prob: float64 (T,), in [0, 1]; those of one state and action add up to 1.
         next_state: int64 (T,), the state it leads to.
-        reward: float64 (T,), finite.
+        reward: float64 (T,), in [-1e100, 1e100].
         terminated: bool (T,).
         game: the rule book if the states are positions, else None.
         positions: int64 (S, 2), the stones (own, opp) of each state; None without a game.
@@ -134,7 +136,7 @@ class TabularModel:
         self._raise_if(abs(sums - 1) > SUM_ERROR, sums, "the probabilities do not add up to 1")
         outside = (self.next_state < 0) | (self.next_state >= self.num_states)
         self._raise_if(outside, self.next_state, f"a next state is not in [0, {self.num_states})")
-        self._raise_if(~np.isfinite(self.reward), self.reward, "a reward is not finite")
+        self._raise_if(~(abs(self.reward) <= LARGEST), self.reward, f"a reward is not in [-{LARGEST:g}, {LARGEST:g}]")
 
     def _raise_if(self, wrong: Bools, column: npt.NDArray[Any], complaint: str) -> None:
         if wrong.any():
@@ -210,8 +212,8 @@ class TabularModel:
         return same and self.game == other.game
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], game: Game | None) -> Self:
-        """The model whose `arrays` these are.
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], game: Game | None, num_states: int) -> Self:
+        """The model of so many states whose `arrays` these are.
 
         Raises:
             KeyError: one is missing.
@@ -220,9 +222,13 @@ class TabularModel:
         for name, dtype in (COLUMNS | {"shape": np.int64}).items():
             if arrays[name].dtype != dtype or arrays[name].ndim != 1:
                 raise ValueError(f"its {name!r} is {arrays[name].dtype} {arrays[name].shape}")
-        num_states, num_actions = arrays["shape"].tolist()
         positions = None if game is None else arrays["positions"]
         columns: Any = {name: arrays[name] for name in COLUMNS}
+        size, num_actions = arrays["shape"].tolist()
+        used = 1 + int((columns["state_action"] % max(num_actions, 1)).max(initial=0))
+        expected = num_states, used if game is None else game.num_actions
+        if (size, num_actions) != expected:  # before anything of that size is made
+            raise ValueError(f"its shape is {(size, num_actions)}, not {expected}")
         model = cls(num_states, num_actions, **columns, game=game, positions=positions)
         if game is None or positions is None:
             return model
@@ -232,8 +238,12 @@ class TabularModel:
             if own < 0 or opp < 0 or game.status(own, opp):
                 raise ValueError(f"({own}, {opp}) is not a position of its game")
             legal = Position(game, own, opp).legal_actions
-            if tuple(np.flatnonzero(available).tolist()) != legal or num_actions != game.num_actions:
+            if tuple(np.flatnonzero(available).tolist()) != legal:
                 raise ValueError(f"its actions in {Position(game, own, opp)!r} are not the legal ones, {legal}")
+        stones = positions[:, 0] | positions[:, 1]
+        before, after = stones[model.state_action // num_actions], stones[model.next_state]
+        back = (before & after != before) | (before == after)
+        model._raise_if(back, model.next_state, "the next state has not all stones and one more")
         return model
 
 

@@ -10,3 +10,5 @@
 - `learning_curve.py`, `until_proven.py`: exact verdicts while a table learns.
 - `settings.py`: the learners' settings as dataclasses, for the command line.
 """
+
+COMPILED_AS = "learning with a table"

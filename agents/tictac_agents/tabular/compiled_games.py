@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.rows import Ints
-from tictac_env.compiled import borrowing_kernel, is_kept
+from tictac_env.compiled import borrowing_kernel, is_kept, machine_code
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.boards import int64_array
 from tictac_env.envs.vector.compiled_opponents import CompiledOpponents
 from tictac_env.envs.vector.opponents import Opponents
 from tictac_env.games import Game
+
+COMPILED_AS = "whole games of learning with a table"
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,6 +125,10 @@ class CompiledGames:
     def are_kept(self, table: Any) -> bool:
         """Whether the loop need not be compiled any more."""
         return is_kept(play_games, *self._arguments(table, np.zeros(2, np.int64), 0, 0, 0, None))
+
+    def compile(self, table: Any) -> None:
+        """Compiles the loop, unless that is done."""
+        machine_code(play_games, *self._arguments(table, np.zeros(2, np.int64), 0, 0, 0, None))
 
     def _arguments(
         self, table: Any, randomness: Ints, games: int, max_steps: int, room: int, play_as: str | None

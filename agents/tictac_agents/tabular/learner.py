@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.rollout import run_single
-from tictac_agents.tabular.run import Run, Schedule
+from tictac_agents.tabular.run import NO_LIMIT, Run, Schedule
 from tictac_agents.tabular.trained_policy import TrainedPolicy
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game, game_of, gym_keywords
@@ -27,7 +27,6 @@ from tictac_env.storage import load_arrays, save_arrays
 Environment = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 Callback = Callable[["Learner"], bool | None]
-NO_LIMIT = 2**62
 
 
 class Preset(NamedTuple):
@@ -320,14 +319,15 @@ class Learner(TrainedPolicy):
         meta, arrays = load_arrays(path, cls._kind())
         try:
             game = game_of(meta["game"])
-            learner = cls(default_env(game, meta["env"]) if env is None else env, **meta["settings"])
+            env = default_env(game, meta["env"], meta["board"]) if env is None else env
+            learner = cls(env, **meta["settings"])
             if learner.game != game:
                 raise ValueError(f"it was trained on {meta['game']}, not on the game of the environment")
             learner.set_learned(dict(meta["learned"]) | arrays)
-            learner.num_timesteps = whole("num_timesteps", meta["num_timesteps"])
-            learner.num_episodes = whole("num_episodes", meta["num_episodes"])
+            learner.num_timesteps = whole("num_timesteps", meta["num_timesteps"], NO_LIMIT)
+            learner.num_episodes = whole("num_episodes", meta["num_episodes"], NO_LIMIT)
             learner._random_state[0] = whole("random", meta["random"], STATES)
-            learner._env_seed = meta["env_seed"] and whole("env_seed", meta["env_seed"])
+            learner._env_seed = None if meta["env_seed"] is None else whole("env_seed", meta["env_seed"])
             learner._run = None if meta["run"] is None else Run.from_json(meta["run"])
             learner._run_env = dict(meta["env"])
             board: Any = learner.env.unwrapped
@@ -358,10 +358,17 @@ class Learner(TrainedPolicy):
         return [name for name in inspect.signature(cls).parameters if name != "env"]
 
 
-def default_env(game: Game, described: Mapping[str, Any]) -> Environment:
-    """An environment of the game, as wide as the one that was described."""
+def default_env(game: Game, described: Mapping[str, Any], board: Mapping[str, Any]) -> Environment:
+    """An environment of the game, as wide as the one that was described and has left the state `board`.
+
+    Raises:
+        ValueError: these two contradict each other.
+    """
     known: Any = describe_game(game)
     known = {"id": known} if isinstance(known, str) else known
     if "num_envs" in described:
-        return gym.make_vec(num_envs=whole("num_envs", described["num_envs"]), **known)
+        count = whole("num_envs", described["num_envs"])
+        if any(len(row) != count for row in board["boards"]):
+            raise ValueError(f"num_envs is {count}, but it does not hold so many boards")
+        return gym.make_vec(num_envs=count, **known)
     return gym.make(**known)

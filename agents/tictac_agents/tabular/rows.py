@@ -12,6 +12,8 @@ from tictac_env.games import Game
 from tictac_env.rng import LOW_32, mix
 from tictac_env.symmetry import symmetries
 
+COMPILED_AS = "the growth of a learner's table"
+
 Ints = npt.NDArray[np.int64]
 FEWEST_ROWS = 1024
 

@@ -10,6 +10,8 @@ from tictac_env.checks import one_of, whole
 Schedule = float | Sequence[float]
 """A number, or several for equal parts of a run."""
 COUNTERS = ("timesteps", "episodes")
+NO_LIMIT = 2**62
+"""More than any counter counts; sums of two are still int64."""
 
 
 class Run(NamedTuple):
@@ -44,7 +46,7 @@ class Run(NamedTuple):
             ValueError, TypeError: it is none.
         """
         counter, begin, end = saved
-        begin, end = whole("begin", begin), whole("end", end)
+        begin, end = whole("begin", begin, NO_LIMIT), whole("end", end, NO_LIMIT)
         return cls(one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
 
     def part(self, schedule: Sequence[float], now: int) -> float:

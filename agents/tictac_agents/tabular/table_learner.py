@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -13,11 +13,11 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from tictac_agents.tabular.compiled_games import CompiledGames, Limits, can_play
-from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner
+from tictac_agents.tabular.learner import Arrays, Environment, Learner
 from tictac_agents.tabular.rows import Ints, new_rows
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.run import NO_LIMIT, Schedule
 from tictac_agents.tabular.vector_rollout import OVER, GamesUnderWay, no_games, run_vector, shows
-from tictac_env.compiled import Tiered, borrowing_kernel
+from tictac_env.compiled import Tiered, borrowing_kernel, in_one_line
 from tictac_env.envs.vector.boards import boards_of
 from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
@@ -101,6 +101,17 @@ class TableLearner(Learner):
     def _new_table(self) -> Any:
         """An empty table, which holds `_random_state` as `random`."""
 
+    def compile(self) -> Self:
+        """Compiles at once what is else compiled as soon as it pays; no result changes."""
+        code = self._tiers()
+        with in_one_line():
+            for tier in (code.choose, code.learn, code.evaluate, code.best):
+                tier.heat(HOT)
+        if can_play(self.env):
+            CompiledGames(self.env.unwrapped).compile(self.table)  # type: ignore[arg-type]
+            self._code = code._replace(loop_is_kept=True)
+        return self
+
     # How games are played.
 
     def _play(self, games: int) -> Iterator[None]:
@@ -146,8 +157,9 @@ class TableLearner(Learner):
 
     def begin_game(self, observation: Any, info: dict[str, Any]) -> None:
         code, steps = self._tiers(), self.game.cells // 2  # about as many as the game will have
-        code.choose.heat(steps)
-        code.learn.heat(steps)
+        with in_one_line():
+            code.choose.heat(steps)
+            code.learn.heat(steps)
         self._make_room(2 * self._most_new)
         self._scheduled_table()
         self._turn = int(info["seat"]), *self.read(observation), True

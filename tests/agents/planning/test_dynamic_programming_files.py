@@ -20,6 +20,7 @@ from tictac_agents.planning.dynamic_programming import (
     PolicyIteration,
     ValueIteration,
     greedy_policy,
+    gridworld_4x4,
 )
 from tictac_env.games import KInARow
 
@@ -135,6 +136,11 @@ TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "pairs out of range": lambda meta, arrays: arrays["state_action"].__setitem__(-1, 10**6),
     "more states": lambda meta, arrays: arrays.update(shape=arrays["shape"] + [1, 0]),
     "fewer actions": lambda meta, arrays: arrays.update(shape=arrays["shape"] - [0, 1]),
+    "a shape of 72 TiB": lambda meta, arrays: arrays["shape"].__setitem__(0, 2**43 // 9 * 9),
+    "a shape of nothing": lambda meta, arrays: arrays["shape"].__setitem__(1, 0),
+    "a way back": lambda meta, arrays: arrays["next_state"].__setitem__(slice(None), 0),
+    "a huge reward": lambda meta, arrays: arrays["reward"].__setitem__(0, 1e308),
+    "a huge value": lambda meta, arrays: arrays["values"].__setitem__(0, -1e308),
     "no shape": lambda meta, arrays: arrays.pop("shape"),
     "half a shape": lambda meta, arrays: arrays.update(shape=arrays["shape"][:1]),
     "infinite reward": lambda meta, arrays: arrays["reward"].__setitem__(0, np.inf),
@@ -156,3 +162,13 @@ def test_a_file_that_was_tampered_with_is_refused(change: str, tmp_path: Path) -
     write(path, header, arrays)
     with pytest.raises(ValueError, match=r"agent\.npz"):
         PolicyIteration.load(path)
+
+
+@pytest.mark.parametrize("shape", [(10**13, 4), (16, 10**13), (17, 4), (-16, -4)])
+def test_no_larger_model_is_made_than_the_file_holds(shape: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    ValueIteration(gridworld_4x4()).save(path)
+    header, arrays = read(path)
+    write(path, header, arrays | {"shape": np.array(shape)})
+    with pytest.raises(ValueError, match=r"agent\.npz.* its shape is"):
+        ValueIteration.load(path)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -92,6 +93,10 @@ TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "no counts": lambda meta, arrays: meta.pop("num_episodes"),
     "counts no numbers": lambda meta, arrays: meta.update(num_episodes="many"),
     "negative counts": lambda meta, arrays: meta.update(num_timesteps=-5),
+    "counts beyond int64": lambda meta, arrays: meta.update(num_episodes=2**63),
+    "a run beyond int64": lambda meta, arrays: meta.update(run=["timesteps", 0, 2**70]),
+    "a seed of words": lambda meta, arrays: meta.update(env_seed=""),
+    "a seed that is a list": lambda meta, arrays: meta.update(env_seed=[]),
     "no randomness": lambda meta, arrays: meta.pop("random"),
     "randomness out of range": lambda meta, arrays: meta.update(random=2**70),
     "a run of nothing": lambda meta, arrays: meta.update(run=["moons", 0, 10]),
@@ -112,6 +117,19 @@ def test_a_file_that_was_tampered_with_is_refused(change: str, checkpoint: Path)
     with pytest.raises(ValueError, match=r"agent\.npz"):
         QLearning.load(checkpoint, env)
     assert env.unwrapped.state_dict() == before  # type: ignore[attr-defined]  # nothing is half loaded
+
+
+@pytest.mark.parametrize("count", [2, 4, 10**13])
+def test_no_more_boards_are_made_than_the_file_holds(count: int, tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    agent = QLearning(gym.make_vec("TicTacToe-v0", num_envs=3), seed=0)
+    agent.save(path)
+    assert QLearning.load(path).num_envs == 3
+    header, arrays = read(path)
+    header["meta"]["env"]["num_envs"] = count
+    write(path, header, arrays)
+    with pytest.raises(ValueError, match=rf"agent\.npz.* num_envs is {count}, but"):
+        QLearning.load(path)
 
 
 class Another(QLearning):

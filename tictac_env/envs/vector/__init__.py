@@ -1,0 +1,3 @@
+"""The native Gymnasium vector environment. Begin with `vector_env.py`."""
+
+COMPILED_AS = "the vector environment"

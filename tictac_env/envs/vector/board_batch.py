@@ -192,12 +192,12 @@ class BoardBatch:
         opponents.update()
         if output.finals.size:
             output.finals[:] = 0
-        in_python = opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
+        in_python = self._in_python()
         draws = self.sampler.ahead(as_lent and not in_python)
         if in_python:
             boards = self.boards
             invalid = kernels.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
-            return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output))
+            return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
         checks = LEGALITY if raises else NO_CHECK if as_lent else RANGE
         settings = StepSettings(checks, self._writer, self._over_actions, self.sampler.offset)
         # fmt: off
@@ -215,6 +215,16 @@ class BoardBatch:
             self.sampler.drawn_ahead()
         return done
 
+    def compile_step(self, output: StepBuffers) -> None:
+        """Compiles what steps with this output run, by steps that change nothing; all boards must be playing."""
+        invalid = np.full(self._count, -1)
+        self.step(invalid, output, as_lent=False)  # which is refused
+        if self._in_python():
+            self._step_in_python(invalid, output, 0)
+            if output.finals.size:
+                kernels.store_finals(self._rows, output.finals, 0, 0)
+        self.sampler.compile()
+
     def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
         shift = self._count if last else 0
@@ -225,9 +235,15 @@ class BoardBatch:
             observations = output.last_observations if last else output.observations
             observations[shown] = observations_of(self._observation_type, self._game, boards_of(self.rows[:, shown]))
 
-    def _step_in_python(self, actions: Ints, output: StepBuffers) -> tuple[int, int]:
-        """The kernel `step`, piece by piece, as Python has to answer or to observe in between."""
-        game, rows, count, arrays = self._game, self._rows, self._count, output.arrays
+    def _in_python(self) -> bool:
+        """Whether Python has to answer or to observe within a step."""
+        return self._opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
+
+    def _step_in_python(self, actions: Ints, output: StepBuffers, count: int) -> tuple[int, int]:
+        """The kernel `step` on the first `count` boards, all or none, piece by piece, as Python has to answer or to
+        observe in between.
+        """
+        game, rows, arrays = self._game, self._rows, output.arrays
         saved = self.rows.copy()
         try:
             num_illegal = kernels.move(game, rows, actions, self._setup.self_play, True, 0, count)

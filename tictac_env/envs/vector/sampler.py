@@ -51,15 +51,23 @@ class Sampler:
         self._latest = 1 - self._latest
         if self._ahead:
             self._ahead = False
-        elif self._threads > 1:
-            stepping.sample_in_threads(self._game, self._rows, self.latest, self.offset, self._threads)
         else:
-            stepping.sample(self._game, self._rows, self.latest, self.offset, 0, self._count)
+            self._draw_to(self.latest)
         self.offset = advance(self.offset)
         if not self._lends:
             return self.latest.copy()
         self._lent = read_only(self.latest)
         return self._lent
+
+    def compile(self) -> None:
+        """Compiles what draws. Nothing must be drawn ahead: this writes where that would be."""
+        self._draw_to(self._draws[1 - self._latest])
+
+    def _draw_to(self, actions: Ints) -> None:
+        if self._threads > 1:
+            stepping.sample_in_threads(self._game, self._rows, actions, self.offset, self._threads)
+        else:
+            stepping.sample(self._game, self._rows, actions, self.offset, 0, self._count)
 
     def has_lent(self, actions: Any) -> bool:
         """Whether these are the actions lent last. They are legal then, as nobody can have changed them."""

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, one_of, positive
+from tictac_env.compiled import in_one_line
 from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.options import check_options, read_actions, read_given_starts, read_mask, read_play_as, read_seeds
@@ -243,11 +244,15 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
         given = Given(own, opp, read_play_as(options.get("play_as"), self.arguments, chosen))
         if not chosen.all():
             self._check_reset()
-        self._batch.begin(chosen, seeds, given)
+        output = self._output or self._new_output()
+        with in_one_line():
+            is_first = not self._batch.were_reset
+            self._batch.begin(chosen, seeds, given)
+            if is_first:
+                self._batch.compile_step(output)
+            self._batch.show(output)
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
-        output = self._output or self._new_output()
-        self._batch.show(output)
         if self.render_mode == "human":
             self.render()
         arrays = {

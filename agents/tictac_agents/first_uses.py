@@ -1,0 +1,46 @@
+"""The first uses of agents, which `tictac compile` makes beforehand; see `tictac_env.first_uses`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gymnasium as gym
+import numpy as np
+
+from tictac_agents.mcts.evaluators import NetworkEvaluator
+from tictac_agents.mcts.game_tree import GameTree
+from tictac_agents.mcts.mcts import MCTS
+from tictac_agents.tabular.monte_carlo import MonteCarlo
+from tictac_agents.tabular.q_learning import QLearning
+from tictac_agents.tabular.rows import FEWEST_ROWS, new_rows
+from tictac_agents.tabular.s0 import S0ValueTD
+from tictac_agents.tabular.sarsa import Sarsa
+from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.value_td import ValueTD
+from tictac_env.position import Position
+
+TABLES: tuple[type[TableLearner], ...] = (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)
+
+
+def use_tree_search(game: str) -> None:
+    """Searches with rollouts, with an evaluator, and on in a kept tree; learns a tree."""
+    start = Position.start(game)
+    actions = start.game.num_actions
+    evaluator = NetworkEvaluator(lambda planes: (np.zeros(len(planes)), np.ones((len(planes), actions))))
+    kept = MCTS(100, reuse=True)
+    for agent in (kept, MCTS(4, evaluator=evaluator)):
+        agent.act(start, 0)
+    kept.act(start.play(kept.act(start, 0)), 0)
+    GameTree(start.game, seed=0).learn(2, progress_bar=False)
+
+
+def use_tables(game: str) -> None:
+    """Learns with each kind of table on one board and on many, plays by it, and makes it anew as a file is loaded."""
+    for learner in TABLES:
+        for env in (gym.make(game), gym.make_vec(game, num_envs=2)):
+            agent = learner(env, seed=0).compile().learn(total_episodes=2, progress_bar=False)
+            agent.set_learned(agent.learned())
+    new_rows(2 * FEWEST_ROWS, np.zeros((1, 3), np.int64))
+
+
+FIRST_USES: dict[str, Callable[[str], None]] = {"mcts": use_tree_search, "tables": use_tables}

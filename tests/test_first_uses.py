@@ -1,0 +1,96 @@
+"""`tictac compile` compiles what first uses would wait for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tictac_env import cli, first_uses
+from tictac_env.games import GAMES
+
+USES = """
+import gymnasium as gym, tictac_env
+import tictac_agents
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
+from tictac_env.solver import Solver
+
+GAME = "TicTacToe-v0"
+start = Position.start(GAME)
+for opponent in ("random", "rule", None, "level:3", lambda position: position.legal_actions[0]):
+    for obs_type in ("planes", "board", "code"):
+        for mode in ("NextStep", "SameStep", "Disabled"):
+            envs = gym.make_vec(GAME, num_envs=3, opponent=opponent, obs_type=obs_type, autoreset_mode=mode,
+                                copy=False)
+            envs.reset(seed=0)
+            for _ in range(4):
+                envs.action_masks()
+                envs.step(envs.sample_actions())
+Solver(GAME).solve(start)
+make_policy("minimax:3", GAME).act(start, 0)
+for rollout in ("rule", "random", "stored"):
+    tictac_agents.MCTS(50, rollout=rollout, threads=2).act(start, 0)
+for name in ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"):
+    for env in (gym.make(GAME, opponent="rule"), gym.make(GAME, opponent=None), gym.make_vec(GAME, num_envs=4)):
+        agent = getattr(tictac_agents, name)(env, seed=0).learn(total_episodes=9_000, progress_bar=False)
+        agent.predict(env.reset()[0][0] if "Vec" in type(env.unwrapped).__name__ else env.reset()[0])
+        agent.save("agent.npz")
+        type(agent).load("agent.npz")
+"""
+
+
+def run(arguments: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"TICTAC_CACHE_DIR": str(cache)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cache.parent)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_use_is_compiled_once(tmp_path: Path) -> None:
+    command = ["-m", "tictac_env.cli", "compile", "TicTacToe-v0", "--only", "minimax"]
+    done = run(command, tmp_path / "cache")
+    assert (
+        done.stderr.startswith("tictac_env: compiling minimax for TicTacToe-v0 ... ") and done.stderr.count("\n") == 1
+    )
+    assert "minimax of TicTacToe-v0: compiled in" in done.stdout and str(tmp_path / "cache") in done.stdout
+    assert run(command, tmp_path / "cache").stderr == ""
+
+
+@pytest.mark.slow
+def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
+    done = run(["-m", "tictac_env.cli", "compile", "TicTacToe-v0"], tmp_path / "cache")
+    for what in ("the vector environment", "minimax", "the solver", "tree search", "learning with a table"):
+        assert f"tictac_env: compiling {what} for TicTacToe-v0 ... " in done.stderr
+    assert run(["-c", USES], tmp_path / "cache").stderr == ""
+
+
+def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, str]] = []
+    uses = {name: lambda game, name=name: made.append((name, game)) for name in ("one", "other")}
+    monkeypatch.setattr(first_uses, "first_uses", lambda: uses)
+    assert GAMES["ConnectFour-v0"] == first_uses.get_game("KInARow-v0")
+    first_uses.make_first_uses(["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0"], ["one", "other"])
+    assert made == [(name, game) for game in ("TicTacToe-v0", "ConnectFour-v0") for name in ("one", "other")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [(["TicTacTo-v0"], "did you mean TicTacToe-v0"), (["--only", "vectors"], "--only must be one of 'vector', 'mini")],
+)
+def test_what_is_unknown_is_named(arguments: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", *arguments]) == 2
+    assert wrong in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_kept_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tictac_env.compiled.cache.KEPT", False)
+    monkeypatch.setattr("tictac_env.compiled.cache.WARNING", "set TICTAC_CACHE_DIR")
+    assert cli.main(["compile"]) == 2
+    assert "tictac: set TICTAC_CACHE_DIR" in capsys.readouterr().err
