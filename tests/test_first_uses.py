@@ -21,13 +21,13 @@ from tictac_env.solver import Solver
 
 GAME = "TicTacToe-v0"
 start = Position.start(GAME)
-for opponent in ("random", "rule", None, "level:3", lambda position: position.legal_actions[0]):
+for opponent in ("random", "rule", None, "level:3", lambda observation, mask: int(mask.argmax())):
     for obs_type in ("planes", "board", "code"):
-        for mode in ("NextStep", "SameStep", "Disabled"):
+        for mode in ("NextStep", "SameStep"):
             envs = gym.make_vec(GAME, num_envs=3, opponent=opponent, obs_type=obs_type, autoreset_mode=mode,
                                 copy=False)
             envs.reset(seed=0)
-            for _ in range(4):
+            for _ in range(8):
                 envs.action_masks()
                 envs.step(envs.sample_actions())
 Solver(GAME).solve(start)
@@ -37,9 +37,8 @@ for rollout in ("rule", "random", "stored"):
 for name in ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"):
     for env in (gym.make(GAME, opponent="rule"), gym.make(GAME, opponent=None), gym.make_vec(GAME, num_envs=4)):
         agent = getattr(tictac_agents, name)(env, seed=0).learn(total_episodes=9_000, progress_bar=False)
-        agent.predict(env.reset()[0][0] if "Vec" in type(env.unwrapped).__name__ else env.reset()[0])
         agent.save("agent.npz")
-        type(agent).load("agent.npz")
+        type(agent).load("agent.npz", env).act(start, 0)
 """
 
 

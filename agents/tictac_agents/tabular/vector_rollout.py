@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.rows import Ints
-from tictac_env.compiled import borrowing_kernel
+from tictac_env.compiled import borrowing_kernel, in_one_line
 from tictac_env.games import Game
 
 Floats = npt.NDArray[np.float64]
@@ -38,6 +38,7 @@ def no_games(num_envs: int) -> GamesUnderWay:
     return games
 
 
+@in_one_line()
 def run_vector(
     envs: gym.vector.VectorEnv[Any, Any, Any],
     table: Any,
