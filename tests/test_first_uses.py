@@ -51,12 +51,13 @@ def run(arguments: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_use_is_compiled_once(tmp_path: Path) -> None:
-    command = ["-m", "tictac_env.cli", "compile", "TicTacToe-v0", "--only", "minimax"]
+    command = ["-m", "tictac_env.cli", "compile", "KInARow-v0:3x4-3", "--only", "minimax"]
     done = run(command, tmp_path / "cache")
     assert (
-        done.stderr.startswith("tictac_env: compiling minimax for TicTacToe-v0 ... ") and done.stderr.count("\n") == 1
+        done.stderr.startswith("tictac_env: compiling minimax for KInARow-v0:3x4-3 ... ")
+        and done.stderr.count("\n") == 1
     )
-    assert "minimax of TicTacToe-v0: compiled in" in done.stdout and str(tmp_path / "cache") in done.stdout
+    assert "minimax of KInARow-v0:3x4-3: compiled in" in done.stdout and str(tmp_path / "cache") in done.stdout
     assert run(command, tmp_path / "cache").stderr == ""
 
 

@@ -60,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
         "compiler: for an image of a class-room, say. The machine code is kept in your cache folder, or in the folder "
         f"that the variable {VARIABLE} names; it serves this version of the package, on processors like this one.",
     )
-    compile_.add_argument("games", nargs="*", metavar="GAME", help=f"any of {', '.join(known_names())}; none: all")
+    compile_.add_argument(
+        "games", nargs="*", metavar="GAME", help=f"any of {', '.join(known_names())}, with sizes if wanted; none: all"
+    )
     compile_.add_argument("--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables")
     compile_.set_defaults(run=_compile)
     return parser

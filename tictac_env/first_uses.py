@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.games import KInARow, get_game
+from tictac_env.games import KInARow, get_game, gym_keywords
 from tictac_env.progress import track
 
 Use = Callable[[str], object]
@@ -47,7 +47,7 @@ def use_vector_environment(game: str) -> None:
     asked: dict[str, Any] = {"opponent": "minimax-first:1", "play_as": "second"}
     settings += [asked | {"autoreset_mode": mode} for mode in AutoresetMode]
     for setting in settings:
-        envs = gym.make_vec(game, num_envs=2, **setting)
+        envs = gym.make_vec(num_envs=2, **gym_keywords(game), **setting)
         envs.reset(seed=0)
         envs.step(envs.sample_actions())  # type: ignore[attr-defined]  # of a BoardVectorEnv
 

@@ -17,6 +17,7 @@ from tictac_agents.tabular.s0 import S0ValueTD
 from tictac_agents.tabular.sarsa import Sarsa
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import ValueTD
+from tictac_env.games import gym_keywords
 from tictac_env.position import Position
 
 TABLES: tuple[type[TableLearner], ...] = (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)
@@ -37,7 +38,7 @@ def use_tree_search(game: str) -> None:
 def use_tables(game: str) -> None:
     """Learns with each kind of table on one board and on many, plays by it, and makes it anew as a file is loaded."""
     for learner in TABLES:
-        for env in (gym.make(game), gym.make_vec(game, num_envs=2)):
+        for env in (gym.make(**gym_keywords(game)), gym.make_vec(num_envs=2, **gym_keywords(game))):
             agent = learner(env, seed=0).compile().learn(total_episodes=2, progress_bar=False)
             agent.set_learned(agent.learned())
     new_rows(2 * FEWEST_ROWS, np.zeros((1, 3), np.int64))

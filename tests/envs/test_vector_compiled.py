@@ -32,8 +32,7 @@ def run(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
 
 def test_later_runs_find_the_machine_code_and_announce_nothing(tmp_path: Path) -> None:
     line = "tictac_env: compiling the vector environment for {} ... [0-9]+\\.[0-9] s\n"
-    sizes = re.escape("KInARow.make(rows=2, cols=2, connect=2, gravity=True)")
-    assert re.fullmatch(line.format("TicTacToe-v0") + line.format(sizes), run(MASKS, tmp_path).stderr)
+    assert re.fullmatch(line.format("TicTacToe-v0") + line.format("KInARow-v0:2x2-2"), run(MASKS, tmp_path).stderr)
     assert run(MASKS, tmp_path).stderr == ""
 
 

@@ -17,7 +17,7 @@ import pytest
 import tictac_env.envs.vector
 import tictac_env.solver  # noqa: F401  # both say what their kernels are for
 from tictac_env.compiled import announcement, in_one_line
-from tictac_env.games import GAMES, KInARow
+from tictac_env.games import GAMES, KInARow, game_name
 from tictac_env.progress import progress_bar
 
 TTT, C4 = GAMES["TicTacToe-v0"], GAMES["ConnectFour-v0"]
@@ -53,8 +53,9 @@ def test_what_is_compiled_has_a_line_and_is_said_once(capsys: Capture) -> None:
     assert double(TTT) == double(TTT) == 18
     assert lines("the vector environment for TicTacToe-v0").fullmatch(capsys.readouterr().err)
     assert double(KInARow.make(2, 3, 2, False)) == 12
-    sizes = "KInARow.make(rows=2, cols=3, connect=2, gravity=False)"
-    assert lines(f"the vector environment for {sizes}").fullmatch(capsys.readouterr().err)
+    assert lines(f"the vector environment for {game_name(KInARow.make(2, 3, 2, False))}").fullmatch(
+        capsys.readouterr().err
+    )
 
 
 def test_the_line_is_there_while_it_is_compiled(capsys: Capture) -> None:
