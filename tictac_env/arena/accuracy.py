@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, chi2
 
 from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
 from tictac_env.arena.intervals import mean_interval
@@ -113,6 +112,8 @@ class MoveAccuracy:
         Raises:
             ValueError: the other accuracy was measured on other positions.
         """
+        from scipy.stats import binomtest, chi2  # not above, as it takes 0.7 s to import
+
         mine, theirs = self.batch, other.batch
         if mine.game != theirs.game or not (
             np.array_equal(mine.own, theirs.own) and np.array_equal(mine.opp, theirs.opp)

@@ -33,6 +33,11 @@ class Tiered:
         if is_kept(kernel, *arguments):
             self.heat(hot_after)
 
+    @property
+    def cold(self) -> bool:
+        """Whether it runs interpreted."""
+        return self._cold > 0
+
     def heat(self, runs: int) -> None:
         """Says that so many runs are due, or were done."""
         if self._cold > 0:

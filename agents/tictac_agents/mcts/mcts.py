@@ -24,6 +24,7 @@ from tictac_agents.mcts.root import (
 )
 from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, ROLLOUT_STORED, SearchParams
+from tictac_agents.predicts import Predicts
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, get_game
@@ -42,7 +43,7 @@ BATCH = 256
 """How many positions are searched side by side."""
 
 
-class MCTS(Policy):
+class MCTS(Predicts, Policy):
     """Plays by Monte Carlo tree search (UCT; PUCT where an evaluator gives priors).
 
     ## Description
@@ -210,26 +211,7 @@ class MCTS(Policy):
             actions += [best_action(root_statistics(trees, self.solver), self.choose) for trees in roots]
         return np.array(actions, np.int64)
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-        action_masks: npt.ArrayLike | None = None,
-    ) -> tuple[int, None]:
-        """The action for an observation of `game`, and None, as Stable-Baselines3 returns a pair.
-
-        Args:
-            observation: of any type of the game's.
-            state: not used.
-            episode_start: not used.
-            deterministic: not used: the seed of the search follows from the position.
-            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
-
-        Raises:
-            ValueError: no `game` was given, the observation is not one of its, or the masks allow no legal action.
-        """
+    def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         if self.game is None:
             raise ValueError("an observation does not say of which game it is: MCTS(..., game='ConnectFour-v0') does")
         own, opp = read_observation(self.game, observation)
@@ -237,7 +219,7 @@ class MCTS(Policy):
         allowed = allowed_actions(position, action_masks)
         roots, _ = self._search([position], [position_seed(own, opp, 0)])
         found = root_statistics(roots[0], self.solver)
-        return best_action(found._replace(legal=tuple(allowed)), self.choose), None
+        return best_action(found._replace(legal=tuple(allowed)), self.choose)
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
         """Searches as `act` does, and reports what it found.

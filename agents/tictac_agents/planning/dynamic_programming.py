@@ -30,6 +30,7 @@ from tictac_agents.planning.sweeps import (
     sweep,
 )
 from tictac_agents.planning.tabular_model import LARGEST, Bools, Floats, Ints, TabularModel, gridworld_4x4
+from tictac_agents.predicts import Predicts
 from tictac_env import progress
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import describe_game, game_of, gym_keywords
@@ -43,7 +44,7 @@ __all__ = ["PolicyIteration", "TabularModel", "ValueIteration", "greedy_policy",
 Callback = Callable[["DynamicProgramming"], bool | None]
 
 
-class DynamicProgramming(Policy):
+class DynamicProgramming(Predicts, Policy):
     """What policy and value iteration share: the run over the model, the play and the file.
 
     On boards it is a policy like any other. In a position that the model lacks, because its opponent never lets it
@@ -119,39 +120,20 @@ class DynamicProgramming(Policy):
         self.q = self.model.action_values(self.values, self.gamma)
         self.policy = greedy_policy(self.model, self.values, self.gamma)
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-        action_masks: npt.ArrayLike | None = None,
-    ) -> tuple[int, None]:
-        """The best action for an observation, and None, as Stable-Baselines3 returns a pair.
-
-        Args:
-            observation: the number of a state; on boards, an observation of any type of the game's.
-            state: not used.
-            episode_start: not used.
-            deterministic: not used: nothing is drawn.
-            action_masks: (A,), 1 where an action may be chosen; by default every action the state has.
-
-        Raises:
-            ValueError: there is no such state or position, or no action in it that the masks allow.
-        """
+    def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         size = self.model.num_actions
         mask = np.ones(size, np.bool_) if action_masks is None else np.asarray(action_masks).reshape(-1) != 0
         if len(mask) != size:
             raise ValueError(f"action_masks must have {size} elements, not {len(mask)}")
         if self.model.game is not None:
-            return self._best(Position(self.model.game, *read_observation(self.model.game, observation)), mask), None
+            return self._best(Position(self.model.game, *read_observation(self.model.game, observation)), mask)
         try:
             row = operator.index(observation)
         except TypeError:
             row = -1
         if isinstance(observation, bool) or not 0 <= row < self.model.num_states:
             raise ValueError(f"an observation must be a state in [0, {self.model.num_states}), not {observation!r}")
-        return self._best_of(row, self.model.available[row] & mask, f"state {row}"), None
+        return self._best_of(row, self.model.available[row] & mask, f"state {row}")
 
     def act(self, position: Position, seed: int) -> int:
         """The best action; the seed does not matter.

@@ -157,10 +157,11 @@ class TableLearner(Learner):
 
     def begin_game(self, observation: Any, info: dict[str, Any]) -> None:
         code, steps = self._tiers(), self.game.cells // 2  # about as many as the game will have
-        with in_one_line():
-            code.choose.heat(steps)
-            code.learn.heat(steps)
-        self._make_room(2 * self._most_new)
+        if code.choose.cold or code.learn.cold:
+            with in_one_line():
+                code.choose.heat(steps)
+                code.learn.heat(steps)
+        self._make_room(self.game.cells * self._most_new)
         self._scheduled_table()
         self._turn = int(info["seat"]), *self.read(observation), True
 
@@ -177,7 +178,6 @@ class TableLearner(Learner):
         learn = self._tiers().learn.run
         over = bool(learn(self.game, self.table, seat, own, opp, reward, terminated, truncated))
         self._turn = seat, own, opp, False
-        self._make_room(2 * self._most_new)
         return over
 
     def _tiers(self) -> Code:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.action_masks import allowed_actions
+from tictac_agents.predicts import Predicts
 from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.run import Schedule
 from tictac_env.games import Game, describe_game
@@ -18,7 +19,7 @@ from tictac_env.policies import Policy
 from tictac_env.position import Position
 
 
-class TrainedPolicy(Policy):
+class TrainedPolicy(Predicts, Policy):
     """Plays the best action known, and in training explores by randomness of its own."""
 
     game: Game
@@ -51,31 +52,12 @@ class TrainedPolicy(Policy):
         """True with the probability that the schedule gives now."""
         return explores(self._random_state, self.scheduled(epsilon))
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-        action_masks: npt.ArrayLike | None = None,
-    ) -> tuple[int, None]:
-        """The action for an observation, and None, as Stable-Baselines3 returns a pair.
-
-        Args:
-            observation: of any type of the game's.
-            state: not used.
-            episode_start: not used.
-            deterministic: whether to play the best action known; otherwise explore as in training, by `epsilon`.
-            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
-
-        Raises:
-            ValueError: the observation is not one of the game's, or the masks allow no legal action.
-        """
+    def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         own, opp = read_observation(self.game, observation)
         allowed = allowed_actions(Position(self.game, own, opp), action_masks)
         if not deterministic and self.explores(getattr(self, "epsilon", 0.0)):
-            return allowed[self.draw() % len(allowed)], None
-        return self.best_action(own, opp, allowed), None
+            return allowed[self.draw() % len(allowed)]
+        return self.best_action(own, opp, allowed)
 
     def act(self, position: Position, seed: int) -> int:
         """The best action known; the seed does not matter.
