@@ -138,6 +138,22 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     return meta, arrays
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What a file that `save_arrays` wrote holds.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not such an archive, or is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return str(json.loads(archive.read(META))["kind"])
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile or json
+        raise ValueError(f"{os.fspath(path)} is no file that holds an agent, or is damaged: {error}") from error
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

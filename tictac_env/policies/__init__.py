@@ -3,6 +3,7 @@
 from tictac_env.policies.adapters import BatchedPolicy, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy
 from tictac_env.policies.names import POLICIES, as_policy, make_policy
+from tictac_env.policies.players import Player, load_player
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, RulePolicy, uniform
@@ -14,6 +15,7 @@ __all__ = [
     "Mixture",
     "ModelPolicy",
     "OpponentPool",
+    "Player",
     "Policy",
     "RandomPolicy",
     "ReflexPolicy",
@@ -21,6 +23,7 @@ __all__ = [
     "answer",
     "as_policy",
     "check_policy",
+    "load_player",
     "make_policy",
     "uniform",
 ]

@@ -128,6 +128,8 @@ class ModelPolicy(FunctionPolicy):
         super().__init__(model.predict, obs_type)
         self.model = model
         self.name = type(model).__name__
+        if self._space is not None and hasattr(model, "policy"):
+            self.budget = "no search; one evaluation of a network"
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
         if not self._masked:
             self.illegal_hint = WITHOUT_MASKS

@@ -74,6 +74,7 @@ class Level(Mixture):
         # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
         super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])
         self.name = f"level:{number}"
+        self.budget = f"plays {setting.policy}" + (f", {100 * setting.random:g} % random" if setting.random else "")
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Level:

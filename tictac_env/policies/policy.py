@@ -26,6 +26,8 @@ class Policy(ABC):
 
     name: str = ""
     """How tables and error messages call the policy; the class's name if empty."""
+    budget: str = ""
+    """How much it searches a move, in words ("1,000 simulations"), as records of results state it; empty if unknown."""
     illegal_hint: str = ""
     """What the error adds when the policy chooses an illegal action: how to keep it from doing so."""
     reflex: Callable[[Game, int, int], int] | None = None

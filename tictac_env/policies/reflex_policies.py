@@ -51,6 +51,7 @@ class RandomPolicy(ReflexPolicy):
     """Every legal action with the same probability: the k-th in ascending order, k = seed mod n."""
 
     name = "random"
+    budget = "no search"
 
     def __init__(self) -> None:
         super().__init__(random_choices)
@@ -63,6 +64,7 @@ class RulePolicy(ReflexPolicy):
     """
 
     name = "rule"
+    budget = "no search; one-move rule"
 
     def __init__(self) -> None:
         super().__init__(rule_choices)

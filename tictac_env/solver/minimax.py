@@ -46,6 +46,7 @@ class Minimax(Policy):
         self.depth = depth
         if depth is not None:
             self.name = f"{type(self).name}:{depth}"
+        self.budget = "the whole game, tabulated" if depth is None else f"{depth} plies"
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Minimax:

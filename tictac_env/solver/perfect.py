@@ -45,8 +45,12 @@ class Perfect(Policy):
         self.error = number("error", error, 0, 1)
         self.time_limit = None if time_limit is None else number("time_limit", time_limit, 0, float("inf"))
         self.solver = solver
+        self.budget = "the exact solver"
         if error:
             self.name = f"perfect:{error:g}"
+            self.budget += f", and {100 * error:g} % of the moves safe ones at random"
+        if time_limit is not None:
+            self.budget += f", at most {time_limit:g} s a move"
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Perfect:

@@ -150,6 +150,8 @@ class Snapshot(Policy):
         ValueError: the model sees something else; or at the first move, it was made for boards of another size.
     """
 
+    budget = "no search; one evaluation of a network"
+
     def __init__(self, model: Any, name: str = "snapshot") -> None:
         shape = model.observation_space.shape
         if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and 2 not in (shape[0], shape[2])):

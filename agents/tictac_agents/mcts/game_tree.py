@@ -64,6 +64,8 @@ class GameTree(Policy):
         2
     """
 
+    budget = "no search; a tree that was learned"
+
     def __init__(
         self,
         game: str | Game = "ConnectFour-v0",

@@ -158,6 +158,10 @@ class MCTS(Predicts, Policy):
         self.reuse = flag("reuse", reuse)
         self.game = None if game is None else get_game(game)
         self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
+        limit = f"{self.simulations:,} simulations" if milliseconds is None else f"{milliseconds:g} ms a move"
+        trees = f" on {threads} trees" if threads > 1 else ""
+        leaves_by = "" if evaluator is not None else "; one-move rule in rollouts" if rollout == "rule" else ""
+        self.budget = f"{limit}{trees}{leaves_by}"
         self._params = SearchParams(
             exploration=float(exploration),
             draw=float(draw),

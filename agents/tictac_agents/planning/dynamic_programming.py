@@ -60,6 +60,8 @@ class DynamicProgramming(Predicts, Policy):
         improvements: how often a better policy was found (0 in value iteration, which keeps none).
     """
 
+    budget = "no search; a table"
+
     def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
         self.gamma = number("gamma", gamma, 0, 1)
         self.tolerance = number("tolerance", tolerance, 0, 1e9)

@@ -23,6 +23,7 @@ class TrainedPolicy(Predicts, Policy):
     """Plays the best action known, and in training explores by randomness of its own."""
 
     game: Game
+    budget = "no search; a table"
     _random_state: npt.NDArray[np.int64]
 
     @abstractmethod

@@ -1,0 +1,77 @@
+"""An agent from its file, whatever agent it is: tables, trees, networks, models of Stable-Baselines3."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import tictac_agents
+from tictac_env.games import Game, game_of
+from tictac_env.policies.players import settings_of
+from tictac_env.storage import kind_of
+
+OURS = "tictac_agents."
+
+
+def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str, Any]]:
+    """The agent that a file holds, ready to play, and its settings as JSON can hold them.
+
+    Nothing in the file is run. Networks are put on the CPU.
+
+    Args:
+        path: an .npz file of an agent of this package, or a .zip file that Stable-Baselines3 or this package saved.
+        game: the game it is to play.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, holds no agent, or one of another game; the message names the file.
+        DependencyNotInstalled: it is a network's, and Stable-Baselines3 is not installed.
+    """
+    target = Path(path)
+    agent, settings, of_game = _network(target, game) if target.suffix == ".zip" else _table(target)
+    if of_game is not None and of_game != game:
+        raise ValueError(f"{os.fspath(path)} holds an agent of the game {of_game!r}, not of {game!r}")
+    return agent, settings
+
+
+def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
+    """What an .npz file holds, its settings, and its game."""
+    kind = kind_of(path)
+    name = kind.removeprefix(OURS)
+    made = getattr(tictac_agents, name, None) if kind.startswith(OURS) and name in dir(tictac_agents) else None
+    if not (inspect.isclass(made) and hasattr(made, "load")):
+        raise ValueError(
+            f"{os.fspath(path)} holds {kind!r}, which is no agent of tictac_agents; an agent of your own is loaded by "
+            "its own class: give the object"
+        )
+    agent: Any = made.load(path)
+    of_game = getattr(agent, "game", None) or getattr(getattr(agent, "model", None), "game", None)
+    settings = {"algorithm": name} | settings_of(agent)
+    counted = ("num_timesteps", "num_episodes", "num_games", "sweeps")
+    return agent, settings | {count: getattr(agent, count) for count in counted if hasattr(agent, count)}, of_game
+
+
+def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
+    """What a .zip file holds, its settings, and its game where the file says it."""
+    from tictac_agents.deep.sb3_files import PICKLED, load_model, read_checkpoint  # needs torch
+    from tictac_agents.deep.self_play import Snapshot
+
+    data, _ = read_checkpoint(path)
+    steps = {"num_timesteps": data.get("num_timesteps")}
+    ours = data.get("_recorded_settings")
+    if isinstance(ours, dict) and PICKLED not in ours:
+        policy = data.get("policy_class")
+        module = policy.get("__module__", "") if isinstance(policy, dict) else ""
+        name = "DQN" if module == "tictac_agents.deep.networks" else "MaskablePPO"
+        model = getattr(tictac_agents, name).load(path, device="cpu")
+        described = model.settings.game
+        of_game = None if described == "unknown" else game_of(described)
+        return model, {"algorithm": name} | model.settings.to_dict() | steps, of_game
+    model = load_model(path, game, device="cpu")
+    settings = {"algorithm": type(model).__name__} | steps
+    try:
+        return Snapshot(model, path.stem), settings, None
+    except ValueError:  # it sees codes, or flattened planes
+        return model, settings, None
