@@ -68,7 +68,7 @@ def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
         model = getattr(tictac_agents, name).load(path, device="cpu")
         described = model.settings.game
         of_game = None if described == "unknown" else game_of(described)
-        return model, {"algorithm": name} | model.settings.to_dict() | steps, of_game
+        return model, {"algorithm": name} | settings_of(model) | steps, of_game
     model = load_model(path, game, device="cpu")
     settings = {"algorithm": type(model).__name__} | steps
     try:
