@@ -5,19 +5,20 @@
 
 Every finished run is kept in reproduce-runs.jsonl, and what is there is not run again, so that a stopped run of this
 program goes on where it was. With --check nothing is written but the runs: they are compared with the record, and what
-differs is printed. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
+differs is printed; networks only on the processor of the record. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
 from benchmarks.published import SYSTEMS, Case
 from benchmarks.published_runs import Run, is_drawn, run, settings_of
-from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.report import RESULTS, Row, machine, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents.plotting import new_figure, save_figure
 
@@ -32,6 +33,8 @@ def main() -> None:
     options = parse_arguments()
     store = RunStore(options.output / "reproduce-runs.jsonl")
     jobs = jobs_of([case for case in SYSTEMS if not options.system or case.system in options.system], options.seeds)
+    if options.check:
+        jobs = comparable(jobs)
     if options.fresh:
         store.remove(jobs)
     store.complete(jobs, run, options.workers)
@@ -72,6 +75,18 @@ def runs_of(case: Case, store: RunStore) -> list[Run]:
     """The runs of a case that are in the store, in the order of their seeds."""
     found = {run["seed"]: run for settings, run in store if case.run and settings == settings_of(case, run["seed"])}
     return [found[seed] for seed in sorted(found)]
+
+
+def comparable(jobs: Sequence[Settings]) -> list[Settings]:
+    """The jobs whose runs can be compared with the record: on another processor, not those of networks."""
+    recorded, here = json.loads((RESULTS / "reproduce.json").read_text())["machine"], machine()
+    same = [job for job in jobs if recorded["processor"] == here["processor"] or not job["run"].startswith("DQN:")]
+    if len(same) < len(jobs):
+        print(
+            f"{len(jobs) - len(same)} runs of networks are not compared: Torch's sums depend on the processor, "
+            f"and the record was made on another ({recorded['processor']})"
+        )
+    return same
 
 
 def compare(jobs: Sequence[Settings], new: RunStore, record: RunStore) -> list[str]:

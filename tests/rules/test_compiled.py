@@ -299,6 +299,15 @@ def test_compiled_code_follows_an_edit_of_a_users_file(says: str, line: str, mon
     assert keys[0] == keys[2] != keys[1]
 
 
+def test_rules_that_use_super_say_why_they_cannot_be_compiled() -> None:
+    class Contrary(KInARow):
+        def result(self, own: int, opp: int) -> int:
+            return -super().result(own, opp)
+
+    with pytest.raises(TypeError, match=r"Contrary\.result uses super\(\), which compiled rules cannot"):
+        result_of(Contrary.make(3, 3, 3, False), 0, 0b111)
+
+
 @pytest.mark.parametrize("file", breadth(["envs/vector/boards.py"], ["solver/enumerate.py"]))
 def test_kernels_follow_an_edit_of_what_they_import(probe_folder: Path, tmp_path: Path, file: str) -> None:
     package = probe_folder / "tictac_env"

@@ -64,7 +64,11 @@ def _type_of(game: Game) -> GameType:
 
 @functools.cache
 def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
-    """The Numba type of a class of games, and a number for the source of its methods, properties and constants."""
+    """The Numba type of a class of games, and a number for the source of its methods, properties and constants.
+
+    Raises:
+        TypeError: a method uses `super()`.
+    """
     type_class: Any = type(GameType)(f"{game_class.__name__}Type", (GameType,), {})  # type: ignore[misc]
     register_model(type_class)(models.OpaqueModel)
     methods = {
@@ -72,6 +76,12 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
         for name, method in inspect.getmembers(game_class, inspect.isfunction)
         if not name.startswith("__") and name != "status"
     }
+    for method in methods.values():
+        if "__class__" in method.__code__.co_freevars:  # what super() stands for; Numba's error would be of no help
+            raise TypeError(
+                f"{method.__qualname__} uses super(), which compiled rules cannot: "
+                "write out what the parent's method does, from methods that the class leaves as they are"
+            )
     constants = {field.name for field in dataclasses.fields(game_class)}  # type: ignore[arg-type]
     getters: list[Callable[..., Any]] = []
     numbers = []
