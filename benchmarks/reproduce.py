@@ -5,7 +5,8 @@
 
 Every finished run is kept in reproduce-runs.jsonl, and what is there is not run again, so that a stopped run of this
 program goes on where it was. With --check nothing is written but the runs: they are compared with the record, and what
-differs is printed; networks only on the processor of the record. Writes reproduce.json, two CSV files and a picture; then run tools/results_tables.py.
+differs is printed; networks only on the processor of the record. Writes reproduce.json, two CSV files and a picture;
+then run tools/results_tables.py.
 """
 
 from __future__ import annotations
