@@ -34,6 +34,7 @@ SMALL = {
     "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
     "benchmarks.learning": "--seeds 1",
+    "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
     "benchmarks.self_play": "--steps 2048 --runs 1",
     "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",

@@ -2,27 +2,42 @@
 
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.exact import Exploitability, SeatVerdict, Verdict, exploitability, verdict
-from tictac_env.arena.match import MatchResult, Tournament, play_game, play_match, round_robin
+from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
+from tictac_env.arena.match import MatchResult, play_game, play_match
+from tictac_env.arena.openings import all_openings, sampled_openings
+from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positions
+from tictac_env.arena.store import ResultStore
+from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 
 __all__ = [
     "Accuracy",
     "Comparison",
+    "Entrant",
+    "Estimate",
     "Exploitability",
+    "Fixture",
+    "GameRecord",
     "MatchResult",
     "MoveAccuracy",
+    "PlayerRating",
     "Rate",
+    "Ratings",
+    "ResultStore",
     "ScoredPosition",
     "SeatVerdict",
     "Tournament",
     "Verdict",
     "WinDrawLoss",
+    "all_openings",
     "exploitability",
     "move_accuracy",
     "play_game",
     "play_match",
+    "ratings",
     "read_scored_positions",
     "round_robin",
+    "sampled_openings",
     "verdict",
 ]

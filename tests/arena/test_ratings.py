@@ -1,0 +1,294 @@
+"""Ratings: they recover known strengths, their intervals hold, and they say where the games set no bound."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from benchmarks.ratings_coverage import WORLDS, coverage
+from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
+from tictac_env.arena.cycles import find_cycles
+from tictac_env.arena.davidson import PENALTY, Davidson
+from tictac_env.arena.ratings import ELO
+
+Floats = npt.NDArray[np.float64]
+
+
+def record(first: str, second: str, result: int, opening: int | str = 0, round: int = 0, why: str = "") -> GameRecord:
+    fixture = Fixture("ConnectFour-v0", Entrant(first), Entrant(second), str(opening), round)
+    return GameRecord(fixture, f"{opening}", result, why)
+
+
+def results(first: str, second: str, outcomes: Sequence[int], begin: int = 0) -> list[GameRecord]:
+    """A game from each of as many openings."""
+    return [record(first, second, result, begin + number) for number, result in enumerate(outcomes)]
+
+
+def everybody(players: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(players) for j in range(players) if i != j]
+
+
+def naive_log_likelihood(parameters: Sequence[float], pairings: list[tuple[int, int]], counts: Floats) -> float:
+    """Davidson's model as his paper writes it: strengths pi, the first player's multiplied by an advantage."""
+    *thetas, gamma, log_nu = parameters
+    total = 0.0
+    for (i, j), seen in zip(pairings, counts, strict=True):
+        one, two = math.exp(thetas[i] + gamma), math.exp(thetas[j])
+        chances = np.array([one, math.exp(log_nu) * math.sqrt(one * two), two])
+        total += float(seen @ np.log(chances / chances.sum()))
+    return total
+
+
+@given(st.integers(2, 5), st.integers(0, 2**32))
+def test_the_fit_is_the_maximum_that_an_independent_search_finds(players: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairings = everybody(players)
+    counts = rng.integers(0, 12, (len(pairings), 3)).astype(float)
+    model = Davidson(pairings, players)
+    found = model.fit(counts[None])[0]
+
+    def height(parameters: Floats) -> float:
+        return naive_log_likelihood(parameters, pairings, counts) - PENALTY / 2 * float(parameters @ parameters)
+
+    best = minimize(lambda x: -height(x), np.zeros(players + 2), method="BFGS", options={"gtol": 1e-7})
+    assert height(found) >= -best.fun - 1e-6
+    assert model.log_likelihood(counts[None], found[None])[0] == pytest.approx(
+        naive_log_likelihood(found, pairings, counts)
+    )
+
+
+@given(st.integers(0, 2**32))
+def test_the_derivatives_are_those_of_the_likelihood(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, here = Davidson(everybody(4), 4), rng.normal(size=(1, 6))
+    counts = rng.integers(0, 9, (1, 12, 3)).astype(float)
+    gradient, information = model.derivatives(counts, here)
+    for axis in range(6):
+        step = 1e-5 * np.eye(6)[[axis]]
+        up, down = here + step, here - step
+        rise = (model.log_likelihood(counts, up) - model.log_likelihood(counts, down))[0] / 2e-5
+        assert rise == pytest.approx(gradient[0, axis], abs=1e-4, rel=1e-6)
+        bend = (model.derivatives(counts, up)[0] - model.derivatives(counts, down)[0])[0] / 2e-5
+        assert -bend == pytest.approx(information[0, axis], abs=1e-4, rel=1e-6)
+
+
+def test_known_strengths_come_back() -> None:
+    """From results in the very proportions that the model gives, to a hundredth of an Elo point."""
+    true = np.array([0.0, 1.0, 2.5, 6.0, 0.4, -0.9])
+    model = Davidson(everybody(4), 4)
+    found = model.fit(1e6 * model.probabilities(true[None]))[0]
+    assert found[:4] - found[0] == pytest.approx(true[:4], abs=1e-4)
+    assert found[4:] == pytest.approx(true[4:], abs=1e-4)
+
+
+def test_many_fits_at_once_are_the_fits_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    model = Davidson(everybody(4), 4)
+    counts = rng.integers(0, 20, (30, 12, 3)).astype(float)
+    counts[7, :, 1:] = 0  # a first player that always wins
+    together = model.fit(counts)
+    for one, many in zip(counts, together, strict=True):
+        assert model.fit(one[None])[0] == pytest.approx(many, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
+    """In small; benchmarks/results has a thousand tournaments."""
+    for world in WORLDS:
+        by_openings, by_games = coverage(world, 60, 200, seed=1)
+        assert 90 <= by_openings["coverage %"] <= 99
+    assert by_games["mean width, Elo"] < 0.95 * by_openings["mean width, Elo"], "openings that differ do not count"
+
+
+def some_games(seed: int = 0, openings: int = 30) -> list[GameRecord]:
+    """Games of three players, 0, 200 and 400 Elo points strong."""
+    rng, names = np.random.default_rng(seed), ("random", "middle", "strong")
+    model = Davidson(everybody(3), 3)
+    chances = model.probabilities(np.array([[0, 200 / ELO, 400 / ELO, 0.2, -1]]))[0]
+    return [
+        record(names[i], names[j], 1 - int(rng.choice(3, p=chance)), opening)
+        for opening in range(openings)
+        for (i, j), chance in zip(everybody(3), chances, strict=True)
+    ]
+
+
+def test_ratings_tell_who_is_how_strong() -> None:
+    found = ratings(some_games())
+    assert found.names == ("strong", "middle", "random") and found.anchor == "random"
+    for name, true in (("strong", 400), ("middle", 200)):
+        value, low, high = found[name].elo
+        assert low < value < high and low < true < high and high - low < 300
+    assert found["random"].elo == Estimate(0, 0, 0)
+    assert found.first_advantage.low < 0.2 * ELO < found.first_advantage.high
+    assert found.draws.low < 1 / (1 + 2 * math.e) < found.draws.high
+    assert (found.clusters, found.resampled_by, found.transitive) == (30, "openings", True)
+    assert found["strong"].games == 120
+    assert ratings(some_games()) != ratings(some_games(), seed=1)
+    assert str(ratings(some_games())) == str(found)
+
+
+def test_the_difference_of_two_players_has_an_interval_of_its_own() -> None:
+    found = ratings(some_games())
+    value, low, high = found.difference("strong", "middle")
+    assert value == pytest.approx(found["strong"].elo.value - found["middle"].elo.value)
+    anchored = ratings(some_games(), anchor="middle")["strong"].elo
+    assert (value, low, high) == pytest.approx(anchored)
+    assert found.difference("middle", "strong")[0] == -value
+    assert found.difference("middle", "middle") == (0, 0, 0)
+    with pytest.raises(KeyError, match="did you mean middle"):
+        found.difference("strong", "midle")
+
+
+def test_scores_expected_and_seen_stand_side_by_side() -> None:
+    found = ratings(some_games())
+    rows = {(row["player"], row["opponent"]): row for row in found.cross_table()}
+    assert len(rows) == 6 and all(row["games"] == 60 for row in rows.values())
+    for (one, two), row in rows.items():
+        assert row["score"] + rows[two, one]["score"] == pytest.approx(1)
+        assert row["expected"] == pytest.approx(row["score"], abs=0.08)
+    for one in found.names:  # at the greatest likelihood each player's expected points are those it has
+        mine = [row for (player, _), row in rows.items() if player == one]
+        assert sum(row["expected"] for row in mine) == pytest.approx(sum(row["score"] for row in mine), abs=1e-4)
+
+
+def test_a_player_that_won_every_game_has_a_lower_bound_and_no_rating() -> None:
+    """The bound is the likelihood ratio's: n games won by d have the likelihood (1 + exp(-d))**-n."""
+    bounds = []
+    for openings in (10, 100):
+        games = results("best", "random", [1] * openings) + results("random", "best", [-1] * openings)
+        value, low, high = ratings(games)["best"].elo
+        assert (value, high) == (math.inf, math.inf)
+        expected = -ELO * math.log(math.exp(3.8414588 / 2 / (2 * openings)) - 1)
+        assert low == pytest.approx(expected, abs=0.5)
+        bounds.append(low)
+    assert bounds[1] > bounds[0]
+    found = ratings(games)
+    assert f"> +{bounds[1]:.0f}" in str(found)
+    assert found.table()[0]["elo"] is None and found.table()[0]["unbounded"] == "above"
+    assert json.loads(json.dumps(found.table())) == found.table()
+    value, low, high = ratings(games, anchor="best")["random"].elo
+    assert (value, low) == (-math.inf, -math.inf) and high == pytest.approx(-bounds[1])
+
+
+def test_rounds_that_repeat_themselves_sharpen_no_bound() -> None:
+    once = results("best", "random", [1] * 20)
+    again = [record("best", "random", 1, number, round) for number in range(20) for round in range(5)]
+    assert ratings(again)["best"].elo.low == pytest.approx(ratings(once)["best"].elo.low, abs=0.1)
+
+
+def test_a_rating_that_hangs_on_one_opening_has_no_upper_bound() -> None:
+    """Most resamples have the one opening from which `best` lost, but more than one in forty have not."""
+    games = results("best", "random", [-1] + [1] * 29) + results("random", "best", [1] + [-1] * 29)
+    value, low, high = ratings(games)["best"].elo
+    assert 300 < low < value < high == math.inf
+    assert "no bound" in str(ratings(games))
+
+
+def test_what_the_games_do_not_tell_is_unknown() -> None:
+    apart = results("random", "rule", [1, -1, 0, 1]) + results("rule", "random", [1, -1, 0, 1])
+    found = ratings(apart + results("other", "another", [1, -1, 1, 1]))
+    assert math.isnan(found["other"].elo.value) and math.isfinite(found["rule"].elo.value)
+    assert found["other"].elo[1:] == (-math.inf, math.inf) and "unknown" in str(found)
+    one_seat = ratings(results("rule", "random", [1, -1, 0, 1]))  # is it the player, or playing first?
+    assert math.isnan(one_seat["rule"].elo.value)
+    drawn = ratings(results("one", "two", [0, 0, 0]) + results("two", "one", [0, 0, 0]))
+    assert math.isnan(drawn["one"].elo.value) or drawn.anchor == "one"
+    assert sorted(str(row["elo"]) for row in drawn.table()) == ["0.0", "None"]
+
+
+def test_one_opening_is_resampled_by_rounds_and_one_game_says_nothing() -> None:
+    rng = np.random.default_rng(0)
+    pairs = ("a", "random"), ("random", "a")
+    games = [record(*pair, int(rng.choice((1, 0, -1))), "", round) for round in range(40) for pair in pairs]
+    found = ratings(games)
+    assert (found.resampled_by, found.clusters) == ("rounds", 40)
+    assert math.isfinite(found["a"].elo.high)
+    few = ratings([record("a", "random", 1), record("random", "a", 1)])
+    assert few.clusters == 1 and few["a"].elo[1:] == (-math.inf, math.inf)
+
+
+def test_cycles_are_named() -> None:
+    wins = [1, 1, 1, 1, 1, -1, 0, 1]
+    games = results("rock", "scissors", wins) + results("scissors", "paper", wins) + results("paper", "rock", wins)
+    games += results("rock", "random", wins) + results("paper", "random", wins) + results("scissors", "random", wins)
+    found = ratings(games)
+    (cycle,) = found.cycles
+    assert set(cycle) == {"rock", "paper", "scissors"} and not found.transitive
+    beats = {("rock", "scissors"), ("scissors", "paper"), ("paper", "rock")}
+    assert {*zip(cycle, (*cycle[1:], cycle[0]), strict=True)} == beats
+    assert "Not transitive: " in str(found)
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32))
+def test_there_is_a_cycle_if_and_only_if_no_order_explains_who_beats_whom(players: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    beats = np.triu(rng.random((players, players)) < 0.7, 1)
+    order = rng.permutation(players)
+    assert find_cycles(range(players), beats[np.ix_(order, order)]) == ()
+    some = rng.random((players, players)) < 0.3
+    np.fill_diagonal(some, False)
+    walks = np.linalg.matrix_power(some.astype(float) + np.eye(players), players) > 0
+    on_cycles = {one for one in range(players) if (some[one] & walks[:, one]).any()}
+    found = find_cycles(range(players), some)
+    assert {one for cycle in found for one in cycle} == on_cycles
+    assert all(some[one, two] for cycle in found for one, two in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+
+
+def test_forfeits_count_as_they_ended_and_are_shown() -> None:
+    games = some_games()
+    forfeits = [record("strong", "random", -1, number, why="time: more than 1 s") for number in range(30)]
+    found = ratings(games + forfeits)
+    assert found["strong"].forfeits == 30 and found["random"].forfeits == 0
+    assert found["strong"].elo.value < ratings(games)["strong"].elo.value
+    kept = [one for one in games + forfeits if not one.forfeit]
+    assert str(ratings(kept)) == str(ratings(games))
+
+
+def test_distinct_games_are_counted() -> None:
+    games = [record("a", "random", 1, 1, round) for round in range(5)] + [record("random", "a", 1, 1)]
+    assert ratings(games)["a"].games == 6 and ratings(games)["a"].distinct_games == 2
+
+
+def test_two_players_of_one_name_are_told_apart() -> None:
+    young, old = (Entrant("net", "{}", sign * 64) for sign in "ab")
+    other = Entrant("random")
+    fixtures = [Fixture("TicTacToe-v0", one, other, str(n)) for n in range(8) for one in (young, old)]
+    games = [GameRecord(fixture, "", 1 if number % 3 else -1) for number, fixture in enumerate(fixtures)]
+    assert set(ratings(games).names) == {"net (aaaaaaaa)", "net (bbbbbbbb)", "random"}
+
+
+def test_without_random_the_weakest_is_the_anchor() -> None:
+    renamed = [
+        record(*(name.replace("random", "weak") for name in (one.fixture.first.name, one.fixture.second.name)),
+               one.result, one.fixture.opening)
+        for one in some_games()
+    ]  # fmt: skip
+    assert ratings(renamed).anchor == "weak"
+
+
+def test_what_cannot_be_rated_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least two players"):
+        ratings([])
+    with pytest.raises(ValueError, match="nobody is called 'rndom'; did you mean random"):
+        ratings(some_games(), anchor="rndom")
+    other = GameRecord(Fixture("TicTacToe-v0", Entrant("a"), Entrant("b"), ""), "", 1)
+    with pytest.raises(ValueError, match="several games, ConnectFour-v0, TicTacToe-v0"):
+        ratings([*some_games(), other])
+    assert str(ratings([*some_games(), other], "ConnectFour-v0")) == str(ratings(some_games()))
+    with pytest.raises(ValueError, match="no records of games of 'ConectFour-v0'; did you mean"):
+        ratings(some_games(), "ConectFour-v0")
+    with pytest.raises(FileNotFoundError, match=r"nothing\.sqlite"):
+        ratings(tmp_path / "nothing.sqlite")
+    assert not list(tmp_path.iterdir())
+    for name, value in (("resamples", 0), ("confidence", 1.0), ("seed", -1)):
+        with pytest.raises(ValueError, match=name):
+            ratings(some_games(), **{name: value})  # type: ignore[arg-type]

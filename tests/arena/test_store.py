@@ -1,0 +1,277 @@
+"""The result store: every game once, nothing lost to a kill, nothing believed that is damaged."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import breadth, playout
+
+from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore, round_robin
+from tictac_env.arena.game_record import name_of_game
+from tictac_env.games import GAMES, Game
+from tictac_env.notation import format_moves
+from tictac_env.position import Position
+
+PLAYERS = [Entrant("random", '{"budget": "no search"}'), Entrant("net", '{"layers": [64, 64]}', "0f" * 32)]
+
+
+def some_record(game: Game, seed: int, round: int = 0) -> GameRecord:
+    """A random game as a record."""
+    final = playout(game, seed)[-1]
+    assert final.outcome is not None
+    result = 0 if final.outcome.winner is None else 1 - 2 * final.outcome.winner
+    opening = format_moves(game, final.moves[:2])
+    fixture = Fixture(
+        name_of_game(game), *PLAYERS[:: 1 - 2 * (seed % 2)], opening, round, seed, 0.5 if seed % 3 else None
+    )
+    return GameRecord(fixture, final.to_moves(), result, "", (0.25, 1 / 3))
+
+
+TTT = GAMES["TicTacToe-v0"]
+RECORDS = [some_record(TTT, seed) for seed in range(40)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "games.sqlite"
+
+
+def test_what_was_added_comes_back(game: Game, path: Path) -> None:
+    if game.cells < 3:
+        return  # no two plies
+    records = [some_record(game, seed) for seed in range(5)]
+    with ResultStore(path) as store:
+        assert store.add(records) == 5
+    with ResultStore(path) as store:
+        assert list(store) == records and len(store) == 5
+        assert set(store.players()) == set(PLAYERS)
+        for record in store:
+            positions = record.positions()
+            assert positions[-1].is_over and positions[-1].game == game and positions[0] == Position.start(game)
+
+
+def test_a_game_counts_once(path: Path) -> None:
+    store = ResultStore(path)
+    assert store.add(RECORDS) == 40
+    assert store.add(RECORDS) == 0 and store.add([*RECORDS[:3], some_record(TTT, 99)]) == 1
+    changed = replace(RECORDS[0], moves="123", forfeit="time", result=-1)
+    assert store.add([changed]) == 0 and next(iter(store)) == RECORDS[0]
+    assert len(store) == 41
+    for field, value in (("round", 7), ("seed", 7), ("time_limit", 7.0), ("opening", "12"), ("first", PLAYERS[1])):
+        other = replace(RECORDS[0], fixture=RECORDS[0].fixture._replace(**{field: value}))
+        assert other.fixture != RECORDS[0].fixture and store.add([other]) == 1
+    assert len(store) == 46
+    store.close()
+    assert len(store) == 46
+
+
+def test_games_are_found_by_what_they_are(path: Path) -> None:
+    with ResultStore(path) as store:
+        forfeit = replace(some_record(TTT, 50), forfeit="time: more than 1 s")
+        store.add([*RECORDS, forfeit, some_record(GAMES["ConnectFour-v0"], 1)])
+        assert [one.fixture.game for one in store.games(game="ConnectFour-v0")] == ["ConnectFour-v0"]
+        assert list(store.games(seed=7)) == [RECORDS[7]]
+        assert list(store.games(forfeits=True)) == [forfeit]
+        assert len(list(store.games(forfeits=False, game="TicTacToe-v0"))) == 40
+        assert len(list(store.games(player="net"))) == 42 and not list(store.games(player="nobody"))
+
+
+def test_nothing_is_made_before_there_is_a_game(path: Path) -> None:
+    with ResultStore(path) as store:
+        assert len(store) == 0 and list(store) == [] and store.players() == [] and store.add([]) == 0
+    assert not path.parent.exists()
+
+
+def test_all_of_what_is_added_or_none(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS[:2])
+        unknown = replace(RECORDS[3], fixture=RECORDS[3].fixture._replace(game="Chess-v0"))
+        with pytest.raises(ValueError, match="no game is called 'Chess-v0'"):
+            store.add([RECORDS[2], unknown])
+        with pytest.raises(ValueError, match="must be 1, 0 or -1, not 2"):
+            store.add([RECORDS[2], replace(RECORDS[3], result=2)])
+        assert list(store) == RECORDS[:2]
+
+
+def test_games_are_exported(path: Path, tmp_path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS)
+        store.export(tmp_path / "games.csv")
+        store.export(tmp_path / "games.jsonl")
+        with pytest.raises(ValueError, match=r"as \.csv or \.jsonl, not as .*games\.xlsx"):
+            store.export(tmp_path / "games.xlsx")
+    lines = [json.loads(line) for line in (tmp_path / "games.jsonl").read_text().splitlines()]
+    assert lines == [record.to_dict() for record in RECORDS]
+    with (tmp_path / "games.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, record in zip(rows, RECORDS, strict=True):
+        assert (row["first"], row["moves"]) == (record.fixture.first.name, record.moves)
+        assert (int(row["result"]), int(row["state"])) == (record.result, record.fixture.state)
+        assert json.loads(row["second_settings"]) == json.loads(record.fixture.second.settings)
+
+
+def test_a_record_whose_result_is_not_that_of_its_moves_is_not_replayed() -> None:
+    wrong = replace(RECORDS[0], result=-RECORDS[0].result or 1)
+    with pytest.raises(ValueError, match="is not that of the game"):
+        wrong.positions()
+    assert replace(wrong, forfeit="time").positions()[-1].is_over
+    with pytest.raises(ValueError, match="moves of this game"):
+        replace(wrong, moves="0").positions()
+
+
+def other_database(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE games (id INTEGER)")
+    connection.close()
+
+
+def later_version(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def other_tables(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS)
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE games ADD COLUMN mood TEXT")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.write_text("name,score\nrandom,0.5\n" * 100), "damaged, or no result store"),
+        (other_database, "a SQLite file, but no result store"),
+        (later_version, "version 99; this program reads version 1"),
+        (other_tables, "its tables are not those"),
+    ],
+)
+def test_a_file_that_is_no_store_is_named_and_left_alone(make, message: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "games.sqlite"
+    make(path)
+    before = path.read_bytes()
+    uses = (
+        lambda: ResultStore(path),
+        lambda: round_robin(["random", "rule"], games=2, store=path),
+        lambda: ratings_of(path),
+    )
+    for use in uses:
+        with pytest.raises(ValueError, match=rf"games\.sqlite.*{message}"):
+            use()
+        assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["games.sqlite"]
+
+
+def ratings_of(path: Path) -> object:
+    from tictac_env.arena import ratings
+
+    return ratings(path)
+
+
+def read_whole(path: Path) -> str:
+    """Reads a store that should hold the records; what it says if it cannot be read."""
+    try:
+        with ResultStore(path) as store:
+            games, players = list(store), store.players()
+    except ValueError as error:
+        return str(error)
+    assert games == RECORDS and set(players) == set(PLAYERS)
+    return ""
+
+
+@pytest.mark.parametrize("damages", breadth([60], [1500]))
+def test_damage_is_found_or_harmless(damages: int, tmp_path: Path) -> None:
+    """Bytes changed, cut off or cleared anywhere: an error that names the file, or the very same games."""
+    path = tmp_path / "games.sqlite"
+    with ResultStore(path) as store:
+        store.add(RECORDS)
+    whole, rng, found = path.read_bytes(), random.Random(0), 0
+    for _ in range(damages):
+        content, where = bytearray(whole), rng.randrange(len(whole))
+        kind = rng.randrange(3)
+        if kind == 0:
+            content[where] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            content[where : where + 64] = bytes(len(content[where : where + 64]))
+        else:
+            del content[max(where, 1) :]
+        path.write_bytes(content)
+        message = read_whole(path)
+        assert not message or "games.sqlite" in message
+        found += bool(message)
+        assert path.read_bytes() == content, "a damaged file was changed"
+    assert found > damages / 4
+
+
+def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where a folder should be")
+    store = ResultStore(tmp_path / "results" / "games.sqlite")
+    with pytest.raises(OSError, match="results"):
+        store.add(RECORDS)
+    folder = tmp_path / "folder.sqlite"
+    folder.mkdir()
+    with pytest.raises(OSError, match=r"folder\.sqlite cannot be used"):
+        ResultStore(folder)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import arena.test_store as here
+from tictac_env.arena import ResultStore
+store, begin = ResultStore({path!r}), {begin}
+print("begun", flush=True)
+for number in range(begin, begin + {count}):
+    batch = [here.some_record(here.TTT, 100 + number, round) for round in range(10)]
+    store.add(batch)
+    print(number, flush=True)
+"""
+
+
+def writer(path: Path, begin: int = 0, count: int = 10**6) -> subprocess.Popen[str]:
+    """A process that adds ten games at a time and says each time that it has."""
+    code = WRITER.format(tests=str(Path(__file__).parents[1]), path=str(path), begin=begin, count=count)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("times", breadth([2], [20]))
+def test_a_store_outlives_kills(times: int, path: Path) -> None:
+    """What `add` has returned from is there, and each addition is there as a whole."""
+    rng, begin = random.Random(0), 0
+    for _ in range(times):
+        process = writer(path, begin)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.random() * 0.2)
+        process.send_signal(signal.SIGKILL)
+        said = process.communicate()[0].splitlines()
+        begin = max([begin, *(int(line) + 1 for line in said if line)])
+        with ResultStore(path) as store:
+            seeds = [record.fixture.seed - 100 for record in store]
+        assert sorted({*seeds}) == list(range(len({*seeds}))) and len(seeds) == 10 * len({*seeds})
+        assert len({*seeds}) in (begin, begin + 1), "something that was added is lost"
+        begin = len({*seeds})
+    assert begin > times
+
+
+def test_several_processes_write_at_once(path: Path) -> None:
+    processes = [writer(path, begin, 20) for begin in (0, 10, 100)]
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    with ResultStore(path) as store:
+        assert len(store) == 10 * (30 + 20)

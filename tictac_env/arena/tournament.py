@@ -1,0 +1,272 @@
+"""Tournaments: everybody against everybody from varied openings, with forfeits, kept in a store, and resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from tictac_env.arena.entrants import load_entrants
+from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
+from tictac_env.arena.match import MatchResult
+from tictac_env.arena.openings import as_openings
+from tictac_env.arena.play import Job, boards_together, play_games, warm_up
+from tictac_env.arena.ratings import Ratings, aligned, ratings
+from tictac_env.arena.store import ResultStore
+from tictac_env.arena.win_draw_loss import WinDrawLoss
+from tictac_env.checks import number, positive, whole
+from tictac_env.games import Game, game_name, get_game
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+from tictac_env.progress import progress_bar
+
+GAMES = 100
+"""How many games a pair plays where all begin from the empty board."""
+SECONDS_BETWEEN_WRITES = 0.5
+"""What a killed tournament loses at most, apart from the games under way."""
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """A round robin.
+
+    Attributes:
+        game: the rule book.
+        names: the players.
+        games: the records of all games, in the order of the schedule.
+    """
+
+    game: Game
+    names: tuple[str, ...]
+    games: tuple[GameRecord, ...]
+
+    @cached_property
+    def matches(self) -> dict[tuple[str, str], MatchResult]:
+        """For each ordered pair of different players the match from the first one's side."""
+        of_pair: dict[tuple[str, str], list[GameRecord]] = {pair: [] for pair in combinations(self.names, 2)}
+        for record in self.games:
+            first, second = record.fixture.first.name, record.fixture.second.name
+            of_pair[(first, second) if (first, second) in of_pair else (second, first)].append(record)
+        found = {}
+        for (one, two), records in of_pair.items():
+            counts = Counter((record.fixture.second.name == one, record.result) for record in records)
+            as_first = WinDrawLoss(*(counts[False, result] for result in (1, 0, -1)))
+            as_second = WinDrawLoss(*(counts[True, result] for result in (-1, 0, 1)))
+            match = MatchResult(one, two, as_first, as_second, distinct_games(records))
+            found[one, two], found[two, one] = match, match.reversed()
+        return found
+
+    def total(self, name: str) -> WinDrawLoss:
+        """All games of one player."""
+        return sum((self.matches[name, other].total for other in self.names if other != name), WinDrawLoss(0, 0, 0))
+
+    def standings(self) -> list[str]:
+        """The players by their score, best first."""
+        return sorted(self.names, key=lambda name: -self.total(name).score)
+
+    @property
+    def forfeits(self) -> list[GameRecord]:
+        """The games that were forfeited."""
+        return [record for record in self.games if record.forfeit]
+
+    def ratings(self, **options: Any) -> Ratings:
+        """The players' ratings; the options are those of `tictac_env.arena.ratings`."""
+        return ratings(self, **options)
+
+    def __iter__(self) -> Iterator[GameRecord]:
+        return iter(self.games)
+
+    def __str__(self) -> str:
+        """The players by their score, each one's score against each, and who forfeited why."""
+        best_first = self.standings()
+        rows = [["player", "score", "W/D/L", *(f"v {place + 1}" for place in range(len(best_first)))]]
+        for place, name in enumerate(best_first, 1):
+            total = self.total(name)
+            scores = [
+                "" if other == name else f"{100 * self.matches[name, other].total.score:.1f}" for other in best_first
+            ]
+            counted = "/".join(f"{count:.0f}" for count in total)
+            rows.append([f"{place} {name}", f"{100 * total.score:.1f} %", counted, *scores])
+        lines = aligned(rows)
+        openings = len({record.fixture.opening for record in self.games})
+        different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
+        lines.insert(0, f"{game_name(self.game) or self.game}: {len(self.games):,} games, {different}")
+        reasons: dict[str, list[str]] = {}
+        for record in self.forfeits:
+            reasons.setdefault(str(record.forfeited_by), []).append(record.forfeit)
+        lines += [f"{name} forfeited {len(why):,} games, the first: {why[0]}" for name, why in reasons.items()]
+        return "\n".join(lines)
+
+
+def round_robin(
+    players: Mapping[str, Any] | Sequence[Any],
+    game: str | Game = "TicTacToe-v0",
+    games: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    openings: int | Sequence[Position | str] = 0,
+    time_limit: float | None = None,
+    store: str | os.PathLike[str] | None = None,
+) -> Tournament:
+    """Every player against every other, from each opening in both seats.
+
+    A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the tournament
+    goes on; the result names it and the reason. Ctrl-C stops everything.
+
+    With a store every game is kept as it ends, and what is there is not played again. So a tournament that was stopped
+    at any moment, even killed, goes on where it was, and ends as an unbroken one would have (but for the times). So
+    does one with further players, openings or games. Several processes may play one tournament in one store: each
+    begins somewhere else and takes over what the others have played.
+
+    Args:
+        players: whatever `load_player` accepts (names of policies, files, functions, models, policies), by names of
+            your own or in a list.
+        game: a game's name or rule book.
+        games: how many a pair plays. Seats are swapped after each; after two comes the next opening, in an order drawn
+            by the seed, and after the last one the first again. Unless given, a pair plays each opening in both seats,
+            or 100 games if there is only one.
+        seed: the same seed gives the same tournament. A game's own seed follows from this one, the players' names, the
+            opening and the round; so no pair's games depend on the other players.
+        progress: whether to show a progress bar (only on a terminal).
+        openings: all of so many plies (0 for the empty board), or positions and move strings, such as
+            `sampled_openings` gives. Players that never draw need them: from one position they play one game.
+        time_limit: the seconds a move may take, by the clock. Before it runs each player is asked once, so that
+            compiling does not count. How a player is interrupted, `play_games` tells.
+        store: the file that keeps the games (see `ResultStore`).
+
+    Raises:
+        ValueError: fewer than two players, two of one name, one that does not play; no such game or openings; a number
+            out of its range; a damaged store, or a file that is none.
+        OSError: the store cannot be read or written.
+
+    Example:
+        >>> tournament = round_robin(["random", "rule", "minimax"], openings=2)
+        >>> len(tournament.games), tournament.standings()
+        (432, ['minimax', 'rule', 'random'])
+    """
+    rules = get_game(game)
+    seed = whole("seed", seed, 2**63 - 1)
+    entrants = load_entrants(players, rules)
+    starts = {start.to_moves(): start for start in as_openings(rules, openings)}
+    games = positive("games", games if games is not None else 2 * len(starts) if len(starts) > 1 else GAMES)
+    if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
+        raise ValueError("time_limit must be more than 0 seconds")
+    name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
+    schedule = list(_schedule(list(entrants), name, list(starts), games, seed, time_limit))
+    if time_limit is not None:
+        warm_up([player.policy for player in entrants.values()], next(iter(starts.values())))
+    sides = {entrant: player.policy for entrant, player in entrants.items()}
+    played = _play(schedule, sides, starts, store, progress)
+    return Tournament(rules, tuple(one.name for one in entrants), tuple(played[fixture] for fixture in schedule))
+
+
+def _schedule(
+    entrants: Sequence[Entrant], game: str, openings: Sequence[str], games: int, seed: int, time_limit: float | None
+) -> Iterator[Fixture]:
+    """The games of all pairs, pair by pair."""
+    order = random.Random(seed).sample(openings, len(openings))
+    for pair in combinations(entrants, 2):
+        for count in range(games):
+            round, index = divmod(count // 2, len(order))
+            first, second = pair if count % 2 == 0 else pair[::-1]
+            yield Fixture(game, first, second, order[index], round, seed, time_limit)
+
+
+def _play(
+    schedule: Sequence[Fixture],
+    sides: Mapping[Entrant, Policy],
+    starts: Mapping[str, Position],
+    store: str | os.PathLike[str] | None,
+    progress: bool,
+) -> dict[Fixture, GameRecord]:
+    """The records of all these games, those that had to be played added to the store."""
+    played: dict[Fixture, GameRecord] = {}
+    with contextlib.ExitStack() as stack:
+        keeper = stack.enter_context(_Keeper(ResultStore(store), schedule, played)) if store is not None else None
+        update = stack.enter_context(progress_bar(len(schedule), "games", progress))
+        shown = 0.0
+        for fixture, record in _games(_elsewhere(schedule) if keeper else schedule, sides, starts, played):
+            played[fixture] = record
+            if keeper:
+                keeper.keep(record)
+            if time.monotonic() - shown > 0.2:
+                shown = time.monotonic()
+                update(len(played), f"{fixture.first.name} against {fixture.second.name}")
+    return played
+
+
+def _games(
+    schedule: Sequence[Fixture],
+    sides: Mapping[Entrant, Policy],
+    starts: Mapping[str, Position],
+    played: Mapping[Fixture, GameRecord],
+) -> Iterator[tuple[Fixture, GameRecord]]:
+    """Plays the games that have not been played when their turn comes."""
+    of_width: dict[int, list[Fixture]] = {}
+    for fixture in schedule:
+        width = boards_together((sides[fixture.first], sides[fixture.second]))
+        of_width.setdefault(width, []).append(fixture)
+    for together, fixtures in of_width.items():
+        begun: list[Fixture] = []
+
+        def jobs(fixtures: Sequence[Fixture] = fixtures, begun: list[Fixture] = begun) -> Iterator[Job]:
+            for fixture in fixtures:
+                if fixture not in played:
+                    begun.append(fixture)
+                    yield Job((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
+
+        limit = fixtures[0].time_limit
+        for index, game in play_games(jobs(), together, forfeits=True, time_limit=limit):
+            yield begun[index], GameRecord(begun[index], game.final.to_moves(), game.result, game.forfeit, game.seconds)
+
+
+def _elsewhere(schedule: Sequence[Fixture]) -> list[Fixture]:
+    """The schedule from some point on and around, so that processes which play it together begin at different games."""
+    begin = random.SystemRandom().randrange(len(schedule))
+    return [*schedule[begin:], *schedule[:begin]]
+
+
+class _Keeper:
+    """Writes records to a store now and then, and takes over what others have written meanwhile."""
+
+    def __init__(self, store: ResultStore, schedule: Sequence[Fixture], played: dict[Fixture, GameRecord]) -> None:
+        self._store = store
+        self._wanted = set(schedule)
+        self._played = played
+        self._waiting: list[GameRecord] = []
+        self._seen = 0
+        self._written = time.monotonic()
+
+    def __enter__(self) -> _Keeper:
+        self._take_over()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Writes what is left, after an error or Ctrl-C too."""
+        try:
+            self._store.add(self._waiting)
+        finally:
+            self._store.close()
+
+    def keep(self, record: GameRecord) -> None:
+        self._waiting.append(record)
+        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self._store.add(self._waiting)
+            self._waiting.clear()
+            self._take_over()
+            self._written = time.monotonic()
+
+    def _take_over(self) -> None:
+        fixture = next(iter(self._wanted))
+        for id, record in self._store.after(self._seen, fixture.game, fixture.seed):
+            self._seen = id
+            if record.fixture in self._wanted:
+                self._played[record.fixture] = record
