@@ -18,7 +18,7 @@ from tictac_env.games import Game, KInARow
 from tictac_env.games.registry import add_game
 
 if TYPE_CHECKING:
-    from tictac_env.arena import move_accuracy, play_match, round_robin, verdict
+    from tictac_env.arena import audit, move_accuracy, play_match, round_robin, verdict
     from tictac_env.policies import OpponentPool, Policy, check_policy, make_policy
     from tictac_env.position import Position
     from tictac_env.solver import Solver, solve
@@ -29,6 +29,7 @@ __all__ = [
     "Policy",
     "Position",
     "Solver",
+    "audit",
     "check_policy",
     "make_policy",
     "move_accuracy",
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 HOMES = {
-    "tictac_env.arena": ("move_accuracy", "play_match", "round_robin", "verdict"),
+    "tictac_env.arena": ("audit", "move_accuracy", "play_match", "round_robin", "verdict"),
     "tictac_env.policies": ("OpponentPool", "Policy", "check_policy", "make_policy"),
     "tictac_env.position": ("Position",),
     "tictac_env.solver": ("Solver", "solve"),

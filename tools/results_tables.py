@@ -240,6 +240,12 @@ def early_positions() -> Table:
     return chosen(read("early-positions-plies"), columns)
 
 
+def suites() -> Table:
+    """What is in each suite, without the sources, which all have equal parts."""
+    names = ("suite", "phase", "plies", "positions", "won", "drawn", "lost")
+    return chosen(read("suites-phases"), {name: (name, plain) for name in names})
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "verdicts": verdicts,
     "levels": levels,
@@ -266,6 +272,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "solver-ablation": solver_ablation,
     "solver-sizes": solver_sizes,
     "early-positions": early_positions,
+    "suites": suites,
 }
 
 

@@ -235,7 +235,7 @@ def test_only_the_same_positions_can_be_compared() -> None:
 
 def test_what_is_printed_says_who_how_and_how_sure() -> None:
     rule, random = (move_accuracy(name, solved(7), TTT) for name in ("rule", "random"))
-    assert str(rule).startswith(f"rule (probabilities)\n  all: {len(solved(7))} positions: mistakes ")
+    assert str(rule).startswith(f"rule (probabilities) on positions\n  all: {len(solved(7))} positions: mistakes ")
     assert "of random's" in str(rule) and "critical" in str(rule)
     assert "mistakes of rule less those of random: -" in str(rule.compare(random))
 
@@ -259,7 +259,7 @@ def test_wrong_arguments_are_refused() -> None:
         move_accuracy("rule", solved(7), TTT, seed=-1)
     with pytest.raises(ValueError, match="no positions"):
         move_accuracy("rule", [], TTT)
-    with pytest.raises(ValueError, match="is not of the game"):
+    with pytest.raises(ValueError, match=r"positions of the game .*, not of"):
         move_accuracy("rule", solved(7), C4)
     with pytest.raises(ValueError, match="no policy is called 'rul'"):
         move_accuracy("rul", solved(7), TTT)

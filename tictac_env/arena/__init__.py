@@ -1,6 +1,8 @@
 """How good a policy is: matches with intervals, and the exact truth where it is known."""
 
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
+from tictac_env.arena.auditing import Audit, Measure, audit
+from tictac_env.arena.endurance import Endurance, Resistance, resistance
 from tictac_env.arena.exact import Exploitability, SeatVerdict, Verdict, exploitability, verdict
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.arena.match import MatchResult, play_game, play_match
@@ -8,36 +10,45 @@ from tictac_env.arena.openings import all_openings, sampled_openings
 from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positions
 from tictac_env.arena.store import ResultStore
+from tictac_env.arena.suites import Suite, suite
 from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 
 __all__ = [
     "Accuracy",
+    "Audit",
     "Comparison",
+    "Endurance",
     "Entrant",
     "Estimate",
     "Exploitability",
     "Fixture",
     "GameRecord",
     "MatchResult",
+    "Measure",
     "MoveAccuracy",
     "PlayerRating",
     "Rate",
     "Ratings",
+    "Resistance",
     "ResultStore",
     "ScoredPosition",
     "SeatVerdict",
+    "Suite",
     "Tournament",
     "Verdict",
     "WinDrawLoss",
     "all_openings",
+    "audit",
     "exploitability",
     "move_accuracy",
     "play_game",
     "play_match",
     "ratings",
     "read_scored_positions",
+    "resistance",
     "round_robin",
     "sampled_openings",
+    "suite",
     "verdict",
 ]

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
 from tictac_env.arena.intervals import mean_interval
-from tictac_env.arena.scored_positions import ScoredPosition, check_scores, read_scored_positions
+from tictac_env.arena.scored_positions import ScoredPosition
+from tictac_env.arena.suites import PHASES, Suite, as_suite
 from tictac_env.checks import positive, whole
-from tictac_env.games import Game, get_game
+from tictac_env.games import Game
 from tictac_env.policies import as_policy
-from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE
@@ -44,6 +44,16 @@ class Rate(NamedTuple):
         return f"{100 * self.value:.2f} % ({100 * self.low:.2f}-{100 * self.high:.2f}{times})"
 
 
+class Loss(Rate):
+    """A mean loss of game value in [0, 2], as a `Rate` has a share."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        times = "" if not self.random else f", {self.relative[0]:.3f} of random's"
+        return f"{self.value:.4f} ({self.low:.4f}-{self.high:.4f}{times})"
+
+
 class Accuracy(NamedTuple):
     """The rates on one set of positions; nan where there are none."""
 
@@ -52,9 +62,11 @@ class Accuracy(NamedTuple):
     """How often a move has a strictly worse win/draw/loss value than another."""
     perfect: Rate
     """How often a move has the best exact score: it wins soonest, or resists longest."""
+    regret: Loss
+    """The game value that a move gives away on average: the best move's less its own, a win 1, a draw 0, a loss -1."""
 
     def __str__(self) -> str:
-        return f"{self.positions:,} positions: mistakes {self.mistakes}; perfect {self.perfect}"
+        return f"{self.positions:,} positions: mistakes {self.mistakes}; perfect {self.perfect}; regret {self.regret}"
 
 
 class Comparison(NamedTuple):
@@ -87,6 +99,9 @@ class MoveAccuracy:
         basis: "probabilities" if the policy gave its own, so that nothing is sampled, else how many seeds were drawn.
         overall: the rates on all positions, those included in which no move is a mistake.
         critical: the rates where exactly one of several moves keeps the win/draw/loss value.
+        by_phase: the rates in each phase of the game that has positions: "opening", "middle", "end" (see
+            `tictac_env.arena.suites.phases`).
+        suite: the name of the positions, and the hash of them and their scores.
         batch: the N positions.
         mistake_shares: float64 (N,), how often the policy errs in each position.
         perfect_shares: float64 (N,), how often its move has the best exact score there.
@@ -96,6 +111,8 @@ class MoveAccuracy:
     basis: str
     overall: Accuracy
     critical: Accuracy
+    by_phase: dict[str, Accuracy]
+    suite: tuple[str, str] = field(compare=False)
     batch: PositionBatch = field(repr=False, compare=False)
     mistake_shares: Floats = field(repr=False, compare=False)
     perfect_shares: Floats = field(repr=False, compare=False)
@@ -132,13 +149,15 @@ class MoveAccuracy:
         return Comparison(self.policy, other.policy, float(more.mean()), worse, better, p_value)
 
     def __str__(self) -> str:
-        return f"{self.policy} ({self.basis})\n  all: {self.overall}\n  critical: {self.critical}"
+        rows = {"all": self.overall, "critical": self.critical, **self.by_phase}
+        said = [f"  {name}: {accuracy}" for name, accuracy in rows.items()]
+        return "\n".join([f"{self.policy} ({self.basis}) on {self.suite[0]}", *said])
 
 
 def move_accuracy(
     policy: Any,
-    positions: str | os.PathLike[str] | Sequence[ScoredPosition],
-    game: str | Game = "ConnectFour-v0",
+    positions: Suite | str | os.PathLike[str] | Sequence[ScoredPosition] = "C4-Exact-v1",
+    game: str | Game | None = None,
     seeds: int = 1,
     seed: int = 0,
     progress: bool = False,
@@ -146,8 +165,11 @@ def move_accuracy(
     """How often a policy makes mistakes, and how often it plays perfectly, on positions whose exact scores are known.
 
     A mistake is a move with a strictly worse win/draw/loss value than another (AlphaZero.jl's definition); a move is
-    perfect if it has the best exact score. Both are also counted on the critical positions alone, and both beside
-    what uniformly random play reaches.
+    perfect if it has the best exact score; its regret is the game value that it gives away. All are also counted on the
+    critical positions alone and in each phase of the game, and all beside what uniformly random play reaches.
+
+    Choose a checkpoint or a setting by another suite than the one whose figures you report: `C4-Choose-v1` is for
+    choosing, `C4-Exact-v1` for reporting.
 
     The figure depends on how much the policy searches and on whether a one-move rule (win at once, else stop the other
     side's win at once) is on: always report both with it. A policy's name says its budget ("mcts:1000"); give a policy
@@ -163,14 +185,15 @@ def move_accuracy(
 
     Args:
         policy: whatever `as_policy` accepts.
-        positions: a file that `read_scored_positions` reads, or scored positions of one game.
-        game: the file's game: a name or rule book. That of scored positions must be the same.
+        positions: a `Suite` or the name of one (see `tictac_env.arena.suite`); a file that `read_scored_positions`
+            reads, or one that `Suite.save` wrote (.npz); or scored positions of one game.
+        game: their game: a name or rule book; None for the suite's own, and Connect Four for all else.
         seeds: how many moves to draw in each position, at least 1.
         seed: the first of them.
         progress: whether to show a progress bar (only on a terminal).
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, nor a suite of that name.
         ValueError: the file is damaged (the message names the line), a score is wrong, there are no positions, they
             are of another game, or `seeds` is out of range.
         IllegalMove: the policy's choice is illegal; the message names it and the position.
@@ -183,11 +206,11 @@ def move_accuracy(
         >>> rate.value, round(rate.random, 3)
         (0.0, 0.333)
     """
-    rules = get_game(game)
     positive("seeds", seeds)
     whole("seed", seed, (1 << 63) - 1 - seeds)
+    scored = as_suite(positions, game)
+    rules, batch, scores = scored.game, scored.positions, scored.scores
     player = as_policy(policy, rules)
-    batch, scores = _together(positions, rules)
     legal = scores != NO_SCORE
     best = scores.max(axis=1, keepdims=True)
     keeping = legal & (np.sign(scores) == np.sign(best))
@@ -200,43 +223,26 @@ def move_accuracy(
     played /= len(numbers)
     random = legal / legal.sum(axis=1, keepdims=True)
     critical = (keeping.sum(axis=1) == 1) & (legal.sum(axis=1) > 1)
-    shares = [(moves * good).sum(axis=1) for good in (legal & ~keeping, perfect) for moves in (played, random)]
+    given_away = np.where(legal, np.sign(best) - np.sign(scores), 0)
+    goods = legal & ~keeping, perfect, given_away
+    shares = [(moves * good).sum(axis=1) for good in goods for moves in (played, random)]
 
     def accuracy(among: npt.NDArray[np.bool_]) -> Accuracy:
-        wrong, random_wrong, right, random_right = (share[among] for share in shares)
-        return Accuracy(int(among.sum()), _rate(wrong, random_wrong), _rate(right, random_right))
+        wrong, random_wrong, right, random_right, lost, random_lost = (share[among] for share in shares)
+        halves = rate(lost / 2, random_lost / 2)  # in [0, 1], as intervals want it
+        regret = Loss(*(2 * value for value in halves))
+        return Accuracy(int(among.sum()), rate(wrong, random_wrong), rate(right, random_right), regret)
 
     basis = "probabilities" if draws else f"{seeds} seed{'s' * (seeds > 1)}"
     overall = accuracy(np.ones(len(batch), np.bool_))
-    return MoveAccuracy(str(player), basis, overall, accuracy(critical), batch, shares[0], shares[2])
+    by_phase = {
+        name: accuracy(scored.phases == number) for number, name in enumerate(PHASES) if (scored.phases == number).any()
+    }
+    known = scored.name, scored.sha256
+    return MoveAccuracy(str(player), basis, overall, accuracy(critical), by_phase, known, batch, shares[0], shares[2])
 
 
-def _together(
-    positions: str | os.PathLike[str] | Sequence[ScoredPosition], game: Game
-) -> tuple[PositionBatch, npt.NDArray[np.int16]]:
-    """The N positions, and the score of each action: int16 (N, num_actions), `NO_SCORE` where illegal.
-
-    Raises:
-        FileNotFoundError, ValueError: as `move_accuracy` says.
-    """
-    if isinstance(positions, (str, os.PathLike)):
-        scored = read_scored_positions(positions, game)
-    else:
-        scored = list(positions)
-        if not scored:
-            raise ValueError("there are no positions to move in")
-        for entry in scored:
-            if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], Position)):
-                raise ValueError(f"{entry!r} is not a scored position: give a ScoredPosition, or a file of them")
-            position, scores = entry
-            if position.game != game:
-                raise ValueError(f"{position!r} is not of the game {game!r}: give the positions' own")
-            check_scores(position, scores)
-    rows = [[NO_SCORE if score is None else score for score in scores] for _, scores in scored]
-    return PositionBatch.of([position for position, _ in scored]), np.array(rows, np.int16)
-
-
-def _rate(shares: Floats, random: Floats) -> Rate:
+def rate(shares: Floats, random: Floats) -> Rate:
     """The mean of shares in [0, 1], one a position, with its interval."""
     if not len(shares):
         return Rate(*[float("nan")] * 4)

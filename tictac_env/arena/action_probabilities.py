@@ -44,7 +44,7 @@ def action_probabilities(
         if chance is None or not draws or np.shape(chance) != legal.shape[1:] or np.min(chance) < 0:
             wanted = f"{legal.shape[1]}, none negative, everywhere or nowhere"
             raise ValueError(f"the probabilities of {policy} must be {wanted}, not {chance} in {batch[i]!r}")
-    chances = np.array(drawn, np.float64) if draws else np.eye(legal.shape[1])[_actions(policy, batch, seed)]
+    chances = np.array(drawn, np.float64) if draws else np.eye(legal.shape[1])[fixed_actions(policy, batch, seed)]
     illegal = (chances > 0) & ~legal
     if illegal.any():
         row, action = np.argwhere(illegal)[0]
@@ -55,8 +55,13 @@ def action_probabilities(
     return chances
 
 
-def _actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
-    """int64 (B,), in [0, num_actions): what the policy plays as a fixed map."""
+def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
+    """int64 (B,), in [0, num_actions), legal or not: what the policy plays as a fixed map.
+
+    Raises:
+        ValueError: `act_many` does not answer as it must.
+        IllegalMove: an action is out of range.
+    """
     seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
     actions = actions_of(policy, batch, seeds)
     in_range = (actions >= 0) & (actions < batch.game.num_actions)

@@ -16,6 +16,9 @@ from tictac_env.games import LOST, Game, get_game
 from tictac_env.position import Position
 from tictac_env.solver.enumerate import loss_score
 
+INVALID = -1000
+"""Stands for an illegal action in the analyses of other solvers."""
+
 
 class ScoredPosition(NamedTuple):
     """An unfinished position and what each move in it is worth.
@@ -30,11 +33,14 @@ class ScoredPosition(NamedTuple):
 
 
 def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "ConnectFour-v0") -> list[ScoredPosition]:
-    """The scored positions of a CSV file, in its order.
+    """The scored positions of a file, in its order.
 
-    The file's first line is `moves,score,column_1,...,column_n` for the n actions of the game. Each further line has a
-    move string, the exact score of the position it leads to, and the exact score of each action there, empty where it
-    is illegal.
+    The first line of a CSV file is `moves,score,column_1,...,column_n` for the n actions of the game. Each further line
+    has a move string, the exact score of the position it leads to, and the exact score of each action there, empty
+    where it is illegal.
+
+    A file without that first line is an analysis as the solver of Pascal Pons writes it (`c4solver -a`): each line has
+    a move string and the n scores, -1000 where an action is illegal, separated by spaces.
 
     Args:
         path: the file, in UTF-8.
@@ -47,13 +53,17 @@ def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "Conn
     rules = get_game(game)
     name = os.fspath(path)
     content = Path(path).read_bytes()
+    spaced = b" " in content.partition(b"\n")[0]
     found: list[ScoredPosition] = []
     line = 1
     try:
-        reader = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
+        text = io.StringIO(content.decode(), newline="")
+        reader = csv.reader(text, strict=True, delimiter=" " if spaced else ",")
         for fields in reader:
             line = reader.line_num
-            if line == 1:
+            if spaced:
+                found.append(_analysed(rules, fields))
+            elif line == 1:
                 _check_header(rules, fields)
             else:
                 found.append(_scored(rules, fields))
@@ -121,6 +131,21 @@ def _scored(game: Game, fields: list[str]) -> ScoredPosition:
     best = max(value for value in scores if value is not None)
     if best != score:
         raise ValueError(f"the score is {score}, but that of the best action {best}")
+    return ScoredPosition(position, scores)
+
+
+def _analysed(game: Game, fields: list[str]) -> ScoredPosition:
+    """The position of a line of an analysis.
+
+    Raises:
+        ValueError: the line is damaged.
+    """
+    if len(fields) != 1 + game.num_actions:
+        raise ValueError(f"{len(fields)} fields, not {1 + game.num_actions}: {' '.join(fields)!r}")
+    position = Position.from_moves(game, fields[0])
+    read = [_score(f"the score of action {i}", text) for i, text in enumerate(fields[1:])]
+    scores = tuple(None if score == INVALID else score for score in read)
+    check_scores(position, scores)
     return ScoredPosition(position, scores)
 
 

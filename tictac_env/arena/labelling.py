@@ -1,0 +1,163 @@
+"""Exact scores of many positions, kept on the disk as they are found: stopped at any moment, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.games import Game, describe_game
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.progress import progress_bar
+from tictac_env.solver import Solver
+from tictac_env.solver.enumerate import NO_SCORE
+from tictac_env.symmetry import canonical
+
+CHUNK = 64
+"""So many positions are solved between two writes."""
+TABLE_MEGABYTES = 256
+WAIT_SECONDS = 60.0
+"""How long to wait for another process that is writing."""
+
+Key = tuple[int, int]
+Scores = tuple[int, ...]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS game (description TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS scores (own INTEGER, opp INTEGER, scores BLOB NOT NULL, check_sum INTEGER NOT NULL,
+    PRIMARY KEY (own, opp)) WITHOUT ROWID;
+"""
+
+
+class LabelStore:
+    """The scores found so far, in a SQLite file that several processes may use at once.
+
+    A position stands for its images under the symmetries of the board, so each is solved once. What `add` was given is
+    on the disk when it returns, all of it or, if the process is killed before, none.
+
+    Args:
+        path: the file; it is made if there is none.
+        game: the rule book.
+
+    Raises:
+        ValueError: the file is damaged, or of another game; the message names it, and it is left as it was.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], game: Game) -> None:
+        self.path = os.fspath(path)
+        self.game = game
+        described = json.dumps(describe_game(game), sort_keys=True)
+        with self._database() as database:
+            database.executescript(SCHEMA)
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                known = [row[0] for row in database.execute("SELECT description FROM game")]
+                if not known:
+                    database.execute("INSERT INTO game VALUES (?)", (described,))
+            if known and known != [described]:
+                raise ValueError(f"{self.path} has the scores of {known[0]}, not of {described}")
+
+    def __len__(self) -> int:
+        with self._database() as database:
+            return int(database.execute("SELECT count(*) FROM scores").fetchone()[0])
+
+    def find(self, keys: Sequence[Key]) -> dict[Key, Scores]:
+        """The scores of those of the canonical positions (own, opp) that are there.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        found = {}
+        with self._database() as database:
+            for own, opp in keys:
+                row = database.execute(
+                    "SELECT scores, check_sum FROM scores WHERE own = ? AND opp = ?", (own, opp)
+                ).fetchone()
+                if row is not None:
+                    if not isinstance(row[0], bytes) or _check_sum(own, opp, row[0]) != row[1]:
+                        raise ValueError(f"{self.path} is damaged: the scores of {own, opp} are not what was written")
+                    found[own, opp] = tuple(np.frombuffer(row[0], "<i2").tolist())
+        return found
+
+    def add(self, labels: dict[Key, Scores]) -> None:
+        """Keeps the scores of canonical positions; those that are there already stay.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        rows = []
+        for (own, opp), scores in labels.items():
+            content = np.array(scores, "<i2").tobytes()
+            rows.append((own, opp, content, _check_sum(own, opp, content)))
+        with self._database() as database, database:
+            database.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?)", rows)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=WAIT_SECONDS)) as database:
+                yield database
+        except sqlite3.Error as error:
+            raise ValueError(f"{self.path} cannot be used as a store of scores: {error}") from error
+
+
+def label(
+    positions: PositionBatch | Sequence[Position],
+    cache: str | os.PathLike[str] | None = None,
+    solver: Solver | None = None,
+    progress: bool = False,
+) -> npt.NDArray[np.int16]:
+    """The exact scores of all actions in unfinished positions: int16 (N, num_actions), `NO_SCORE` where illegal.
+
+    Args:
+        positions: N positions of one game.
+        cache: a file that keeps what is found (`LabelStore`), and from which what it has is taken: a run that is
+            stopped at any moment, by Ctrl-C or by force, goes on where it was. None to keep nothing.
+        solver: a solver of the game; None for a new one.
+        progress: whether to show a progress bar (only on a terminal).
+
+    Raises:
+        ValueError: there are no positions, they are not of one game, a game is over, or the cache is damaged.
+    """
+    batch = positions if isinstance(positions, PositionBatch) else PositionBatch.of(positions)
+    game = batch.game
+    folded = [canonical(game, batch[i].own, batch[i].opp) for i in range(len(batch))]
+    wanted = sorted({image[:2] for image in folded})
+    store = None if cache is None else LabelStore(cache, game)
+    known = {} if store is None else store.find(wanted)
+    todo = [key for key in wanted if key not in known]
+    solver = solver or Solver(game, TABLE_MEGABYTES)
+    with progress_bar(len(todo), "labelling", progress) as update:
+        for begin in range(0, len(todo), CHUNK):
+            found = _solve(solver, game, todo[begin : begin + CHUNK])
+            if store is not None:
+                store.add(found)
+            known |= found
+            update(begin + len(found), "")
+    # An action's score in a position is that of its image in the canonical one.
+    rows: list[list[Any]] = [[known[own, opp][image] for image in symmetry.actions] for own, opp, symmetry in folded]
+    return np.array(rows, np.int16)
+
+
+def _solve(solver: Solver, game: Game, keys: Sequence[Key]) -> dict[Key, Scores]:
+    positions = [Position(game, *key) for key in keys]
+    for position in positions:
+        if position.is_over:
+            raise ValueError(f"the game is over, so no action has a score: {position!r}")
+    solutions = solver.solve_many(positions, progress=False)
+    return {
+        key: tuple(int(NO_SCORE) if score is None else score for score in solution.action_scores)
+        for key, solution in zip(keys, solutions, strict=True)
+    }
+
+
+def _check_sum(own: int, opp: int, content: bytes) -> int:
+    return zlib.crc32(content + b"%d %d" % (own, opp))
