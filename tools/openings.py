@@ -18,8 +18,12 @@ from pathlib import Path
 from bitbully import BitBully, Board
 
 from benchmarks.solver import difficulty
+from tictac_env.arena.openings import random_opening
+from tictac_env.games import GAMES
+from tictac_env.position import Position
 from tictac_env.storage import save_text
 
+GAME = GAMES["ConnectFour-v0"]
 WANTED = {"easy": 200, "medium": 500, "hard": 300}
 
 
@@ -30,23 +34,17 @@ def main() -> None:
     options = parser.parse_args()
     rng, solver = random.Random(options.seed), BitBully(opening_book="12-ply-dist")
     found: dict[str, list[list[object]]] = {name: [] for name in WANTED}
-    seen: set[object] = set()
+    seen: set[Position] = set()
     while any(len(found[name]) < count for name, count in WANTED.items()):
-        board, moves = Board(), []
-        for _ in range(rng.randint(1, 13)):
-            moves.append(rng.choice(board.legal_moves()))
-            board.play(moves[-1])
-            if board.is_game_over():
-                break
-        if board.is_game_over() or board.uid() in seen:
+        opening = random_opening(GAME, rng.randint(1, 13), rng)
+        if opening is None or opening in seen:
             continue
-        seen.add(board.uid())
-        scores = solver.score_all_moves(board)
+        seen.add(opening)
+        scores = solver.score_all_moves(Board(list(opening.moves)))
         score = max(scores.values())
-        name = difficulty(len(moves), score)
+        name = difficulty(opening.ply, score)
         if len(found[name]) < WANTED[name]:
-            text = "".join(str(move + 1) for move in moves)
-            found[name].append([text, score, *(scores.get(column, "") for column in range(7))])
+            found[name].append([opening.to_moves(), score, *(scores.get(column, "") for column in range(7))])
     for name, rows in found.items():
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")

@@ -46,10 +46,10 @@ def entrant_of(player: Player, name: str = "") -> Entrant:
     """Who a player is; `name` is what to call it, its own name unless given."""
     known = player.identity
     kept = {key: known[key] for key in ("kind", "source", "agent", "settings", "budget") if key in known}
-    if player.kind == "file":
-        del kept["source"]  # the same agent wherever its file lies: the hash tells
-    settings = json.dumps(kept, sort_keys=True)
-    return Entrant(name or player.name, settings, player.checkpoint_sha256 or content_hash(player.policy))
+    checkpoint = player.checkpoint_sha256 or content_hash(player.policy)
+    if checkpoint:
+        del kept["source"]  # the same player wherever its file or code lies: the hash tells
+    return Entrant(name or player.name, json.dumps(kept, sort_keys=True), checkpoint)
 
 
 def content_hash(policy: Any) -> str:

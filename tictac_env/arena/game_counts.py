@@ -71,20 +71,18 @@ def count_games(records: Sequence[GameRecord]) -> CountedGames:
         ValueError: they are not of at least two players.
     """
     names = _names(records)
-    openings = {record.fixture.opening for record in records}
-    by_opening = len(openings) > 1
     number = {entrant: index for index, entrant in enumerate(names)}
-    clusters: dict[str | int, int] = {}
-    cells: dict[tuple[int, int], int] = {}
-    where = np.empty((len(records), 3), np.int64)
-    for index, record in enumerate(records):
-        fixture = record.fixture
-        cluster = clusters.setdefault(fixture.opening if by_opening else fixture.round, len(clusters))
-        cell = cells.setdefault((number[fixture.first], number[fixture.second]), len(cells))
-        where[index] = cluster, cell, 1 - record.result
+    played = [one.fixture for one in records]
+    by_opening = len({one.opening for one in played}) > 1
+    of_cluster = [one.opening if by_opening else one.round for one in played]
+    of_cell = [(number[one.first], number[one.second]) for one in played]
+    # In order, so that the resampling does not depend on the order in which the games ended.
+    cells, cell = np.unique(of_cell, axis=0, return_inverse=True)
+    clusters, cluster = np.unique(of_cluster, return_inverse=True)
     counts = np.zeros((len(clusters), len(cells), 3))
-    np.add.at(counts, tuple(where.T), 1)
-    return CountedGames(names, np.array(list(cells)), counts, "openings" if by_opening else "rounds")
+    outcome = np.array([1 - record.result for record in records])
+    np.add.at(counts, (cluster, cell.reshape(-1), outcome), 1)
+    return CountedGames(names, cells.astype(np.int64), counts, "openings" if by_opening else "rounds")
 
 
 def _names(records: Sequence[GameRecord]) -> dict[Entrant, str]:

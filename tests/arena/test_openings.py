@@ -1,0 +1,97 @@
+"""Openings: all that there are, each once, none finished, and the same by the same seed."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from conftest import title
+from naive import NaiveBoard
+
+from tictac_env.arena import all_openings, sampled_openings
+from tictac_env.arena.openings import as_openings, random_opening
+from tictac_env.games import GAMES, Game
+from tictac_env.position import Position
+
+CONNECT_FOUR, TIC_TAC_TOE = GAMES["ConnectFour-v0"], GAMES["TicTacToe-v0"]
+PER_PLY = {
+    # Positions by ply: Connect Four's are OEIS A212693, tic-tac-toe's are stones before lines
+    "ConnectFour-v0": [1, 7, 49, 238, 1120],
+    "TicTacToe-v0": [1, 9, 72, 252, 756],
+}
+
+
+@pytest.mark.parametrize("name", PER_PLY)
+def test_all_openings_are_as_many_as_are_known(name: str) -> None:
+    for plies, count in enumerate(PER_PLY[name]):
+        openings = all_openings(name, plies)
+        assert len(openings) == count == len(set(openings))
+        assert all(len(opening.moves) == plies and not opening.is_over for opening in openings)
+
+
+def test_all_openings_are_those_of_a_naive_board(game: Game) -> None:
+    if game.cells < 4:
+        return
+    found = {opening.moves for opening in all_openings(game, 2)}
+    expected = {}
+    for first in range(game.num_actions):
+        for second in range(game.num_actions):
+            board = NaiveBoard.of(game)
+            legal = first in board.legal() and board.play(first) is not None and second in board.legal()
+            if legal and board.play(second) and not Position.from_moves(game, [first, second]).is_over:
+                expected.setdefault(str(board.grid), (first, second))
+    assert found == set(expected.values()), title(game)
+
+
+def test_sampled_openings_are_different_unfinished_and_come_back(name: str) -> None:
+    openings = sampled_openings(name, 5, 60, seed=3)
+    assert len(set(openings)) == 60 and all(opening.ply == 5 and not opening.is_over for opening in openings)
+    assert openings == sampled_openings(name, 5, 60, seed=3) != sampled_openings(name, 5, 60, seed=4)
+    assert [one.moves for one in sampled_openings(name, 5, 20, seed=3)] == [one.moves for one in openings[:20]]
+
+
+def test_more_openings_than_there_are_cannot_be_sampled() -> None:
+    assert set(sampled_openings("TicTacToe-v0", 2, 72)) == set(all_openings("TicTacToe-v0", 2))
+    with pytest.raises(ValueError, match="only 72 openings of 2 plies to be found, not 73"):
+        sampled_openings("TicTacToe-v0", 2, 73)
+    with pytest.raises(ValueError, match="only 0 openings of 9 plies"):
+        sampled_openings("TicTacToe-v0", 9, 1)
+    with pytest.raises(ValueError, match="the game is over by then"):
+        all_openings("TicTacToe-v0", 9)
+
+
+def test_a_random_game_that_is_over_is_no_opening() -> None:
+    found = [random_opening(TIC_TAC_TOE, 8, Random(seed)) for seed in range(200)]
+    assert 0 < sum(opening is None for opening in found) < 200
+    assert all(opening.ply == 8 and not opening.is_over for opening in found if opening)
+
+
+def test_openings_are_given_as_plies_positions_or_moves() -> None:
+    assert as_openings(CONNECT_FOUR, 0) == [Position.start(CONNECT_FOUR)]
+    given = [Position.from_moves(CONNECT_FOUR, "44"), "4453", Position.from_code(CONNECT_FOUR, 3**38)]
+    openings = as_openings(CONNECT_FOUR, given)
+    assert [opening.to_moves() for opening in openings] == ["44", "4453", "4"]
+    assert all(len(opening.moves) == opening.ply for opening in openings)
+
+
+@pytest.mark.parametrize(
+    ("openings", "message"),
+    [
+        ([], "there are no openings"),
+        ("44", "positions and move strings, not '44'"),
+        (-1, "plies must be a whole number"),
+        (True, "not True"),
+        (2.0, "not 2.0"),
+        (["44", "4"], None),
+        (["12", "21", "12"], "comes twice"),
+        (["1122334"], "it is over"),
+        (["48"], "move 2 of '48'"),
+        ([Position.start(TIC_TAC_TOE)], "no opening of this game"),
+    ],
+)
+def test_what_are_no_openings_is_named(openings: object, message: str | None) -> None:
+    if message is None:
+        assert len(as_openings(CONNECT_FOUR, openings)) == 2  # type: ignore[arg-type]
+        return
+    with pytest.raises(ValueError, match=message):
+        as_openings(CONNECT_FOUR, openings)  # type: ignore[arg-type]
