@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="make them again and compare with those that are there")
     parser.add_argument("--folder", type=Path, default=RESULTS / "suites", help="where the scores are kept")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the suites go (default: into the package)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the table (default: %(default)s)")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     made: list[Suite] = []
@@ -85,7 +86,7 @@ def main() -> None:
     if not options.check:
         table = [row for found in [*made, suite("TTT-Exact-v1")] for row in rows(found)]
         show("Suites", table)
-        save("suites", {"game": GAME, "recipes": str(RECIPES)}, {"phases": table})
+        save("suites", {"game": GAME, "recipes": str(RECIPES)}, {"phases": table}, options.output)
 
 
 if __name__ == "__main__":

@@ -246,6 +246,19 @@ def suites() -> Table:
     return chosen(read("suites-phases"), {name: (name, plain) for name in names})
 
 
+def audits() -> Table:
+    """Players judged on the reporting suite of Connect Four."""
+    percent, columns = fixed(1, 100), ("mistakes", "opening", "middle", "end")
+    return [
+        {"player": f"`{row['player']}`"}
+        | {"mistakes": f"{percent(row['mistakes'])} ({percent(row['low'])}-{percent(row['high'])})"}
+        | {phase: percent(row[phase]) for phase in columns[1:]}
+        | {"regret": fixed(3)(row["regret"])}
+        | {name: percent(row[name]) for name in ("perfect", "wins", "speed", "resistance")}
+        for row in read("audits-players")
+    ]
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "verdicts": verdicts,
     "levels": levels,
@@ -273,6 +286,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "solver-sizes": solver_sizes,
     "early-positions": early_positions,
     "suites": suites,
+    "audits": audits,
 }
 
 

@@ -38,6 +38,8 @@ SMALL = {
     "benchmarks.self_play": "--steps 2048 --runs 1",
     "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
+    "benchmarks.audits": "--players random --sample 3",
+    "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }

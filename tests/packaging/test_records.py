@@ -88,6 +88,17 @@ def test_early_positions() -> None:
         assert float(row[f"{what} median ms"]) < 200 and float(row[f"{what} p99 ms"]) < 3000
 
 
+def test_the_audits() -> None:
+    """Those of the suite as it is, in the order of their strength."""
+    script, runs = importlib.import_module("benchmarks.audits"), store("audits")
+    jobs = [script.job(player, script.SAMPLE) for player in script.PLAYERS]
+    assert runs.missing(jobs) == [], RENAMED
+    rows = record("audits-players")
+    assert text([script.row(runs[job]) for job in jobs]) == rows
+    searches = [float(row["mistakes"]) for row in rows if row["player"].startswith("mcts")]
+    assert searches == sorted(searches, reverse=True) and searches[0] < float(rows[0]["mistakes"])
+
+
 def test_board_sizes_are_solved_within_a_minute() -> None:
     rows = record("solver-sizes")
     assert len(rows) >= 24 and all(float(row["seconds"]) < 60 for row in rows)
