@@ -6,6 +6,7 @@ So too from sets of legal actions to masks.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,13 +106,34 @@ def cells_of(game: Game) -> Cells:
 
 def legal_sets(game: Game, own: Ints, opp: Ints) -> Ints:
     """The sets of legal actions of B unfinished positions, as `Game.legal` gives them: int64 (B,)."""
-    own, opp = own.view(), opp.view()
-    own.flags.writeable = opp.flags.writeable = False
+    return _by_arrays(game.legal, own, opp)
+
+
+def played(game: Game, own: Ints, opp: Ints, choices: Ints) -> tuple[Ints, Ints]:
+    """`own` and `opp`, int64 (B,) each, after an action in each of B positions, as `Game.play_choice` gives them.
+
+    Args:
+        game: the rule book.
+        own: int64 (B,).
+        opp: int64 (B,).
+        choices: int64 (B,), the `choice` bits of the actions, which must be legal.
+    """
+    after = _by_arrays(game.play_choice, own, opp, choices)
+    return after[..., 0], after[..., 1]
+
+
+def _by_arrays(rule: Callable[..., Any], *arguments: Ints) -> Ints:
+    """What `rule` gives for each of B rows of arguments: int64, (B,) or (B, n)."""
+    views = [argument.view() for argument in arguments]
+    for view in views:
+        view.flags.writeable = False
     try:
-        legal: Any = game.legal(own, opp)  # type: ignore[arg-type]  # mostly plain arithmetic, which arrays can do too
+        found = rule(*views)  # mostly plain arithmetic, which arrays can do too
+        if isinstance(found, tuple):
+            found = np.stack(found, axis=-1)
     except (ArithmeticError, AttributeError, TypeError, ValueError):  # it branches, say
-        legal = [game.legal(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)]
-    return np.asarray(legal, np.int64)
+        found = [rule(*row) for row in zip(*(argument.tolist() for argument in arguments), strict=True)]
+    return np.asarray(found, np.int64)
 
 
 def action_masks(game: Game, legal: Ints) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.canvas import action_masks, finished, legal_sets
+from tictac_env.canvas import action_masks, finished, legal_sets, played
 from tictac_env.games import Game
 from tictac_env.observation import observation_type
 from tictac_env.position import Position
@@ -58,6 +58,47 @@ class PositionBatch:
         """The action masks: int8 (B, num_actions), 1 where legal, all 0 where the game is over."""
         legal = legal_sets(self.game, self.own, self.opp)
         return action_masks(self.game, np.where(finished(self.game, self.own, self.opp), 0, legal))
+
+    def results(self) -> npt.NDArray[np.int8]:
+        """How each game stands, for the side to move, as `Game.result` says it: int8 (B,)."""
+        stones = zip(self.own.tolist(), self.opp.tolist(), strict=True)
+        return np.array([self.game.result(*both) for both in stones], np.int8)
+
+    def play(self, actions: npt.NDArray[np.integer[Any]]) -> PositionBatch:
+        """The positions after a legal action in each, which is not checked, as the next player sees them.
+
+        Args:
+            actions: (B,), each in [0, num_actions).
+        """
+        game = self.game
+        choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)[actions]
+        return PositionBatch(game, *played(game, self.own, self.opp, choices))
+
+    def distinct(self) -> tuple[PositionBatch, npt.NDArray[np.intp]]:
+        """The positions without repetitions, in the order in which they first come; and for each of the B positions,
+        which of these it is: (B,).
+        """
+        order = np.lexsort((self.opp, self.own))
+        own, opp = self.own[order], self.opp[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
+        first = order[new]  # as the sort is stable
+        met = np.argsort(first)
+        rank = np.empty(len(first), np.intp)
+        rank[met] = np.arange(len(first))
+        which = np.empty(len(order), np.intp)
+        which[order] = rank[np.cumsum(new) - 1]
+        return self.where(first[met]), which
+
+    def where(self, chosen: slice | npt.NDArray[np.bool_ | np.integer[Any]]) -> PositionBatch:
+        """Some of the positions, by whatever can index an array of them."""
+        return PositionBatch(self.game, self.own[chosen], self.opp[chosen])
+
+    @classmethod
+    def joined(cls, batches: Sequence[PositionBatch]) -> PositionBatch:
+        """The positions of one batch after another, of at least one, all of one game."""
+        own = np.concatenate([batch.own for batch in batches])
+        return cls(batches[0].game, own, np.concatenate([batch.opp for batch in batches]))
 
     def __len__(self) -> int:
         return len(self.own)

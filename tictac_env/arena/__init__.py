@@ -3,8 +3,9 @@
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.endurance import Endurance, Resistance, resistance
-from tictac_env.arena.exact import Exploitability, SeatVerdict, Verdict, exploitability, verdict
+from tictac_env.arena.exact import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
+from tictac_env.arena.judge import GameResults, OpponentResult, exact_results, verdict
 from tictac_env.arena.match import MatchResult, play_game, play_match
 from tictac_env.arena.openings import all_openings, sampled_openings
 from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
@@ -12,6 +13,7 @@ from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positi
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import Suite, suite
 from tictac_env.arena.tournament import Tournament, round_robin
+from tictac_env.arena.walk import SeatResult
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 
 __all__ = [
@@ -24,15 +26,18 @@ __all__ = [
     "Exploitability",
     "Fixture",
     "GameRecord",
+    "GameResults",
     "MatchResult",
     "Measure",
     "MoveAccuracy",
+    "OpponentResult",
     "PlayerRating",
     "Rate",
     "Ratings",
     "Resistance",
     "ResultStore",
     "ScoredPosition",
+    "SeatResult",
     "SeatVerdict",
     "Suite",
     "Tournament",
@@ -40,6 +45,7 @@ __all__ = [
     "WinDrawLoss",
     "all_openings",
     "audit",
+    "exact_results",
     "exploitability",
     "move_accuracy",
     "play_game",
@@ -50,5 +56,6 @@ __all__ = [
     "round_robin",
     "sampled_openings",
     "suite",
+    "tabulated_verdict",
     "verdict",
 ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tictac_env.games import Game
 from tictac_env.policies import Policy
-from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
@@ -18,6 +18,11 @@ from tictac_env.rng import position_seed
 def gives_probabilities(policy: Policy, game: Game) -> bool:
     """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
     return policy.probabilities(Position.start(game)) is not None
+
+
+def basis_of(policy: Policy, game: Game) -> str:
+    """What a policy is judged by: "probabilities" if it gives its own, else "fixed map"."""
+    return "probabilities" if gives_probabilities(policy, game) else "fixed map"
 
 
 def action_probabilities(
@@ -36,15 +41,17 @@ def action_probabilities(
         ValueError: `probabilities` or `act_many` give something else than they promise; the message names it.
         IllegalMove: the policy's choice is illegal, or may be; the message names it and the position.
     """
-    never = type(policy).probabilities is Policy.probabilities
-    drawn = [] if never else [policy.probabilities(batch[i]) for i in range(len(batch))]
-    for i, chance in enumerate(drawn):
-        if chance is None and not draws:
-            continue
-        if chance is None or not draws or np.shape(chance) != legal.shape[1:] or np.min(chance) < 0:
-            wanted = f"{legal.shape[1]}, none negative, everywhere or nowhere"
-            raise ValueError(f"the probabilities of {policy} must be {wanted}, not {chance} in {batch[i]!r}")
-    chances = np.array(drawn, np.float64) if draws else np.eye(legal.shape[1])[fixed_actions(policy, batch, seed)]
+    given = policy.probabilities_many(batch)
+    if given is None and draws:
+        raise wrong_probabilities(policy, batch[0], None)
+    if given is not None:
+        given = np.asarray(given, np.float64)
+        if given.shape != legal.shape:
+            raise ValueError(f"probabilities_many of {policy} gave {given.shape}, not {legal.shape}")
+        if not draws or np.min(given) < 0:
+            wrong = int(given.min(axis=1).argmin())
+            raise wrong_probabilities(policy, batch[wrong], given[wrong])
+    chances = np.eye(legal.shape[1])[fixed_actions(policy, batch, seed)] if given is None else given
     illegal = (chances > 0) & ~legal
     if illegal.any():
         row, action = np.argwhere(illegal)[0]

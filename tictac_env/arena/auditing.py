@@ -13,14 +13,17 @@ import numpy as np
 
 import tictac_env
 from tictac_env.arena.accuracy import Rate, move_accuracy
+from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.endurance import NoWonPositions, resistance
-from tictac_env.arena.exact import verdict
+from tictac_env.arena.exact import tabulated_verdict
+from tictac_env.arena.judge import OpponentResult, exact_results
 from tictac_env.arena.match import play_match
 from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Policy, load_player
 from tictac_env.position_batch import PositionBatch
+from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions
 
 REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
@@ -66,9 +69,10 @@ class Audit:
         game: the game's name.
         version: the version of this package.
         seed: what seeds and samples were derived from.
-        verdict: what `tictac_env.verdict` says, None if it was not asked. "method" and "basis" say how it was found.
-            "as first" and "as second" have, by opponent, the shares of games won, drawn and lost, and what else is
-            known of that seat; on a small game also whether it is infallible and the shortest game it loses.
+        verdict: what `tictac_env.verdict` says, None if it was not asked, or on a large game that has no opening book.
+            "method" and "basis" say how it was found. "as first" and "as second" have, by opponent, the shares of games
+            won, drawn and lost, and what else is known of that seat; on a small game also whether it is infallible and
+            the shortest game it loses.
         suite: the name, the hash ("sha256") and the number of "positions" of the suite, and by what the moves were
             judged ("basis"); None if there was none.
         measures: the figures on the suite.
@@ -189,7 +193,7 @@ def audit(
     positive("games", games)
     judged = load_player(player, rules)
     policy = judged.policy
-    truth = _verdict(policy, rules, seed) if exact else None
+    truth = _verdict(policy, rules, seed, progress) if exact else None
     scored = _suite_of(rules, suite, seed)
     about, measures = None, []
     if scored is not None:
@@ -232,12 +236,16 @@ def _suite_of(game: Game, given: Suite | str | None, seed: int) -> Suite | None:
     return Suite(f"{MOST_POSITIONS:,} of {found.name}", some, found.scores[rows], {"seed": seed})
 
 
-def _verdict(policy: Policy, game: Game, seed: int) -> dict[str, Any] | None:
-    """What `verdict` says, as JSON can hold it."""
+def _verdict(policy: Policy, game: Game, seed: int, progress: bool) -> dict[str, Any] | None:
+    """What `verdict` says, as JSON can hold it; None on a large game that has no opening book, without which perfect
+    play may take hours.
+    """
     try:
-        found = verdict(policy, game, seed)
+        found = tabulated_verdict(policy, game, seed)
     except TooManyPositions:
-        return None
+        if opening_book_of(game) is None:
+            return None
+        return _results(exact_results(policy, "perfect", game, seed, progress=progress), basis_of(policy, game))
     seats = {
         name: {
             "infallible": seat.infallible,
@@ -250,6 +258,17 @@ def _verdict(policy: Policy, game: Game, seed: int) -> dict[str, Any] | None:
     }
     method = {"method": "every reply walked", "basis": found.basis, "exploitability": found.exploitability}
     return method | seats
+
+
+def _results(found: OpponentResult, basis: str) -> dict[str, Any]:
+    seats = {"as first": found.as_first, "as second": found.as_second}
+    games = max(seat.games for seat in seats.values())
+    method = f"sampled, {games:,} games" if games else "all games followed"
+    told = {
+        name: {f"v {found.opponent}": list(seat.shares), "decided after plies": seat.plies}
+        for name, seat in seats.items()
+    }
+    return {"method": method, "basis": basis} | told
 
 
 def _endurance(policy: Policy, scored: Suite, sample: int, seed: int, progress: bool) -> Iterator[Measure]:

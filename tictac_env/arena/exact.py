@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
+from tictac_env.arena.action_probabilities import action_probabilities, basis_of, gives_probabilities
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, get_game
@@ -124,7 +124,7 @@ class Exploitability(NamedTuple):
         return self.nash_conv / 2
 
 
-def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Verdict:
+def tabulated_verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Verdict:
     """The exact truth about a policy, by walking every reply to it from both seats.
 
     Args:
@@ -134,7 +134,8 @@ def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Ve
         seed: see above; in [0, 2**63).
 
     Raises:
-        ValueError: the game is too large to tabulate, or the seed out of its range.
+        TooManyPositions: a ValueError: the game is too large to tabulate.
+        ValueError: the seed is out of its range, or the policy or game not known.
         IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
     """
     rules = get_game(game)
@@ -144,7 +145,7 @@ def verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Ve
         str(player),
         first,
         second,
-        "probabilities" if gives_probabilities(player, rules) else "fixed map",
+        basis_of(player, rules),
     )
 
 
@@ -152,7 +153,7 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
     """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
-    Arguments and errors are those of `verdict`.
+    Arguments and errors are those of `tabulated_verdict`.
     """
     rules = get_game(game)
     player = as_policy(policy, rules)
@@ -160,13 +161,13 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
 
 
 def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
-    """What `policy` plays from `seat`; arguments and errors are those of `verdict`."""
+    """What `policy` plays from `seat`; arguments and errors are those of `tabulated_verdict`."""
     seed = whole("seed", seed, 2**63 - 1)
     try:
         table = tabulate(game)
     except TooManyPositions as error:
-        instead = "count the policy's mistakes by `move_accuracy`, or let it play, by `play_match`"
-        raise TooManyPositions(f"{error}, as an exact verdict needs; {instead}") from None
+        instead = "`verdict` gives the policy's results against opponents, and `move_accuracy` counts its mistakes"
+        raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
     draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)
     reached = np.zeros(len(table), np.bool_)

@@ -34,8 +34,9 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
 
     Raises:
         ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
-            position and seed, or where the moves before are not known, `act_many` disagrees with `act`, or
-            `probabilities` are none or contradict `act`. The message names the position.
+            position and seed, or where the moves before are not known, `act_many` disagrees with `act`,
+            `probabilities` are none or contradict `act`, or `probabilities_many` disagrees with them. The message names
+            the position.
         IllegalMove: it plays an illegal move.
     """
     rules = get_game(game)
@@ -45,6 +46,7 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
     tried = _random_positions(rules, positions, seed)
     seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
     chosen = []
+    stated: list[npt.NDArray[np.float64] | None] = []
     draws = False
     for position, number in zip(tried, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
@@ -57,6 +59,7 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
         other = action_of(player, position, mix(number))
         draws |= other != action
         chances = player.probabilities(position)
+        stated.append(chances)
         if chances is not None:
             _check_probabilities(player, position, np.asarray(chances), {action, other})
     for position, number, action in zip(tried, seeds.tolist(), chosen, strict=True):
@@ -65,7 +68,8 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
     if (together != chosen).any():
         i = int(np.flatnonzero(together != chosen)[0])
         raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
-    if draws and player.probabilities(tried[0]) is None:
+    _check_probabilities_many(player, tried, stated)
+    if draws and stated[0] is None:
         warnings.warn(
             f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
             stacklevel=2,
@@ -124,3 +128,14 @@ def _check_probabilities(
         raise ValueError(f"the probabilities {where} allow the illegal actions {sorted(illegal)}")
     if any(chances[action] == 0 for action in chosen):
         raise ValueError(f"the probabilities {where} exclude an action that `act` chose, one of {sorted(chosen)}")
+
+
+def _check_probabilities_many(
+    policy: Policy, positions: list[Position], stated: list[npt.NDArray[np.float64] | None]
+) -> None:
+    """Checks that the policy says of many positions together what it says of each."""
+    together = policy.probabilities_many(PositionBatch.of(positions))
+    rows = [None] * len(positions) if together is None else list(np.asarray(together))
+    for position, row, chances in zip(positions, rows, stated, strict=True):
+        if (row is None) != (chances is None) or (row is not None and not np.allclose(row, chances)):  # type: ignore[arg-type]
+            raise ValueError(f"probabilities_many of {policy} gave {row}, probabilities {chances}: {position!r}")

@@ -33,6 +33,14 @@ class Policy(ABC):
     reflex: Callable[[Game, int, int], int] | None = None
     """What a `ReflexPolicy` draws from."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class that plays otherwise than the one it extends inherits nothing that follows from how that plays."""
+        super().__init_subclass__(**kwargs)
+        if "probabilities" in vars(cls) and "probabilities_many" not in vars(cls):
+            cls.probabilities_many = Policy.probabilities_many  # type: ignore[method-assign]
+        if not {"act", "probabilities"}.isdisjoint(vars(cls)) and "sure_wins" not in vars(cls):
+            cls.sure_wins = Policy.sure_wins  # type: ignore[method-assign]
+
     @property
     def batched(self) -> bool:
         """Whether one `act_many` is much faster than many `act`, as for a network.
@@ -70,6 +78,34 @@ class Policy(ABC):
         """The chance of each action over all seeds, float64 (num_actions,); None if the policy cannot say."""
         return None
 
+    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+        """The chances of each action in B positions: float64 (B, num_actions), a row as `probabilities` gives it; None
+        if the policy cannot say.
+
+        Args:
+            batch: B unfinished positions.
+
+        Raises:
+            ValueError: `probabilities` gives something else than it promises, or gives it in some positions only.
+        """
+        if type(self).probabilities is Policy.probabilities:
+            return None
+        given = [self.probabilities(batch[i]) for i in range(len(batch))]
+        if all(chances is None for chances in given):
+            return None
+        actions = batch.game.num_actions
+        for i, chances in enumerate(given):
+            if chances is None or np.shape(chances) != (actions,):
+                raise wrong_probabilities(self, batch[i], chances)
+        return np.array(given, np.float64)
+
+    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """In which of B unfinished positions, being to move, it is certain to win, whatever the other side plays.
+
+        bool (B,); False also where the policy cannot say. Exact measures follow a game no further than that.
+        """
+        return np.zeros(len(batch), np.bool_)
+
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
 
@@ -81,6 +117,12 @@ class Policy(ABC):
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
+
+
+def wrong_probabilities(policy: Policy, position: Position, chances: object) -> ValueError:
+    """The error for what `policy` gives as its probabilities in a position, which is something else."""
+    wanted = f"{position.game.num_actions}, none negative, everywhere or nowhere"
+    return ValueError(f"the probabilities of {policy} must be {wanted}, not {chances} in {position!r}")
 
 
 def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:

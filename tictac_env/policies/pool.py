@@ -131,6 +131,18 @@ class Mixture(Policy):
             mean += weight / self.cumulative[-1] * chances
         return mean
 
+    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+        """float64 (B, num_actions); each member is asked at once for all positions."""
+        mean = np.zeros((len(batch), batch.game.num_actions))
+        for number, weight in enumerate(self._weights):
+            if weight == 0:
+                continue
+            chances = self.member(number, batch.game).probabilities_many(batch)
+            if chances is None:
+                return None
+            mean += weight / self.cumulative[-1] * chances
+        return mean
+
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(_title, self.players))})"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tictac_env.solver.exact import Bounds, NotProven, Solution, Solver, solve
+    from tictac_env.solver.exact import Solver, solve
+    from tictac_env.solver.solution import Bounds, NotProven, Solution
 
 COMPILED_AS = "the solver"
 

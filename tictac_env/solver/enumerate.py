@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import UNFINISHED, Game, game_name
+from tictac_env.position_batch import PositionBatch
 
 MAX_POSITIONS = 1_000_000
+BLOCK = 1 << 16
+"""So many positions are played on from before a look at how many there are."""
 NO_SCORE = np.int16(-(1 << 14))
 """Stands in `GameTable.action_scores` where an action is illegal; less than every score."""
 
@@ -80,42 +84,41 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
     Raises:
         TooManyPositions: the game has more than `limit` positions.
     """
-    start = game.start()
-    index = {start: 0}
-    results, children, levels = [], [], []
-    level = [start]
+    level = PositionBatch(game, *(np.array([stones], np.int64) for stones in game.start()))
+    found, results, children, levels = [], [], [], []
     begin = 0
-    while level:
+    while len(level):
+        found.append(level)
         levels.append(slice(begin, begin + len(level)))
         begin += len(level)
-        following: list[tuple[int, int]] = []
-        for position in level:
-            result = game.result(*position)
-            results.append(result)
-            row = [-1] * game.num_actions
-            children.append(row)
-            if result != UNFINISHED:
-                continue
-            for action in range(game.num_actions):
-                after = game.play(*position, action)
-                if after == position:
-                    continue
-                if after not in index:
-                    if len(index) == limit:
-                        name = game_name(game) or repr(game)
-                        raise TooManyPositions(f"{name} has more than {limit:,} positions, too many to tabulate")
-                    index[after] = len(index)
-                    following.append(after)
-                row[action] = index[after]
+        following, which = level.where(slice(0)), np.empty(0, np.intp)
+        moves = []
+        for at in range(0, len(level), BLOCK):
+            some = level.where(slice(at, at + BLOCK))
+            results.append(some.results())
+            unfinished = np.flatnonzero(results[-1] == UNFINISHED)
+            some = some.where(unfinished)
+            rows, actions = np.nonzero(action_masks(game, legal_sets(game, some.own, some.opp)))
+            moves.append((at + unfinished[rows], actions))
+            known = len(following)
+            following, now = PositionBatch.joined([following, some.where(rows).play(actions)]).distinct()
+            which = np.concatenate([which, now[known:]])
+            if begin + len(following) > limit:
+                name = game_name(game) or repr(game)
+                raise TooManyPositions(f"{name} has more than {limit:,} positions, too many to tabulate")
+        child = np.full((len(level), game.num_actions), -1, np.int32)
+        child[tuple(np.concatenate(both) for both in zip(*moves, strict=True))] = begin + which
+        children.append(child)
         level = following
-    positions = np.array(list(index), np.int64)
+    positions = PositionBatch.joined(found)
+    index = {stones: i for i, stones in enumerate(zip(positions.own.tolist(), positions.opp.tolist(), strict=True))}
     table = GameTable(
         game,
-        positions[:, 0],
-        positions[:, 1],
-        np.array(results, np.int8),
+        positions.own,
+        positions.opp,
+        np.concatenate(results),
         np.array([game.seat(own, opp) for own, opp in index], np.int8),
-        np.array(children, np.int32),
+        np.concatenate(children),
         np.zeros(len(index), np.int16),
         tuple(levels),
         index,

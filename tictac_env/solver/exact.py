@@ -6,7 +6,6 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,56 +17,11 @@ from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
 from tictac_env.solver.engine import Budget, Engine
 from tictac_env.solver.generic import GenericEngine
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, FIELDS, GUESS
+from tictac_env.solver.solution import Bounds, NotProven, Solution, check_is_position
+from tictac_env.solver.windows import AT_LEAST, AT_MOST, FIELDS, GUESS, LEAST, MOST, STONES, THEIRS, Ints
 
 MAX_KEY_BITS = 63
 MAX_MEGABYTES = 1 << 20
-
-
-class Solution(NamedTuple):
-    """The exact scores of a position and of its actions.
-
-    Scores are exact distances: +n, the player to move wins with their n-th stone counted from the last one they could
-    ever place; -n, the opponent does; 0, a draw. A finished game that is not drawn has -n, the winner having won with
-    their n-th stone.
-    """
-
-    score: int
-    """The score of the position."""
-    action_scores: tuple[int | None, ...]
-    """The score of the position for each action, None where it is illegal."""
-    best_actions: tuple[int, ...]
-    """The actions of the best score, in ascending order; none once the game is over."""
-
-
-class Bounds(NamedTuple):
-    """What a search has found out about a score, and what it cost."""
-
-    lower: int
-    """The score is at least this."""
-    upper: int
-    """The score is at most this."""
-    nodes: int
-    """How many positions were expanded."""
-    seconds: float
-    """How long it took, by the clock on the wall."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether the score is known."""
-        return self.lower == self.upper
-
-
-class NotProven(Exception):
-    """A limit ended the search before the score was known; `bounds` holds what is known of it."""
-
-    def __init__(self, position: Position, bounds: Bounds) -> None:
-        super().__init__(
-            f"not proven: the score is in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes and "
-            f"{bounds.seconds:.2f} s: {position!r}"
-        )
-        self.position = position
-        self.bounds = bounds
 
 
 class Solver:
@@ -179,16 +133,35 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: the limit was reached; its bounds are those of the position's own score.
         """
+        return self.best_actions_many([position], time_limit)[0]
+
+    def best_actions_many(
+        self, positions: Sequence[Position], time_limit: float | None = None
+    ) -> list[tuple[int, ...]]:
+        """`best_actions` for many positions, side by side on the solver's threads; the limit is for all together.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: the limit was reached; it names the first position that is not solved.
+        """
         budget = Budget(None, time_limit)
-        [best] = self._bounds([position], *self._window(False), budget)
-        if not best.proven:
-            raise NotProven(position, best)
-        legal = position.legal_actions
-        found = self._bounds([position.play(action) for action in legal], -best.lower, 1 - best.lower, budget)
-        self.nodes, self.seconds = nodes, seconds = best.nodes + self.nodes, best.seconds + self.seconds
-        if not all(bounds.proven for bounds in found):
-            raise NotProven(position, best._replace(nodes=nodes, seconds=seconds))
-        return tuple(action for action, bounds in zip(legal, found, strict=True) if bounds.lower == -best.lower)
+        scores = self._bounds(positions, *self._window(False), budget)
+        nodes, seconds = self.nodes, self.seconds
+        for position, score in zip(positions, scores, strict=True):
+            if not score.proven:
+                raise NotProven(position, score)
+        moves = [(at, action) for at, position in enumerate(positions) for action in position.legal_actions]
+        after = [positions[at].play(action) for at, action in moves]
+        least = np.array([-scores[at].lower for at, _ in moves], np.int64)
+        found = self._bounds(after, least, least + 1, budget)
+        self.nodes, self.seconds = nodes, seconds = nodes + self.nodes, seconds + self.seconds
+        best: list[tuple[int, ...]] = [()] * len(positions)
+        for (at, action), bounds in zip(moves, found, strict=True):
+            if not bounds.proven:
+                raise NotProven(positions[at], scores[at]._replace(nodes=nodes, seconds=seconds))
+            if bounds.lower == -scores[at].lower:
+                best[at] += (action,)
+        return best
 
     def action_bounds(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -283,16 +256,19 @@ class Solver:
     def _bounds(
         self,
         positions: Sequence[Position],
-        least: int,
-        most: int,
+        least: int | Ints,
+        most: int | Ints,
         budget: Budget,
         update: Callable[[float, str], None] | None = None,
     ) -> list[Bounds]:
-        """The bounds of each score, clipped to [least, most]; nodes and seconds are those of all together."""
+        """The bounds of each score, clipped to [least, most], of all positions or of each; nodes and seconds are those
+        of all together.
+        """
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
-        rows = [(self._check(p).own, p.opp, -far, far, least, most, NO_VALUE) for p in positions]
-        batch = np.array(rows, np.int64).reshape(-1, FIELDS)
+        batch = np.full((len(positions), FIELDS), NO_VALUE, np.int64)
+        batch[:, [STONES, THEIRS]] = np.array([(self._check(p).own, p.opp) for p in positions]).reshape(-1, 2)
+        batch[:, AT_LEAST], batch[:, AT_MOST], batch[:, LEAST], batch[:, MOST] = -far, far, least, most
         if self.book:
             for index, position in enumerate(positions):
                 if position.ply <= self.book.plies + 1:
@@ -304,8 +280,8 @@ class Solver:
             finally:
                 self.nodes = nodes = self.engine.nodes
                 self.seconds = seconds = time.perf_counter() - began
-        known = batch[:, AT_LEAST : AT_MOST + 1].tolist()
-        return [Bounds(min(max(low, least), most), max(min(high, most), least), nodes, seconds) for low, high in known]
+        known = np.clip(batch[:, [AT_LEAST, AT_MOST]], batch[:, [LEAST]], batch[:, [MOST]]).tolist()
+        return [Bounds(low, high, nodes, seconds) for low, high in known]
 
     def _window(self, weak: bool) -> tuple[int, int]:
         """The bounds within which a score is wanted."""
@@ -316,18 +292,6 @@ class Solver:
         if check_is_position(position).game != self.game:
             raise ValueError(f"a solver of {self.game!r} cannot solve {position!r}")
         return position
-
-
-def check_is_position(position: Any) -> Position:
-    """`position`, if it is one.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if not isinstance(position, Position):
-        example = 'Position.from_moves("ConnectFour-v0", "4453")'
-        raise ValueError(f"a position must be a Position, such as {example}, not {position!r}")
-    return position
 
 
 @functools.lru_cache(maxsize=4)

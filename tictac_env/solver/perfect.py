@@ -10,8 +10,10 @@ from tictac_env.games import Game
 from tictac_env.policies import Policy, uniform
 from tictac_env.policies.reflexes import winning_choice
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
-from tictac_env.solver.exact import NotProven, Solver, shared_solver
+from tictac_env.solver.exact import Solver, shared_solver
+from tictac_env.solver.solution import NotProven
 
 DRAW_BITS = 53
 
@@ -62,7 +64,7 @@ class Perfect(Policy):
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """The actions of the best score, or of the best one proven within the time limit; in ascending order."""
-        solver = self.solver or shared_solver(position.game)
+        solver = self._solver(position.game)
         if self.time_limit is None:
             return solver.best_actions(position)
         try:
@@ -94,9 +96,30 @@ class Perfect(Policy):
         """float64 (num_actions,): uniform over the best actions and, at the rate of errors, over the safe ones; None
         with a time limit, as then the best actions are not always the same.
         """
+        return None if self.time_limit is not None else self._chances(position, self.best_actions(position))
+
+    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+        """float64 (B, num_actions); all positions are solved together."""
         if self.time_limit is not None:
             return None
-        chances = (1 - self.error) * uniform(position.game, self.best_actions(position))
+        positions = [batch[i] for i in range(len(batch))]
+        best = self._solver(batch.game).best_actions_many(positions)
+        return np.array([self._chances(*both) for both in zip(positions, best, strict=True)])
+
+    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """Where the side to move wins, bool (B,), if the player makes no errors and has all the time it needs."""
+        if self.error or self.time_limit is not None:
+            return super().sure_wins(batch)
+        positions = [batch[i] for i in range(len(batch))]
+        return np.array(self._solver(batch.game).score_many(positions, weak=True, progress=False)) > 0
+
+    def _solver(self, game: Game) -> Solver:
+        """The solver it asks."""
+        return self.solver or shared_solver(game)
+
+    def _chances(self, position: Position, best: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """The chance of each action, given the best ones."""
+        chances = (1 - self.error) * uniform(position.game, best)
         if self.error:
             chances += self.error * uniform(position.game, self.safe_actions(position))
         return chances

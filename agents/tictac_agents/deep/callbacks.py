@@ -13,7 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_agents.deep.self_play import Snapshot
-from tictac_env.arena import Verdict, verdict
+from tictac_env.arena import Verdict, tabulated_verdict
 from tictac_env.checks import flag, whole
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.pool import OpponentPool
@@ -132,7 +132,7 @@ class ExactEvalCallback(BaseCallback):
     def _judge(self) -> Judgement:
         now = time.process_time()
         try:
-            truth = verdict(ModelPolicy(self.model), self._game, self.seed)
+            truth = tabulated_verdict(ModelPolicy(self.model), self._game, self.seed)
         except IllegalMove as error:
             truth = None
             if self.verbose:

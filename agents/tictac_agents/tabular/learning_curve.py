@@ -14,7 +14,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_agents.plotting import new_figure, save_figure
 from tictac_agents.tabular.learner import Callback, Learner
 from tictac_agents.tabular.until_proven import UntilProven
-from tictac_env.arena import Verdict, verdict
+from tictac_env.arena import Verdict, tabulated_verdict
 from tictac_env.checks import positive
 from tictac_env.storage import save_text
 
@@ -107,7 +107,7 @@ class LearningCurve:
         other = self._callback
         if isinstance(other, UntilProven) and other.verdict is not None and other.judged_at == learner.num_episodes:
             return other.verdict
-        return verdict(learner, learner.game)
+        return tabulated_verdict(learner, learner.game)
 
     def _add(self, learner: Learner, found: Verdict, seconds: float, steps: int) -> None:
         row = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tictac_agents.tabular.learner import Learner
-from tictac_env.arena import Verdict, verdict
+from tictac_env.arena import Verdict, tabulated_verdict
 from tictac_env.checks import positive, whole
 
 
@@ -46,7 +46,7 @@ class UntilProven:
         """False, which ends the run, once the learner is proven infallible."""
         if learner.num_episodes % self.every:
             return True
-        self.verdict = verdict(learner, learner.game)
+        self.verdict = tabulated_verdict(learner, learner.game)
         self.judged_at = learner.num_episodes
         self.proven = self.verdict.infallible
         learner.status = f"exploitability {self.verdict.exploitability:.4f}"

@@ -1,0 +1,265 @@
+"""Results against opponents: exact where every game is followed, sampled and called so where there are too many."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import HEX, breadth, playout, title
+from oracle import Oracle
+from test_exact import FixedMap, chances_of
+
+from tictac_env import verdict
+from tictac_env.arena import GameResults, SeatResult, Verdict, exact_results, play_match
+from tictac_env.games import UNFINISHED, Game, KInARow, get_game
+from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
+from tictac_env.policies.pool import Mixture
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import position_seed
+from tictac_env.solver import Solver
+from tictac_env.solver.perfect import Perfect
+
+CONNECT_FOUR = get_game("ConnectFour-v0")
+SMALL_GAMES = breadth(
+    [KInARow.make(3, 4, 3, gravity=True), KInARow.make(2, 4, 3, gravity=False)],
+    [get_game("TicTacToe-v0"), KInARow.make(4, 4, 3, gravity=True), KInARow.make(4, 2, 2, gravity=True), HEX],
+)
+small_games = pytest.mark.parametrize("game", SMALL_GAMES, ids=title)
+
+
+class PerfectThatPlaysOn(Perfect):
+    """Perfect play that does not know when it has won, so that its games are followed to the last stone."""
+
+    def sure_wins(self, batch: Any) -> npt.NDArray[np.bool_]:
+        return Policy.sure_wins(self, batch)
+
+
+@pytest.mark.parametrize("game", [game for game in SMALL_GAMES if isinstance(game, KInARow)], ids=title)
+@pytest.mark.parametrize("names", [("rule", "random"), ("fixed", "perfect"), ("perfect:0.3", "fixed")], ids=" v ".join)
+def test_results_equal_a_brute_force_walk_through_every_game(game: KInARow, names: tuple[str, str]) -> None:
+    """By rules, boards and sums written apart from the package."""
+    truth = Oracle(game)
+    sides = [FixedMap() if name == "fixed" else make_policy(name, game) for name in names]
+    one, two = (chances_of(side, truth) for side in sides)
+    found = exact_results(*sides, game)
+    assert found.as_first.exact and found.as_second.exact
+    assert tuple(found.as_first.shares) == pytest.approx(truth.expected(one, two))
+    assert tuple(found.as_second.shares) == pytest.approx(truth.expected(two, one)[::-1])
+
+
+@small_games
+@pytest.mark.parametrize("name", ["random", "rule", "minimax:2", "level:5", "fixed"])
+def test_results_are_those_of_the_verdict_where_there_is_one(game: Game, name: str) -> None:
+    policy = FixedMap() if name == "fixed" else make_policy(name, game)
+    full = verdict(policy, game, seed=3)
+    assert isinstance(full, Verdict)
+    found = verdict(policy, game, seed=3, opponents=["random", "minimax", "minimax-first"])
+    assert found.basis == full.basis and found.exact
+    for seat in ("as_first", "as_second"):
+        truth = getattr(full, seat)
+        for opponent, shares in (
+            ("random", truth.against_random),
+            ("minimax", truth.against_best),
+            ("minimax-first", truth.against_first_best),
+        ):
+            result: SeatResult = getattr(found[opponent], seat)
+            assert tuple(result.shares) == pytest.approx(tuple(shares))
+            assert result.intervals == tuple((share, share) for share in result.shares)
+
+
+@small_games
+@pytest.mark.parametrize("name", ["random", "rule", "perfect", "fixed"])
+def test_a_sure_win_counts_as_the_win_it_becomes(game: Game, name: str) -> None:
+    policy = FixedMap() if name == "fixed" else make_policy(name, game)
+    short, long = (exact_results(policy, opponent, game) for opponent in (Perfect(), PerfectThatPlaysOn()))
+    for seat in ("as_first", "as_second"):
+        found, expected = getattr(short, seat), getattr(long, seat)
+        assert tuple(found.shares) == pytest.approx(tuple(expected.shares))
+        assert found.positions <= expected.positions and found.plies <= expected.plies + 1e-9
+
+
+def test_only_who_makes_no_errors_is_sure_to_win() -> None:
+    """Nor does a class inherit it that plays otherwise."""
+
+    class Careless(Perfect):
+        def act(self, position: Position, seed: int) -> int:
+            return position.legal_actions[0]
+
+    won = PositionBatch.of([Position.from_moves("TicTacToe-v0", "1425"), Position.from_moves("TicTacToe-v0", "1")])
+    assert Perfect().sure_wins(won).tolist() == [True, False]
+    for policy in (Perfect(0.1), Perfect(time_limit=1), Careless(), RandomPolicy()):
+        assert not policy.sure_wins(won).any()
+
+
+def test_connect_four_is_judged_by_results_against_perfect_play() -> None:
+    """Which wins all its games as the first player: it is the first player's game."""
+    found = verdict("rule", "ConnectFour-v0")
+    assert isinstance(found, GameResults) and found.exact
+    assert [one.opponent for one in found.against] == ["perfect"]
+    assert found["perfect"].as_second.shares == (0, 0, 1)
+    assert verdict("perfect", "ConnectFour-v0")["perfect"].as_first.shares == (1, 0, 0)
+
+
+def test_sampled_results_are_called_so_and_hold_the_exact_ones() -> None:
+    """In 100 samples the 95 % intervals miss each share a few times, and not more."""
+    game = KInARow.make(3, 4, 3, gravity=True)
+    exact = exact_results("random", "rule", game).as_first
+    assert exact.exact and "exact" in str(exact) and "sampled" not in str(exact)
+    missed = np.zeros(3)
+    for seed in range(100):
+        found = exact_results("random", "rule", game, seed=seed, max_positions=100, games=200).as_first
+        assert found.games == 200 and not found.exact and "sampled (200 games)" in str(found)
+        assert sum(found.shares) == pytest.approx(1)
+        missed += [not low <= share <= high for share, (low, high) in zip(exact.shares, found.intervals, strict=True)]
+        assert all(low <= share <= high for share, (low, high) in zip(found.shares, found.intervals, strict=True))
+    assert (missed <= 12).all() and missed.sum() > 0
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    first, again, other = (
+        exact_results("random", "random", "TicTacToe-v0", seed=seed, max_positions=1, games=500) for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_what_ended_before_the_sample_stays_exact() -> None:
+    """Three columns of two: half of all games end with the third stone; more is known of these than a sample tells."""
+    game = KInARow.make(2, 3, 2, gravity=True)
+    exact, sampled = (exact_results("random", "random", game, max_positions=n).as_first for n in (1000, 10))
+    assert exact.exact and not sampled.exact
+    (low, high), sure = sampled.intervals[0], sampled.intervals[0][0]
+    assert low <= exact.shares.wins <= high and sure > 0.5 and high - low < 0.02
+
+
+@pytest.mark.parametrize("name", ["random", "rule", "perfect", "perfect:0.2", "minimax:2", "level:4", "pool"])
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
+def test_probabilities_of_many_positions_are_those_of_each(name: str, game: str) -> None:
+    rules = get_game(game)
+    policy = Mixture(["rule", "perfect:0.5"], [1, 3]) if name == "pool" else make_policy(name, rules)
+    least = 0 if rules.cells < 12 else 22
+    positions = [p for seed in range(8) for p in playout(rules, seed)[least:-1]]
+    together = policy.probabilities_many(PositionBatch.of(positions))
+    assert together is not None and together.dtype == np.float64
+    assert together == pytest.approx(np.array([policy.probabilities(position) for position in positions]))
+
+
+def test_a_record_is_json() -> None:
+    found = verdict("rule", "TicTacToe-v0", opponents=["random", FixedMap()])
+    read = json.loads(json.dumps(dataclasses.asdict(found)))
+    assert read["game"] == "TicTacToe-v0" and read["basis"] == "probabilities"
+    assert [one["basis"] for one in read["against"]] == ["probabilities", "fixed map"]
+    assert sum(read["against"][0]["as_first"]["shares"]) == pytest.approx(1)
+
+
+def test_results_are_asked_for_by_the_opponents_name() -> None:
+    found = verdict("rule", "TicTacToe-v0", opponents=["random"])
+    assert found["random"].opponent == "random"
+    with pytest.raises(KeyError, match="no opponent was called 'perfect'"):
+        found["perfect"]
+
+
+class Illegal(Policy):
+    """Always plays the middle."""
+
+    name = "illegal"
+
+    def act(self, position: Position, seed: int) -> int:
+        return 3
+
+
+@pytest.mark.parametrize("sides", [("rule", Illegal()), (Illegal(), "rule")], ids=["opponent", "policy"])
+def test_an_illegal_move_of_either_side_names_it(sides: tuple[Any, Any]) -> None:
+    with pytest.raises(IllegalMove, match="illegal chose action 3"):
+        exact_results(*sides, "ConnectFour-v0")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_positions": 0}, "max_positions"),
+        ({"games": 0}, "games"),
+        ({"games": 1.5}, "games"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"opponents": ["perfekt"]}, "perfekt"),
+        ({"game": "Chess-v0"}, "Chess"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        verdict("rule", **({"game": "ConnectFour-v0", "opponents": ["random"]} | given))
+
+
+class GoodOpening(Policy):
+    """Perfect play, the lowest of equal moves, up to a ply; the rule of thumb from there on."""
+
+    name = "good opening"
+
+    def __init__(self, plies: int) -> None:
+        self.plies = plies
+        self.perfect, self.rule = Remembered("perfect"), RulePolicy()
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.perfect.act(position, 0) if position.ply < self.plies else self.rule.act(position, seed)
+
+    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+        if position.ply < self.plies:
+            return np.eye(position.game.num_actions)[self.act(position, 0)]
+        return self.rule.probabilities(position)
+
+
+class Remembered(Policy):
+    """A policy by name that is asked once in a position: one that states its probabilities, or the fixed map."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.policy = make_policy(name, CONNECT_FOUR)
+        self.known: dict[tuple[int, int], list[int]] = {}
+
+    def act(self, position: Position, seed: int) -> int:
+        stones = position.own, position.opp
+        if stones not in self.known:
+            chances = self.policy.probabilities(position)
+            action = self.policy.act(position, position_seed(*stones, 0)) if chances is None else 0
+            self.known[stones] = [action] if chances is None else np.flatnonzero(chances).tolist()
+        actions = self.known[stones]
+        return actions[seed % len(actions)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("policy", "opponent"), [("rule", "level:6"), (GoodOpening(12), "perfect")], ids=["v level:6", "v perfect"]
+)
+def test_exact_results_agree_with_ten_thousand_games(policy: Any, opponent: str) -> None:
+    """Played one by one; the shares lie in the intervals of 99.9 %, as there are six of them."""
+    found = exact_results(policy, opponent, max_positions=1_000_000)
+    match = play_match(policy, Remembered(opponent), CONNECT_FOUR, games=20_000)
+    assert any(0 < seat.shares.wins < 1 for seat in (found.as_first, found.as_second))
+    for exact, played in ((found.as_first, match.as_first), (found.as_second, match.as_second)):
+        assert exact.exact and played.games == 10_000
+        for share, count in zip(exact.shares, played, strict=True):
+            low, high = played.interval(count, 0.999)
+            assert low <= share + 1e-12 and share - 1e-12 <= high
+
+
+@pytest.mark.slow
+def test_as_many_positions_are_won_drawn_and_lost_as_published() -> None:
+    """All positions of plies 8 and 9, finished ones included, for the first player (Boeck, "Bitbully", 2025)."""
+    layer = PositionBatch.of([Position.start(CONNECT_FOUR)])
+    counts = {}
+    solver = Solver(CONNECT_FOUR)
+    for ply in range(10):
+        if ply >= 8:
+            positions = [layer[i] for i in range(len(layer))]
+            values = np.array(solver.score_many(positions, weak=True, progress=False)) * (-1 if ply % 2 else 1)
+            counts[ply] = tuple(int((values == value).sum()) for value in (1, 0, -1))
+        layer = layer.where(layer.results() == UNFINISHED)
+        rows, actions = np.nonzero(layer.action_masks())
+        layer, _ = layer.where(rows).play(actions).distinct()
+    assert counts == {8: (124_624, 14_676, 44_975), 9: (197_749, 42_896, 317_541)}
