@@ -286,6 +286,8 @@ TABLES: dict[str, Callable[[], Table]] = {
     "solver-sizes": solver_sizes,
     "early-positions": early_positions,
     "suites": suites,
+    "ratings-coverage": partial(whole, "ratings-coverage-worlds"),
+    "arena-speed": partial(whole, "arena-speed-games"),
     "audits": audits,
 }
 

@@ -33,6 +33,7 @@ SMALL = {
     "benchmarks.throughput": "--seconds 0.01 --repeats 1 --boards 8 16",
     "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
+    "benchmarks.arena_speed": "--games 20",
     "benchmarks.learning": "--seeds 1",
     "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
     "benchmarks.self_play": "--steps 2048 --runs 1",
