@@ -17,6 +17,7 @@ from tictac_env.arena.suite_making import Games, Listed, is_decisive, make_suite
 from tictac_env.arena.suites import HASHES, PHASES, all_positions, phase_begins
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 from tictac_env.solver.enumerate import NO_SCORE
 from tictac_env.symmetry import canonical
@@ -161,6 +162,24 @@ def test_a_damaged_suite_is_named_and_left_alone(small: Suite, tmp_path: Path) -
             assert Suite.load(path) == small
         assert path.read_bytes() == bytes(damaged)
     assert harmless < 30
+
+
+def test_a_suite_that_cannot_be_one_is_named(small: Suite, tmp_path: Path) -> None:
+    """Whatever its hash says."""
+    path = tmp_path / "mine.npz"
+    own, opp, scores = small.positions.own, small.positions.opp, small.scores
+    over = Position.from_moves(TTT, "14253")
+    for wrong in (
+        dataclasses.replace(small, scores=np.where(scores == NO_SCORE, 0, scores)),
+        dataclasses.replace(small, scores=scores[:, :-1]),
+        dataclasses.replace(small, positions=PositionBatch(small.game, own | opp, opp)),
+        dataclasses.replace(small, positions=PositionBatch(small.game, own | 1 << 40, opp)),
+        dataclasses.replace(small, positions=PositionBatch(small.game, own - (1 << 62) - (1 << 62), opp)),
+        Suite("over", PositionBatch.of([over]), np.array([[NO_SCORE, *[0] * 8]], np.int16)),
+    ):
+        wrong.save(path)
+        with pytest.raises(ValueError, match=r"mine\.npz is not a usable suite: its"):
+            Suite.load(path)
 
 
 def test_another_score_or_position_is_another_hash(small: Suite) -> None:
