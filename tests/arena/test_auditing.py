@@ -84,8 +84,8 @@ def test_a_game_without_a_suite_is_judged_on_all_its_positions() -> None:
 
 
 def test_a_game_too_large_for_all_that_is_judged_by_what_is_left() -> None:
-    found = judged("rule", "KInARow-v0:8x7-4", exact=False, opponents=["random"], games=4)
-    assert found.suite is None and found.measures == () and len(found.matches) == 1
+    found = judged("rule", "KInARow-v0:8x7-4", opponents=["random"], games=4)
+    assert found.verdict is None and found.suite is None and found.measures == () and len(found.matches) == 1
     with pytest.raises(KeyError, match="no 'mistakes' among 'all'"):
         found.measure("mistakes")
 
@@ -98,6 +98,18 @@ def test_connect_four_is_judged_on_its_reporting_suite() -> None:
     assert all(measure.relative is not None and 0 < measure.relative < 1 for measure in mistakes)
     chosen = judged("rule", C4, exact=False, sample=0, suite="C4-Choose-v1")
     assert chosen.suite is not None and chosen.suite["name"] == "C4-Choose-v1"
+
+
+def test_on_connect_four_the_verdict_is_that_against_perfect_play() -> None:
+    found = judged("rule", C4, sample=0)
+    truth = verdict("rule", C4)["perfect"]
+    assert found.verdict is not None and found.verdict["method"] == "all games followed"
+    for seat, result in (("as first", truth.as_first), ("as second", truth.as_second)):
+        assert found.verdict[seat]["v perfect"] == list(result.shares)
+        assert found.verdict[seat]["decided after plies"] == result.plies
+        assert found.verdict[seat]["intervals"] is None
+    assert "as first: v perfect 0.000 / 0.000 / 100.000 %" in str(found)
+    assert Audit.from_json(found.to_json()) == found
 
 
 def test_what_is_printed_says_who_where_and_how_sure(tmp_path: Path) -> None:

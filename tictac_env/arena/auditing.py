@@ -71,8 +71,9 @@ class Audit:
         seed: what seeds and samples were derived from.
         verdict: what `tictac_env.verdict` says, None if it was not asked, or on a large game that has no opening book.
             "method" and "basis" say how it was found. "as first" and "as second" have, by opponent, the shares of games
-            won, drawn and lost, and what else is known of that seat; on a small game also whether it is infallible and
-            the shortest game it loses.
+            won, drawn and lost. On a small game they also say whether the player is infallible there, the shortest game
+            it loses, and what the best reply gains; on a large one, after how many plies games are decided and, where
+            they had to be sampled, the 95 % "intervals" of the three shares.
         suite: the name, the hash ("sha256") and the number of "positions" of the suite, and by what the moves were
             judged ("basis"); None if there was none.
         measures: the figures on the suite.
@@ -131,7 +132,8 @@ class Audit:
         if self.verdict:
             yield f"  verdict ({self.verdict['method']}; {self.verdict['basis']}):"
             for seat in ("as first", "as second"):
-                known = (f"{name} {_told(value)}" for name, value in self.verdict[seat].items() if value is not None)
+                told = {name: value for name, value in self.verdict[seat].items() if name != "intervals"}
+                known = (f"{name} {_told(value)}" for name, value in told.items() if value is not None)
                 yield f"    {seat}: {'; '.join(known)}"
             if "exploitability" in self.verdict:
                 yield f"    exploitability {self.verdict['exploitability']:.5f}"
@@ -185,7 +187,7 @@ def audit(
     Example:
         >>> found = audit("rule", "TicTacToe-v0", progress=False)
         >>> found.verdict["as second"]["losing line"], round(found.measure("mistakes").value, 3)
-        ('1564329', 0.075)
+        ('1564329', 0.054)
     """
     began = time.monotonic()
     rules = get_game(game)
@@ -265,7 +267,11 @@ def _results(found: OpponentResult, basis: str) -> dict[str, Any]:
     games = max(seat.games for seat in seats.values())
     method = f"sampled, {games:,} games" if games else "all games followed"
     told = {
-        name: {f"v {found.opponent}": list(seat.shares), "decided after plies": seat.plies}
+        name: {
+            f"v {found.opponent}": list(seat.shares),
+            "intervals": None if seat.exact else [list(interval) for interval in seat.intervals],
+            "decided after plies": seat.plies,
+        }
         for name, seat in seats.items()
     }
     return {"method": method, "basis": basis} | told
@@ -289,7 +295,7 @@ def _measure(name: str, among: str, positions: int, rate: Rate) -> Measure:
 def _told(value: Any) -> str:
     if isinstance(value, list):
         return " / ".join(f"{100 * share:.3f}" for share in value) + " %"
-    return f"{value:.5f}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _table(measures: Sequence[Measure]) -> Iterator[str]:
