@@ -83,6 +83,7 @@ def test_a_game_without_a_suite_is_judged_on_all_its_positions() -> None:
     assert describe_game(tictac_env.Position.start(found.game).game)
 
 
+@pytest.mark.slow  # it is tabulated up to the limit, twice
 def test_a_game_too_large_for_all_that_is_judged_by_what_is_left() -> None:
     found = judged("rule", "KInARow-v0:8x7-4", opponents=["random"], games=4)
     assert found.verdict is None and found.suite is None and found.measures == () and len(found.matches) == 1
