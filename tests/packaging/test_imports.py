@@ -150,6 +150,10 @@ env = gym.make("ConnectFour-v0", opponent="rule")
 env.reset(seed=0)
 env.step(3)
 """,
+    "judge": """
+from tictac_env import play_match, round_robin, verdict
+round_robin(["random", "rule"], games=2)
+""",
     "tabulated": """
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
