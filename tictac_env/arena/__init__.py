@@ -8,6 +8,7 @@ from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.arena.judge import GameResults, OpponentResult, exact_results, verdict
 from tictac_env.arena.match import MatchResult, play_game, play_match
 from tictac_env.arena.openings import all_openings, sampled_openings
+from tictac_env.arena.proofs import Proof, prove, read_proof
 from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positions
 from tictac_env.arena.store import ResultStore
@@ -32,6 +33,7 @@ __all__ = [
     "MoveAccuracy",
     "OpponentResult",
     "PlayerRating",
+    "Proof",
     "Rate",
     "Ratings",
     "Resistance",
@@ -50,7 +52,9 @@ __all__ = [
     "move_accuracy",
     "play_game",
     "play_match",
+    "prove",
     "ratings",
+    "read_proof",
     "read_scored_positions",
     "resistance",
     "round_robin",

@@ -1,0 +1,145 @@
+"""Checks a proof by rules of its own: every move and every reply that a certificate lists is played on plain boards.
+
+    python benchmarks/check_proof.py FOLDER
+
+FOLDER is one that `tictac_env.arena.prove` has filled. Nothing of the package is imported: a board is an array of cells
+(1 the player's stone, -1 the other side's), and a win is a line of it. The check passes if
+
+- the lists begin with the positions in which the player moves first, and have the hashes that the certificate names;
+- the player's move is legal in each listed position;
+- each reply to it ends the game as claimed or leads to a position that the next list has;
+- no list has a position to which nothing leads, so that the counts are those of the certificate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+CHUNK = 200_000
+SIZES = {"TicTacToe-v0": (3, 3, 3, False), "ConnectFour-v0": (6, 7, 4, True)}
+
+
+class Rules:
+    """A game of k in a row on boards (N, cells), cells row by row from the top left."""
+
+    def __init__(self, certificate: dict[str, Any]) -> None:
+        game = certificate["game"]
+        named = (
+            SIZES.get(game) if isinstance(game, str) else tuple(game[k] for k in ("rows", "cols", "connect", "gravity"))
+        )
+        if named is None:
+            raise SystemExit(f"this checker knows no game {game!r}")
+        self.rows, self.cols, connect, self.gravity = named
+        self.actions = self.cols if self.gravity else self.rows * self.cols
+        self.weights = np.array([1 << bit for row in certificate["cell_bits"] for bit in row], np.int64)
+        on_board = {(row, col) for row in range(self.rows) for col in range(self.cols)}
+        lines = [
+            [(row + i * down, col + i * right) for i in range(connect)]
+            for row, col in on_board
+            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1))
+        ]
+        self.lines = [[row * self.cols + col for row, col in line] for line in lines if on_board.issuperset(line)]
+
+    def boards(self, own: Array, opp: Array) -> Array:
+        return ((own[:, None] & self.weights) != 0).astype(np.int8) - ((opp[:, None] & self.weights) != 0)
+
+    def numbers(self, boards: Array) -> tuple[Array, Array]:
+        return (boards == 1) @ self.weights, (boards == -1) @ self.weights
+
+    def play(self, boards: Array, actions: Array, stone: int) -> tuple[Array, Array]:
+        """The boards after the actions, and which of these are legal."""
+        n = np.arange(len(boards))
+        if self.gravity:
+            columns = boards.reshape(-1, self.rows, self.cols)[n, :, actions]
+            empty = (columns == 0).sum(axis=1)
+            cells = np.maximum(empty - 1, 0) * self.cols + actions
+        else:
+            empty, cells = boards[n, actions] == 0, actions
+        after = boards.copy()
+        after[n, cells] = stone
+        return after, empty > 0
+
+    def over(self, boards: Array, stone: int) -> tuple[Array, Array]:
+        """Where `stone` has a line, and where the board is full without."""
+        won = np.zeros(len(boards), bool)
+        for line in self.lines:
+            won |= (boards[:, line] == stone).all(axis=1)
+        return won, ~won & (boards != 0).all(axis=1)
+
+
+def rows_of(own: Array, opp: Array, owns: Array, opps: Array) -> Array:
+    """The row of each position in lists that ascend by own, then by opp; -1 where it is not there."""
+    low, high = np.searchsorted(owns, own, "left"), np.searchsorted(owns, own, "right")
+    end = high.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        less = (low < high) & (opps[np.minimum(middle, len(opps) - 1)] < opp)
+        low, high = np.where(less, middle + 1, low), np.where(less | (low >= high), high, middle)
+    found = low < end
+    found[found] = opps[low[found]] == opp[found]
+    return np.where(found, low, -1)
+
+
+def check(folder: Path) -> str:
+    """What is proven; SystemExit says what is wrong."""
+    certificate = json.loads((folder / "proof.json").read_text())
+    rules, seat, plies = Rules(certificate), certificate["seat"], certificate["plies"]
+    empty = np.zeros((1, rules.rows * rules.cols), np.int8)
+    if seat:
+        empty = rules.play(np.repeat(empty, rules.actions, 0), np.arange(rules.actions), -1)[0]
+    expected = [np.unique(np.stack(rules.numbers(empty), 1), axis=0)]
+    totals = np.zeros(3, int)
+    owns, opps = read(folder, seat)
+    if not np.array_equal(np.stack([owns, opps], 1), expected[0]):
+        raise SystemExit(f"the first list, of ply {seat}, is not where the player begins")
+    for ply in plies:
+        number, counts = ply["ply"], np.zeros(3, int)
+        moves = np.fromfile(folder / f"ply-{number:02}.moves", np.int8)
+        content = [(folder / f"ply-{number:02}.{end}").read_bytes() for end in ("own", "opp", "moves")]
+        if hashlib.sha256(b"".join(content)).hexdigest() != ply["sha256"] or len(moves) != len(owns):
+            raise SystemExit(f"the list of ply {number} is not that of the certificate")
+        next_owns, next_opps = read(folder, number + 2)
+        met = np.zeros(len(next_owns), bool)
+        for begin in range(0, len(owns), CHUNK):
+            some = slice(begin, begin + CHUNK)
+            boards, legal = rules.play(rules.boards(owns[some], opps[some]), moves[some].astype(int), 1)
+            if not legal.all():
+                raise SystemExit(f"an illegal move in the list of ply {number}, row {begin + int(legal.argmin())}")
+            won, drawn = rules.over(boards, 1)
+            counts += won.sum(), drawn.sum(), 0
+            boards = boards[~won & ~drawn]
+            for reply in range(rules.actions):
+                after, legal = rules.play(boards, np.full(len(boards), reply), -1)
+                after = after[legal]
+                lost, drawn = rules.over(after, -1)
+                counts += 0, drawn.sum(), lost.sum()
+                rows = rows_of(*rules.numbers(after[~lost & ~drawn]), next_owns, next_opps)
+                if (rows < 0).any():
+                    raise SystemExit(f"a reply {reply} at ply {number} leads to a position that the next list lacks")
+                met[rows] = True
+        if not met.all():
+            raise SystemExit(f"nothing leads to row {int(met.argmin())} of the list of ply {number + 2}")
+        if [len(owns), *counts] != [ply[name] for name in ("positions", "won", "drawn", "lost")]:
+            raise SystemExit(f"ply {number}: {len(owns)} positions, {counts} won, drawn, lost; listed: {ply}")
+        totals += counts
+        owns, opps = next_owns, next_opps
+    if len(owns) or not certificate["complete"]:
+        raise SystemExit("the proof is not complete")
+    return "loses a game" if totals[2] else "never loses" if totals[1] else "wins"
+
+
+def read(folder: Path, ply: int) -> tuple[Array, Array]:
+    own, opp = (np.fromfile(folder / f"ply-{ply:02}.{end}", "<i8") for end in ("own", "opp"))
+    return own, opp
+
+
+if __name__ == "__main__":
+    print(check(Path(sys.argv[1])))

@@ -1,0 +1,297 @@
+"""Proofs over every reply: those of a plain walk, checked by other rules, whole after interruption and damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.check_proof import check
+from examples.hex import Hex
+from tests.naive import NaiveBoard
+from tictac_env.arena import Proof, prove, read_proof, verdict
+from tictac_env.arena.proofs import proof as proving
+from tictac_env.arena.proofs import reply_layers
+from tictac_env.games import Game, get_game
+from tictac_env.policies import Policy, make_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.rng import position_seed
+
+SMALL = [get_game("TicTacToe-v0"), get_game("KInARow-v0:3x4-3"), get_game("KInARow-v0:3x3-3"), Hex.make(3)]
+
+
+def walked(policy: Policy, game: Game, seat: int) -> tuple[int, list[int]]:
+    """How many positions a policy meets, and how many games it wins, draws and loses, on plain boards."""
+    met: set[tuple[int, int]] = set()
+    ends = [0, 0, 0]
+
+    def visit(moves: list[int]) -> None:
+        board = NaiveBoard.of(game)
+        for move in moves:
+            board.play(move)
+        if board.winner() or not board.legal():
+            winner = board.winner()
+            ends[1 if not winner else 0 if winner == seat + 1 else 2] += 1
+        elif len(moves) % 2 == seat:
+            position = Position.from_moves(game, moves)
+            if (position.own, position.opp) not in met:
+                met.add((position.own, position.opp))
+                visit([*moves, policy.act(position, position_seed(position.own, position.opp, 0))])
+        else:
+            for action in board.legal():
+                visit([*moves, action])
+
+    visit([])
+    return len(met), ends
+
+
+@pytest.mark.parametrize("name", ["minimax", "rule", "random"])
+@pytest.mark.parametrize("game", SMALL, ids=str)
+def test_a_proof_counts_what_a_plain_walk_meets(game: Game, name: str) -> None:
+    policy = make_policy(name, game)
+    for seat in (0, 1):
+        proof = prove(policy, seat, game, refutations=None)
+        positions, ends = walked(policy, game, seat)
+        assert proof.complete
+        assert proof.positions == positions
+        assert [sum(getattr(ply, end) for ply in proof.plies) for end in ("won", "drawn", "lost")] == ends
+        assert len(proof.refutations) == len(set(proof.refutations)) == ends[2]
+        assert proof.proven == ("" if ends[2] else "never loses" if ends[1] else "wins")
+
+
+@pytest.mark.parametrize("claim", ["never loses", "wins"])
+def test_refutations_are_games_that_the_player_loses(claim: str) -> None:
+    rule = make_policy("rule", get_game("KInARow-v0:4x4-3"))
+    for seat in (0, 1):
+        proof = prove(rule, seat, "KInARow-v0:4x4-3", claim=claim, refutations=3)
+        assert not proof.holds
+        assert len(proof.refutations) == 3
+        for line in proof.refutations:
+            position = Position.from_moves("KInARow-v0:4x4-3", line)
+            assert position.outcome is not None
+            assert position.outcome.winner == 1 - seat or (claim == "wins" and position.outcome.winner is None)
+            for ply in range(seat, len(position.moves), 2):
+                before = Position.from_moves("KInARow-v0:4x4-3", position.moves[:ply])
+                assert rule.act(before, position_seed(before.own, before.opp, 0)) == position.moves[ply]
+
+
+def test_a_proof_says_what_the_verdict_says() -> None:
+    """The one walks layers in files, the other a table of the whole game."""
+    for seed in range(20):
+        judged = verdict("rule", "TicTacToe-v0") if not seed else verdict(FixedMap(seed), "TicTacToe-v0")
+        for seat, found in enumerate((judged.as_first, judged.as_second)):
+            if judged.basis == "fixed map":
+                assert prove(FixedMap(seed), seat, "TicTacToe-v0").holds == found.infallible
+
+
+class FixedMap(Policy):
+    """Draws from the position's seed and a number, and does not say with what probabilities."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def act(self, position: Position, seed: int) -> int:
+        return make_policy("rule", position.game).act(position, seed ^ self.number)
+
+
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "KInARow-v0:4x4-3"])
+@pytest.mark.parametrize("seat", [0, 1])
+def test_an_independent_checker_agrees(game: str, seat: int, tmp_path: Path) -> None:
+    policy = make_policy("perfect", get_game(game))
+    proof = prove(policy, seat, game, claim="wins", refutations=None, folder=tmp_path)
+    assert check(tmp_path) == (proof.proven or "loses a game")
+    assert read_proof(tmp_path) == proof
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    prove("minimax", 1, "TicTacToe-v0", folder=tmp_path)
+    return tmp_path
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def relist(folder: Path, ply: int, files: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Writes other lists of a ply, with the hash they have."""
+    for ending, content in files.items():
+        (folder / f"ply-{ply:02}{ending}").write_bytes(content.tobytes())
+    digest = reply_layers.sha256(*reply_layers.layer_files(reply_layers.layer_path(folder, ply)))
+    number = next(i for i, one in enumerate(read_raw(folder)["plies"]) if one["ply"] == ply)
+    edit(folder / "proof.json", lambda content: content["plies"][number].update(sha256=digest))
+
+
+def read_raw(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "proof.json").read_text()))
+
+
+def test_the_checker_finds_a_move_that_was_changed(certificate: Path) -> None:
+    moves = np.fromfile(certificate / "ply-01.moves", np.int8)
+    moves[0] = 8 if moves[0] != 8 else 7
+    relist(certificate, 1, {".moves": moves})
+    with pytest.raises(SystemExit):
+        check(certificate)
+
+
+def test_the_checker_finds_a_position_that_is_missing(certificate: Path) -> None:
+    own, opp, moves = (np.fromfile(certificate / f"ply-03.{end}", kind) for end, kind in FILES)
+    relist(certificate, 3, {".own": own[1:], ".opp": opp[1:], ".moves": moves[1:]})
+    edit(certificate / "proof.json", lambda content: content["plies"][1].update(positions=len(own) - 1))
+    with pytest.raises(SystemExit, match="leads to a position that the next list lacks"):
+        check(certificate)
+
+
+def test_the_checker_finds_counts_that_are_not_true(certificate: Path) -> None:
+    edit(certificate / "proof.json", lambda content: content["plies"][3].update(drawn=0))
+    with pytest.raises(SystemExit, match="won, drawn, lost"):
+        check(certificate)
+
+
+FILES = (("own", "<i8"), ("opp", "<i8"), ("moves", "i1"))
+
+
+@pytest.mark.parametrize("file", ["proof.json", "ply-03.own", "ply-05.moves"])
+@pytest.mark.parametrize("how", ["cut", "changed", "empty"])
+def test_damage_is_named_and_nothing_is_changed(certificate: Path, file: str, how: str) -> None:
+    path = certificate / file
+    content = path.read_bytes()
+    damaged = {"cut": content[:-3], "changed": b"\xff" + content[1:], "empty": b""}[how]
+    path.write_bytes(damaged)
+    before = {one.name: one.read_bytes() for one in certificate.iterdir()}
+    for call in (read_proof, lambda folder: prove("minimax", 1, "TicTacToe-v0", folder=folder)):
+        with pytest.raises(ValueError, match=file.replace(".", r"\.")):
+            call(certificate)
+    assert {one.name: one.read_bytes() for one in certificate.iterdir()} == before
+
+
+def test_a_missing_list_is_named(certificate: Path) -> None:
+    (certificate / "ply-03.opp").unlink()
+    with pytest.raises(ValueError, match=r"ply-03\.opp is missing"):
+        read_proof(certificate)
+
+
+def test_a_folder_of_another_proof_is_not_touched(certificate: Path) -> None:
+    before = (certificate / "proof.json").read_bytes()
+    for other in (("rule", 1, "TicTacToe-v0"), ("minimax", 0, "TicTacToe-v0"), ("minimax", 1, "KInARow-v0:3x4-3")):
+        with pytest.raises(ValueError, match=r"proof\.json is of another proof: its (player|seat|game) is"):
+            prove(*other, folder=certificate)
+    assert (certificate / "proof.json").read_bytes() == before
+
+
+def test_more_refutations_can_be_asked_for_later(tmp_path: Path) -> None:
+    first = prove("rule", 1, "TicTacToe-v0", folder=tmp_path)
+    every = prove("rule", 1, "TicTacToe-v0", folder=tmp_path, refutations=None)
+    assert not first.complete
+    assert every == prove("rule", 1, "TicTacToe-v0", refutations=None)
+    assert every.refutations[0] == first.refutations[0]
+
+
+class Interrupted(Policy):
+    """Plays as minimax, and is stopped now and then."""
+
+    name = "minimax"
+
+    def __init__(self) -> None:
+        self.random = random.Random(0)
+
+    def act(self, position: Position, seed: int) -> int:
+        if self.random.random() < 0.02:
+            raise KeyboardInterrupt
+        return make_policy("minimax", position.game).act(position, seed)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_proof_that_was_stopped_ends_as_an_unbroken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "CHUNK", 7)
+    stops = 0
+    policy = Interrupted()
+    while True:
+        try:
+            prove(policy, 0, "TicTacToe-v0", folder=tmp_path / "broken")
+            break
+        except KeyboardInterrupt:
+            stops += 1
+    assert stops > 2
+    policy.random = random.Random()
+    monkeypatch.setattr(policy.random, "random", lambda: 1.0)
+    prove(policy, 0, "TicTacToe-v0", folder=tmp_path / "unbroken")
+    assert contents(tmp_path / "broken") == contents(tmp_path / "unbroken")
+
+
+PROGRAM = """
+import sys
+from tictac_env.arena.proofs import proof as proving
+proving.CHUNK = 100
+proving.prove("minimax-first:2", 0, "KInARow-v0:4x4-4", refutations=None, folder=sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_proof_that_was_killed_ends_as_an_unbroken_one(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    began = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "unbroken")], check=True)
+    took, draw = time.monotonic() - began, random.Random(1)
+    for _ in range(20):
+        process = subprocess.Popen([*command, str(tmp_path / "broken")])
+        time.sleep(draw.uniform(0.3, 1) * took)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, str(tmp_path / "broken")], check=True)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "unbroken")
+
+
+def test_an_illegal_choice_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IllegalMove, match=r"lambda.* chose action 4, illegal here.*Position"):
+        prove(lambda observation, mask: 4, 0, "TicTacToe-v0", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"claim": "always"}, "always"),
+        ({"seat": 2}, "seat"),
+        ({"refutations": 0}, "refutations"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_impossible_arguments_are_named(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        prove("rule", **{"game": "TicTacToe-v0", **wrong})
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=30), min_size=1, max_size=4))
+def test_layers_are_merged_in_pieces_as_at_once(layers: list[list[tuple[int, int]]]) -> None:
+    given_ones = [reply_layers.distinct(*np.array(layer, np.int64).reshape(-1, 2).T) for layer in layers]
+    before = reply_layers.PIECE
+    try:
+        reply_layers.PIECE = 8
+        pieces = list(reply_layers.merged(given_ones))
+    finally:
+        reply_layers.PIECE = before
+    found = [(int(a), int(b)) for own, opp in pieces for a, b in zip(own, opp, strict=True)]
+    assert found == sorted({position for layer in layers for position in layer})
+
+
+def test_a_proof_prints_what_is_proven() -> None:
+    assert str(prove("minimax", 1, "TicTacToe-v0")).startswith("minimax as second: never loses, proven against every")
+    assert str(prove("rule", 1, "TicTacToe-v0")).startswith("rule as second: refuted ('never loses') by ")
+    assert isinstance(prove("rule", 1, "TicTacToe-v0"), Proof)

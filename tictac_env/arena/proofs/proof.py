@@ -1,0 +1,306 @@
+"""Proofs that a fixed map never loses, or wins always: every reply to it is played, and nothing is sampled."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tictac_env.arena.proofs.refutations import refuting_games
+from tictac_env.arena.proofs.reply_layers import (
+    MOVES,
+    Ints,
+    distinct,
+    expand,
+    layer_files,
+    layer_path,
+    merged,
+    read_positions,
+    sha256,
+    write_positions,
+)
+from tictac_env.checks import one_of, positive, whole
+from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of, get_game
+from tictac_env.policies import Policy, load_player
+from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.position_batch import PositionBatch
+from tictac_env.progress import progress_bar
+from tictac_env.rng import position_seed
+from tictac_env.storage import load_arrays, save_arrays, save_text, writing
+
+CLAIMS = {"never loses": LOST, "wins": DRAWN}
+"""What can be claimed of a player, and the best end of a game that refutes it."""
+CERTIFICATE = "proof.json"
+KIND = "a chunk of a proof"
+FORMAT = 1
+CHUNK = 1 << 19
+"""How many positions a player is asked about at a time, and how much is done again after a kill."""
+
+
+class Ply(NamedTuple):
+    """What the player met at one of its plies."""
+
+    ply: int
+    """How many stones there were."""
+    positions: int
+    """How many distinct positions the replies to its earlier moves lead to."""
+    won: int
+    """How many games it then wins, by the move or against a reply to it."""
+    drawn: int
+    lost: int
+    sha256: str
+    """The hash of its positions and moves: of the files "ply-NN.own", ".opp" and ".moves", one after another."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What every reply to a player has shown: the certificate.
+
+    Attributes:
+        player: who it is (`Player.identity`).
+        game: the game, as `describe_game` gives it.
+        cell_bits: for each row from the top and column from the left the number of the cell's bit, so that others can
+            read the positions.
+        seat: 0 if the player moves first, 1 if second.
+        seed: with it each position's seed is derived, which makes the player a fixed map.
+        claim: "never loses" or "wins".
+        version: of this package.
+        plies: what was met, ply by ply.
+        refutations: games against the claim, as move strings; none if it is proven.
+        complete: whether every reply was played; False if as many refutations were found as were asked for.
+    """
+
+    player: dict[str, Any]
+    game: str | dict[str, Any]
+    cell_bits: list[list[int]]
+    seat: int
+    seed: int
+    claim: str
+    version: str
+    plies: tuple[Ply, ...] = ()
+    refutations: tuple[str, ...] = ()
+    complete: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is proven."""
+        return self.complete and not self.refutations
+
+    @property
+    def proven(self) -> str:
+        """The most that is proven: "wins", "never loses" or ""."""
+        if not self.complete or any(ply.lost for ply in self.plies):
+            return ""
+        return "never loses" if any(ply.drawn for ply in self.plies) else "wins"
+
+    @property
+    def positions(self) -> int:
+        """How many distinct positions the player was asked about."""
+        return sum(ply.positions for ply in self.plies)
+
+    def __str__(self) -> str:
+        who = f"{self.player['name']} as {('first', 'second')[self.seat]}"
+        asked = f"{self.positions:,} positions in {len(self.plies)} plies"
+        if self.refutations:
+            more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
+            return f"{who}: refuted ({self.claim!r}) by {self.refutations[0]}{more}; {asked}"
+        if not self.complete:
+            return f"{who}: not yet proven; {asked} so far"
+        ends = [f"{sum(getattr(ply, name) for ply in self.plies):,} {name}" for name in ("won", "drawn", "lost")]
+        return f"{who}: {self.proven}, proven against every reply; {asked}, games ended: {', '.join(ends)}"
+
+
+def prove(
+    player: Any,
+    seat: int = 0,
+    game: str | Game = "ConnectFour-v0",
+    *,
+    claim: str = "never loses",
+    refutations: int | None = 1,
+    seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> Proof:
+    """Plays every reply to a player, and so proves that it never loses, or always wins, or refutes that.
+
+    The player is taken as a fixed map: each position's seed is derived from the position and `seed`. Ply by ply it is
+    asked once, in batches, about each distinct position that some replies lead to. On Connect Four these are about
+    10**8 for a first player that is hard to beat.
+
+    Args:
+        player: whatever `load_player` accepts.
+        seat: 0 to play first, 1 to play second.
+        game: a game's name or rule book.
+        claim: "never loses" or "wins".
+        refutations: ends the search once so many games against the claim are found; None finds them all, one for each
+            way in which a game can end that refutes it.
+        seed: in [0, 2**63).
+        folder: where the work is kept. The same call with the same folder goes on where an earlier one was stopped,
+            by Ctrl-C or otherwise. At the end it holds the certificate, "proof.json", and the positions and moves it
+            lists. None keeps nothing.
+        progress: whether to show progress (only on a terminal).
+
+    Raises:
+        ValueError: an argument is out of its range; or the folder holds another proof, or a damaged one: the message
+            names the file.
+        IllegalMove: the player's choice is illegal; the message names it and the position.
+
+    Example:
+        >>> print(prove("minimax", 1, "TicTacToe-v0"))
+        minimax as second: never loses, proven against every reply; 142 positions in 4 plies, games ended: ...
+        >>> prove("rule", 1, "TicTacToe-v0").refutations
+        ('1564329',)
+    """
+    rules = get_game(game)
+    one_of("claim", claim, list(CLAIMS))
+    most = None if refutations is None else positive("refutations", refutations)
+    who = load_player(player, rules)
+    from tictac_env import __version__
+
+    cell_bits = [[rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)] for row in range(rules.rows)]
+    begun = Proof(
+        json.loads(json.dumps(who.identity)), describe_game(rules), cell_bits, whole("seat", seat, 1),
+        whole("seed", seed, (1 << 63) - 1), claim, __version__,
+    )  # fmt: skip
+    if folder is not None:
+        return _Search(rules, who.policy, _continued(Path(folder), begun), Path(folder)).run(most, progress)
+    with tempfile.TemporaryDirectory(prefix="tictac-proof-") as temporary:
+        return _Search(rules, who.policy, begun, Path(temporary)).run(most, progress)
+
+
+def read_proof(folder: str | os.PathLike[str]) -> Proof:
+    """The certificate in a folder, its lists of positions and moves compared with its hashes.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is damaged; the message names the file.
+    """
+    path = Path(folder) / CERTIFICATE
+    content = path.read_text("utf-8", errors="replace")
+    try:
+        fields = json.loads(content)
+        if fields.pop("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
+        fields["refutations"] = tuple(fields["refutations"])
+        proof = Proof(**fields)
+        game_of(proof.game)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no certificate of a proof, or is damaged: {error}") from None
+    for ply in proof.plies:
+        files = layer_files(layer_path(Path(folder), ply.ply))
+        for file in files:
+            if not file.is_file():
+                raise ValueError(f"{file} is missing, which {path} lists")
+        if sha256(*files) != ply.sha256:
+            raise ValueError(f"{', '.join(file.name for file in files)} are damaged: not what {path} lists")
+    return proof
+
+
+def _continued(folder: Path, begun: Proof) -> Proof:
+    """The proof that a folder holds, which must be this one begun; a new one where it holds none."""
+    if not (folder / CERTIFICATE).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        return begun
+    found = read_proof(folder)
+    for name in ("player", "game", "seat", "seed", "claim", "version"):
+        if getattr(found, name) != getattr(begun, name):
+            raise ValueError(
+                f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(found, name)!r}, "
+                f"not {getattr(begun, name)!r}"
+            )
+    return found
+
+
+class _Search:
+    """A proof in the making.
+
+    A ply is done when the certificate lists it. Until then its folder keeps what has been asked, chunk by chunk: first
+    the positions that follow, then the moves, which say that the chunk is whole.
+    """
+
+    def __init__(self, game: Game, policy: Policy, proof: Proof, folder: Path) -> None:
+        self.game, self.policy, self.proof, self.folder = game, policy, proof, folder
+        self.worst = CLAIMS[proof.claim]
+
+    def run(self, most: int | None, progress: bool) -> Proof:
+        while not self.proof.complete and (most is None or self._refuting() < most):
+            ply = self.proof.seat + 2 * len(self.proof.plies)
+            if not self.proof.plies:
+                write_positions(layer_path(self.folder, ply), [self._first()])
+            own, opp = read_positions(layer_path(self.folder, ply))
+            if len(own):
+                self._save(plies=(*self.proof.plies, self._ask(ply, own, opp, progress)))
+            else:
+                self._save(complete=True)
+            for done in self.proof.plies:
+                shutil.rmtree(self._chunks(done.ply), ignore_errors=True)  # an earlier run may have been killed before
+        plies = [ply.ply for ply in self.proof.plies if ply.lost or (ply.drawn and self.worst == DRAWN)]
+        self._save(refutations=tuple(itertools.islice(refuting_games(self.game, self.folder, plies, self.worst), most)))
+        return self.proof
+
+    def _refuting(self) -> int:
+        """How many games against the claim there are so far."""
+        return sum(ply.lost + ply.drawn * (self.worst == DRAWN) for ply in self.proof.plies)
+
+    def _save(self, **changes: Any) -> None:
+        self.proof = Proof(**{**vars(self.proof), **changes})
+        content = {"format": FORMAT, **asdict(self.proof), "plies": [ply._asdict() for ply in self.proof.plies]}
+        save_text(self.folder / CERTIFICATE, json.dumps(content, indent=1) + "\n")
+
+    def _first(self) -> tuple[Ints, Ints]:
+        """The positions in which the player moves first."""
+        positions = [self.game.start()]
+        if self.proof.seat:
+            after = (self.game.play(*positions[0], action) for action in range(self.game.num_actions))
+            positions = [one for one in after if one != positions[0] and self.game.result(*one) == UNFINISHED]
+        own, opp = np.array(positions, np.int64).reshape(-1, 2).T
+        return distinct(own, opp)
+
+    def _ask(self, ply: int, own: Ints, opp: Ints, progress: bool) -> Ply:
+        """Asks for the moves in all positions of a ply, and writes them and the positions that follow."""
+        folder, layer = self._chunks(ply), layer_path(self.folder, ply)
+        folder.mkdir(exist_ok=True)
+        ends, following = np.zeros(3, np.int64), []
+        with (
+            progress_bar(len(own), f"ply {ply}: {len(own):,} positions", progress) as update,
+            writing(layer.with_suffix(MOVES)) as file,
+        ):
+            for begin in range(0, len(own), CHUNK):
+                path = folder / f"{begin // CHUNK}.npz"
+                if not path.exists():
+                    self._ask_chunk(path, own[begin : begin + CHUNK], opp[begin : begin + CHUNK])
+                counts, arrays = load_arrays(path, KIND)
+                file.write(arrays["moves"].tobytes())
+                following.append(read_positions(path))
+                ends += counts["ends"]
+                update(begin + CHUNK, "")
+            update(len(own), "sorts the positions that follow")
+            write_positions(layer_path(self.folder, ply + 2), merged(following))
+        won, drawn, lost = ends.tolist()
+        return Ply(ply, len(own), won, drawn, lost, sha256(*layer_files(layer)))
+
+    def _ask_chunk(self, path: Path, own: Ints, opp: Ints) -> None:
+        batch = PositionBatch(self.game, np.array(own), np.array(opp))
+        seeds: Any = position_seed(batch.own, batch.opp, self.proof.seed)  # type: ignore[arg-type]  # as of arrays
+        moves = actions_of(self.policy, batch, seeds)
+        wrong = np.flatnonzero((moves < 0) | (moves >= self.game.num_actions)).tolist()
+        if not wrong:
+            replies = np.empty((2, len(batch) * self.game.num_actions), np.int64)
+            found = expand(self.game, batch.own, batch.opp, moves.astype(np.int8), *replies)
+            wrong = [found.illegal] if found.illegal >= 0 else []
+        if wrong:
+            raise illegal_choice(self.policy, batch[wrong[0]], int(moves[wrong[0]]))
+        write_positions(path, [distinct(*replies[:, : found.going])])
+        ends = [int(found.won), int(found.drawn), int(found.lost)]
+        save_arrays(path, KIND, {"ends": ends}, {"moves": moves.astype(np.int8)})
+
+    def _chunks(self, ply: int) -> Path:
+        return self.folder / f"ply-{ply:02}-chunks"

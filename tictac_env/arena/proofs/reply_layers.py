@@ -1,0 +1,145 @@
+"""All positions that a fixed map has to answer, ply by ply: layers of distinct positions, kept in files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import kernel
+from tictac_env.games import LOST, UNFINISHED, WON, Game
+from tictac_env.storage import writing
+
+Ints = npt.NDArray[np.int64]
+Moves = npt.NDArray[np.int8]
+
+PIECE = 1 << 22
+"""How many positions are merged at a time, about: some 200 MB."""
+ENDINGS, MOVES = (".own", ".opp"), ".moves"
+
+
+class Expansion(NamedTuple):
+    """Where the replies to some moves lead.
+
+    Attributes:
+        going: how many replies lead on.
+        won: how many games the moves and the replies to them end as won by the side that moves.
+        drawn: how many as drawn.
+        lost: how many as lost.
+        illegal: the index of a move that is illegal, -1 if there is none.
+    """
+
+    going: int
+    won: int
+    drawn: int
+    lost: int
+    illegal: int
+
+
+@kernel
+def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_opp: Ints) -> Expansion:
+    """Plays the moves and every reply to them.
+
+    Args:
+        game: the rule book.
+        own: int64 (N,), the stones of the side that moves, in unfinished positions.
+        opp: int64 (N,), the other side's.
+        moves: int8 (N,), its moves.
+        next_own: int64 (N * num_actions,), to be filled with the positions after the replies, if unfinished.
+        next_opp: the same.
+    """
+    going = won = drawn = lost = 0
+    for i in range(len(own)):
+        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        if after_own == own[i] and after_opp == opp[i]:
+            return Expansion(going, won, drawn, lost, i)
+        result = game.result(after_own, after_opp)  # for the side that replies
+        won += result == LOST
+        lost += result == WON
+        drawn += result != UNFINISHED and result != LOST and result != WON
+        if result != UNFINISHED:
+            continue
+        for reply in range(game.num_actions):
+            reply_own, reply_opp = game.play(after_own, after_opp, reply)
+            if reply_own == after_own and reply_opp == after_opp:
+                continue
+            result = game.result(reply_own, reply_opp)
+            if result == UNFINISHED:
+                next_own[going], next_opp[going] = reply_own, reply_opp
+                going += 1
+            else:
+                won += result == WON
+                lost += result == LOST
+                drawn += result != LOST and result != WON
+    return Expansion(going, won, drawn, lost, -1)
+
+
+def distinct(own: Ints, opp: Ints) -> tuple[Ints, Ints]:
+    """The distinct ones of the positions, in ascending order of `own`, then of `opp`."""
+    order = np.lexsort((opp, own))
+    own, opp = own[order], opp[order]
+    new = np.ones(len(own), np.bool_)
+    new[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
+    return own[new], opp[new]
+
+
+def layer_path(folder: Path, ply: int) -> Path:
+    """The path of a ply's files without their endings."""
+    return folder / f"ply-{ply:02}"
+
+
+def layer_files(layer: Path) -> list[Path]:
+    """The files of a ply: its positions, and the player's moves (int8)."""
+    return [layer.with_suffix(ending) for ending in (*ENDINGS, MOVES)]
+
+
+def read_positions(path: Path) -> tuple[Ints, Ints]:
+    """The positions in two files, `path` with the endings ".own" and ".opp", as arrays that lie in these files."""
+    own, opp = (read_numbers(path.with_suffix(ending), "<i8") for ending in ENDINGS)
+    return own, opp
+
+
+def write_positions(path: Path, pieces: Iterable[tuple[Ints, Ints]]) -> None:
+    """Writes positions that come in pieces into such files, as little-endian int64."""
+    with writing(path.with_suffix(ENDINGS[0])) as owns, writing(path.with_suffix(ENDINGS[1])) as opps:
+        for own, opp in pieces:
+            owns.write(own.astype("<i8", copy=False).tobytes())
+            opps.write(opp.astype("<i8", copy=False).tobytes())
+
+
+def read_numbers(path: Path, dtype: str) -> npt.NDArray[Any]:
+    """A file of numbers as an array that lies in it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    return np.memmap(path, dtype, "r") if path.stat().st_size else np.zeros(0, dtype)
+
+
+def merged(layers: Sequence[tuple[Ints, Ints]]) -> Iterator[tuple[Ints, Ints]]:
+    """The distinct positions of several layers, in ascending order and in pieces that fit into memory."""
+    total = sum(len(own) for own, _ in layers)
+    every = max(1, PIECE // 16)
+    sample = np.sort(np.concatenate([own[::every] for own, _ in layers])) if total else np.zeros(0, np.int64)
+    bounds = np.unique(sample[:: max(1, PIECE // every)])[1:]
+    begins = [0] * len(layers)
+    for bound in (*bounds.tolist(), None):
+        ends = [len(own) if bound is None else int(np.searchsorted(own, bound)) for own, _ in layers]
+        some = [(own[a:b], opp[a:b]) for (own, opp), a, b in zip(layers, begins, ends, strict=True)]
+        if any(len(own) for own, _ in some):
+            yield distinct(np.concatenate([own for own, _ in some]), np.concatenate([opp for _, opp in some]))
+        begins = ends
+
+
+def sha256(*paths: Path) -> str:
+    """The hash of the content of files, one after another, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
