@@ -5,10 +5,9 @@ Importing this package registers the environments; nothing else is loaded until 
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 import pettingzoo
@@ -16,6 +15,7 @@ import pettingzoo
 from tictac_env.envs.entry_points import KEYWORDS, PAGES
 from tictac_env.games import Game, KInARow
 from tictac_env.games.registry import add_game
+from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
     from tictac_env.arena import audit, move_accuracy, play_match, round_robin, verdict
@@ -109,14 +109,7 @@ for _id in ("connect_four_v0", "tictactoe_v0"):  # PettingZoo's own names
     pettingzoo.register("aec", f"tictac_env/{_id}", entry_point=f"tictac_env.{_id}:env")
 
 if not TYPE_CHECKING:  # so that type checkers go on knowing which names there are
-
-    def __getattr__(name: str) -> Any:
-        """One of the names above, imported when it is first used (PEP 562)."""
-        home = next((module for module, names in HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(importlib.import_module(home), name)
-        return found
+    __getattr__ = lazily(__name__, HOMES)
 
 
 def __dir__() -> list[str]:

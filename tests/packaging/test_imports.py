@@ -20,7 +20,7 @@ from tictac_env.position import Position
 from tictac_env.solver import Solution
 
 LAYERS: list[set[str]] = [
-    {"games", "rng", "storage", "progress", "background"},
+    {"games", "rng", "storage", "progress", "background", "lazy"},
     {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
     {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},

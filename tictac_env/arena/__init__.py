@@ -1,5 +1,7 @@
 """How good a policy is: matches with intervals, and the exact truth where it is known."""
 
+from typing import TYPE_CHECKING
+
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.endurance import Endurance, Resistance, resistance
@@ -8,7 +10,6 @@ from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.arena.judge import GameResults, OpponentResult, exact_results, verdict
 from tictac_env.arena.match import MatchResult, play_game, play_match
 from tictac_env.arena.openings import all_openings, sampled_openings
-from tictac_env.arena.proofs import Proof, prove, read_proof
 from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positions
 from tictac_env.arena.store import ResultStore
@@ -16,6 +17,10 @@ from tictac_env.arena.suites import Suite, suite
 from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.arena.walk import SeatResult
 from tictac_env.arena.win_draw_loss import WinDrawLoss
+from tictac_env.lazy import lazily
+
+if TYPE_CHECKING:
+    from tictac_env.arena.proofs import Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -63,3 +68,6 @@ __all__ = [
     "tabulated_verdict",
     "verdict",
 ]
+
+if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
+    __getattr__ = lazily(__name__, {"tictac_env.arena.proofs": ("Proof", "prove", "read_proof")})

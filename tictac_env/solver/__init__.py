@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
     from tictac_env.solver.exact import Solver, solve
@@ -13,12 +15,5 @@ COMPILED_AS = "the solver"
 __all__ = ["Bounds", "NotProven", "Solution", "Solver", "solve"]
 
 
-def __getattr__(name: str) -> Any:
-    """The names above, imported when they are first used: the search is compiled, which other parts do not need."""
-    if name in __all__:
-        from tictac_env.solver import exact
-
-        for known in __all__:
-            globals()[known] = getattr(exact, known)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # the search is compiled, which other parts do not need
+    __getattr__ = lazily(__name__, {"tictac_env.solver.exact": __all__})

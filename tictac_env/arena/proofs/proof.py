@@ -40,7 +40,7 @@ CLAIMS = {"never loses": LOST, "wins": DRAWN}
 CERTIFICATE = "proof.json"
 KIND = "a chunk of a proof"
 FORMAT = 1
-CHUNK = 1 << 19
+CHUNK = 1 << 16
 """How many positions a player is asked about at a time, and how much is done again after a kill."""
 
 
@@ -274,14 +274,15 @@ class _Search:
             writing(layer.with_suffix(MOVES)) as file,
         ):
             for begin in range(0, len(own), CHUNK):
-                path = folder / f"{begin // CHUNK}.npz"
+                end = min(begin + CHUNK, len(own))
+                path = folder / f"{begin}-{end}.npz"
                 if not path.exists():
-                    self._ask_chunk(path, own[begin : begin + CHUNK], opp[begin : begin + CHUNK])
+                    self._ask_chunk(path, own[begin:end], opp[begin:end])
                 counts, arrays = load_arrays(path, KIND)
                 file.write(arrays["moves"].tobytes())
                 following.append(read_positions(path))
                 ends += counts["ends"]
-                update(begin + CHUNK, "")
+                update(end, "")
             update(len(own), "sorts the positions that follow")
             write_positions(layer_path(self.folder, ply + 2), merged(following))
         won, drawn, lost = ends.tolist()
