@@ -13,9 +13,9 @@ FOLDER is one that `tictac_env.arena.prove` has filled. Nothing of the package i
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -141,5 +141,11 @@ def read(folder: Path, ply: int) -> tuple[Array, Array]:
     return own, opp
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    print(check(parser.parse_args().folder))
+
+
 if __name__ == "__main__":
-    print(check(Path(sys.argv[1])))
+    main()
