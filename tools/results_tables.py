@@ -134,7 +134,17 @@ def verdicts() -> Table:
 
 def levels() -> Table:
     exact = {row["level"]: row for row in read("levels-tic-tac-toe")}
-    percent = fixed(1, 100)
+    perfect = {row["policy"]: row for row in read("exact-results-perfect")}
+    percent, share = fixed(1, 100), fixed(2, 100)
+
+    def against_perfect(policy: str, seat: str) -> str:
+        """Wins, draws and losses in per cent, and how much of it is sampled."""
+        if (row := perfect.get(policy)) is None:
+            return ""
+        sampled, maps = row[f"{seat}, sampled"], row["maps"]
+        note = "" if sampled == "0" else " (sampled)" if sampled == maps else f" ({sampled} of {maps} sampled)"
+        return "/".join(share(row[f"{seat}, {end}"]) for end in ("wins", "draws", "losses")) + note
+
     return [
         {
             "level": f"`level:{row['level']}`",
@@ -144,6 +154,9 @@ def levels() -> Table:
             "score, per cent": f"{percent(row['score'])} ({percent(row['low'])}-{percent(row['high'])})"
             if row["score"]
             else "",
+            "v perfect as first, W/D/L": against_perfect(f"level:{row['level']}", "first"),
+            "as second": against_perfect(f"level:{row['level']}", "second"),
+            "decided after, plies": fixed(1)(perfect.get(f"level:{row['level']}", {}).get("first, plies", "")),
             "CPU-ms a move": significant(row["CPU-ms a move"]),
         }
         for row in read("levels-connect-four")

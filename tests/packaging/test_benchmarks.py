@@ -39,6 +39,7 @@ SMALL = {
     "benchmarks.self_play": "--steps 2048 --runs 1",
     "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
+    "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.audits": "--players random --sample 3",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
@@ -46,7 +47,7 @@ SMALL = {
 }
 NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"]}
 """Arguments that stand before the others."""
-QUICK = ["benchmarks.tournament", "benchmarks.reproduce"]
+QUICK = ["benchmarks.tournament", "benchmarks.reproduce", "benchmarks.exact_results"]
 NEEDS = {"learning": "sb3_contrib", "self_play": "sb3_contrib", "pettingzoo_tutorial": "sb3_contrib"}
 NEEDS |= {"tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
 

@@ -127,6 +127,18 @@ def test_the_levels_are_as_strong_as_promised() -> None:
         )
 
 
+def test_the_levels_meet_perfect_play_as_recorded() -> None:
+    """With the settings they have now; as second they lose every game, as anybody does."""
+    script = importlib.import_module("benchmarks.exact_results")
+    rows, runs = record("exact-results-perfect"), store("exact-results")
+    assert text([results for _, results in runs]) == rows
+    assert [row["policy"] for row in rows] == list(script.LEVELS)
+    assert [row["plays"] for row in rows] == [script.described(row["policy"]) for row in rows]
+    for row in rows:
+        assert [float(row[f"second, {end}"]) for end in ("wins", "draws", "losses")] == [0, 0, 1]
+        assert sum(float(row[f"first, {end}"]) for end in ("wins", "draws", "losses")) == pytest.approx(1, abs=1e-5)
+
+
 def test_the_tutorial() -> None:
     pytest.importorskip("sb3_contrib")
     script = importlib.import_module("benchmarks.pettingzoo_tutorial")

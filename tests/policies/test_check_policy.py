@@ -204,6 +204,29 @@ def test_wrong_probabilities_are_named(probabilities: Callable[[Position], Any],
         check_policy(Mine(probabilities=probabilities))
 
 
+@pytest.mark.parametrize("change", [lambda chances: chances[:, ::-1], lambda chances: None], ids=["other", "none"])
+def test_probabilities_of_many_positions_that_differ_are_named(change: Callable[[Any], Any]) -> None:
+    class Differing(Mine):
+        def probabilities_many(self, batch: PositionBatch) -> Any:
+            return change(super().probabilities_many(batch))
+
+    with pytest.raises(ValueError, match=r"probabilities_many of Differing gave .*, probabilities \[.*Position"):
+        check_policy(Differing())
+
+
+def test_a_class_that_plays_otherwise_does_not_inherit_the_probabilities_of_many_positions() -> None:
+    class Lowest(type(make_policy("perfect"))):  # type: ignore[misc]
+        def act(self, position: Position, seed: int) -> int:
+            return position.legal_actions[0]
+
+        def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+            return uniform(position.game, position.legal_actions[:1])
+
+    check_policy(Lowest())
+    batch = PositionBatch.of([Position.start(GAMES["TicTacToe-v0"])])
+    assert Lowest().probabilities_many(batch).tolist() == [[1, 0, 0, 0, 0, 0, 0, 0, 0]]
+
+
 def test_drawing_without_probabilities_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="Mine draws but has no `probabilities`"):
         check_policy(Mine(act=drawn, probabilities=lambda position: None))

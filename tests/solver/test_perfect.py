@@ -74,3 +74,13 @@ def test_a_time_limit_gives_a_legal_move_in_time() -> None:
 def test_bad_arguments_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"the error of 'perfect' must be a number in \[0, 1\]"):
         make_policy(name, TIC_TAC_TOE)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_positions_have_the_best_actions_of_each(threads: int) -> None:
+    """Those that are over too, which have none."""
+    solver = Solver("ConnectFour-v0", threads=threads)
+    positions = [position for seed in range(6) for position in playout(solver.game, seed)[24:]]
+    together = solver.best_actions_many(positions)
+    assert together == [solver.solve(position).best_actions for position in positions]
+    assert () in together and solver.best_actions_many([]) == []

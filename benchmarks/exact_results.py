@@ -1,0 +1,85 @@
+"""How policies fare against perfect play on Connect Four, exactly, from both seats; `level:6` to `level:10` by default.
+
+    python benchmarks/exact_results.py                                # some minutes
+    python benchmarks/exact_results.py --policies rule minimax-first:4
+
+A policy that states its probabilities has one result. Any other is judged as a fixed map for each of so many seeds, and
+the mean of their results is given: each is exact, but another seed gives another map. Where more positions are met than
+`--max-positions`, a result is sampled; the record says how many are. CPU-s is what one map takes, both seats together.
+A finished policy is kept in exact-results-runs.jsonl and not judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.run_store import RunStore, Settings
+from tictac_env.arena import SeatResult, exact_results
+from tictac_env.games import get_game
+from tictac_env.policies import make_policy
+from tictac_env.policies.levels import level_settings
+from tictac_env.position import Position
+
+GAME = "ConnectFour-v0"
+LEVELS = tuple(f"level:{number}" for number in range(6, 11))
+DIGITS = 6
+
+
+def described(name: str) -> str:
+    """What a level plays, else the policy's name."""
+    base, _, number = name.partition(":")
+    if base != "level":
+        return name
+    setting = level_settings(get_game(GAME))[int(number) - 1]
+    return f"{setting.policy}, {100 * setting.random:g} % random" if setting.random else setting.policy
+
+
+def judged(settings: Settings) -> Row:
+    """The policy's results against perfect play, the mean over its maps."""
+    policy = make_policy(settings["policy"], GAME)
+    policy.act(Position.start(get_game(GAME)), 0)  # compiled
+    maps = 1 if policy.probabilities(Position.start(get_game(GAME))) is not None else settings["maps"]
+    limits = settings["max_positions"], settings["games"]
+    began = time.process_time()
+    results = [exact_results(policy, "perfect", GAME, seed, *limits, progress=False) for seed in range(maps)]
+    seconds = (time.process_time() - began) / maps
+    row: dict[str, object] = {"policy": settings["policy"], "plays": settings["plays"], "maps": maps}
+    for seat, found in (("first", [r.as_first for r in results]), ("second", [r.as_second for r in results])):
+        row |= {f"{seat}, {what}": value for what, value in seat_columns(found).items()}
+    return row | {"CPU-s": round(seconds, 3)}
+
+
+def seat_columns(found: list[SeatResult]) -> dict[str, float]:
+    shares = zip(("wins", "draws", "losses"), *(result.shares for result in found), strict=True)
+    return {
+        **{name: round(fmean(each), DIGITS) for name, *each in shares},
+        "sampled": sum(not result.exact for result in found),
+        "positions": round(fmean(result.positions for result in found)),
+        "plies": round(fmean(result.plies for result in found), 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policies", nargs="+", default=LEVELS, help="names of policies (default: %(default)s)")
+    parser.add_argument("--maps", type=positive, default=100, help="seeds of a fixed map (default: %(default)s)")
+    parser.add_argument("--max-positions", type=positive, default=200_000, help="exact up to so many (%(default)s)")
+    parser.add_argument("--games", type=positive, default=10_000, help="sampled beyond (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    options = parser.parse_args()
+    shared = {name: getattr(options, name) for name in ("maps", "max_positions", "games")}
+    jobs = [{"policy": name, "plays": described(name), **shared} for name in options.policies]
+    store = RunStore(options.output / "exact-results-runs.jsonl")
+    store.complete(jobs, judged, options.workers, "policies against perfect play")
+    rows = [store[settings] for settings in jobs]
+    show("Connect Four: results against perfect play", rows)
+    save("exact-results", shared, {"perfect": rows}, options.output)
+
+
+if __name__ == "__main__":
+    main()
