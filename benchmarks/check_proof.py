@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
-CHUNK = 200_000
+Array, CHUNK = npt.NDArray[Any], 200_000
 SIZES = {"TicTacToe-v0": (3, 3, 3, False), "ConnectFour-v0": (6, 7, 4, True)}
 
 
@@ -32,12 +31,12 @@ class Rules:
 
     def __init__(self, certificate: dict[str, Any]) -> None:
         game = certificate["game"]
-        named = (
-            SIZES.get(game) if isinstance(game, str) else tuple(game[k] for k in ("rows", "cols", "connect", "gravity"))
-        )
-        if named is None:
+        if isinstance(game, str) and game not in SIZES:
             raise SystemExit(f"this checker knows no game {game!r}")
-        self.rows, self.cols, connect, self.gravity = named
+        sizes = (
+            SIZES[game] if isinstance(game, str) else (game[size] for size in ("rows", "cols", "connect", "gravity"))
+        )
+        self.rows, self.cols, connect, self.gravity = sizes
         self.actions = self.cols if self.gravity else self.rows * self.cols
         self.weights = np.array([1 << bit for row in certificate["cell_bits"] for bit in row], np.int64)
         on_board = {(row, col) for row in range(self.rows) for col in range(self.cols)}
@@ -95,10 +94,9 @@ def check(folder: Path) -> str:
     empty = np.zeros((1, rules.rows * rules.cols), np.int8)
     if seat:
         empty = rules.play(np.repeat(empty, rules.actions, 0), np.arange(rules.actions), -1)[0]
-    expected = [np.unique(np.stack(rules.numbers(empty), 1), axis=0)]
-    totals = np.zeros(3, int)
+    expected, totals = np.unique(np.stack(rules.numbers(empty), 1), axis=0), np.zeros(3, int)
     owns, opps = read(folder, seat)
-    if not np.array_equal(np.stack([owns, opps], 1), expected[0]):
+    if not np.array_equal(np.stack([owns, opps], 1), expected):
         raise SystemExit(f"the first list, of ply {seat}, is not where the player begins")
     for ply in plies:
         number, counts = ply["ply"], np.zeros(3, int)
