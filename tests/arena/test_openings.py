@@ -9,7 +9,7 @@ from conftest import title
 from naive import NaiveBoard
 
 from tictac_env.arena import all_openings, sampled_openings
-from tictac_env.arena.openings import as_openings, random_opening
+from tictac_env.arena.tournaments.openings import as_openings, random_opening
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
 

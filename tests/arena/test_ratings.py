@@ -16,9 +16,9 @@ from scipy.optimize import minimize
 
 from benchmarks.ratings_coverage import WORLDS, coverage
 from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
-from tictac_env.arena.cycles import find_cycles
-from tictac_env.arena.davidson import PENALTY, Davidson
-from tictac_env.arena.ratings import ELO
+from tictac_env.arena.rating.cycles import find_cycles
+from tictac_env.arena.rating.davidson import PENALTY, Davidson
+from tictac_env.arena.rating.ratings import ELO
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import breadth, playout
 
 from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore, ratings, round_robin
-from tictac_env.arena.game_record import name_of_game
+from tictac_env.arena.tournaments.game_record import name_of_game
 from tictac_env.games import GAMES, Game
 from tictac_env.notation import format_moves
 from tictac_env.position import Position

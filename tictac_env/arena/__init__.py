@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.endurance import Endurance, Resistance, resistance
-from tictac_env.arena.exact import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
-from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
-from tictac_env.arena.judge import GameResults, OpponentResult, exact_results, verdict
-from tictac_env.arena.match import MatchResult, play_game, play_match
-from tictac_env.arena.openings import all_openings, sampled_openings
-from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.scored_positions import ScoredPosition, read_scored_positions
-from tictac_env.arena.store import ResultStore
-from tictac_env.arena.suites import Suite, suite
-from tictac_env.arena.tournament import Tournament, round_robin
-from tictac_env.arena.walk import SeatResult
+from tictac_env.arena.exact.tabulated import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
+from tictac_env.arena.exact.verdict import GameResults, OpponentResult, exact_results, verdict
+from tictac_env.arena.exact.walk import SeatResult
+from tictac_env.arena.rating.ratings import Estimate, PlayerRating, Ratings, ratings
+from tictac_env.arena.suites.scored_positions import ScoredPosition, read_scored_positions
+from tictac_env.arena.suites.suite import Suite, suite
+from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord
+from tictac_env.arena.tournaments.match import MatchResult, play_game, play_match
+from tictac_env.arena.tournaments.openings import all_openings, sampled_openings
+from tictac_env.arena.tournaments.store import ResultStore
+from tictac_env.arena.tournaments.tournament import Tournament, round_robin
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.lazy import lazily
 

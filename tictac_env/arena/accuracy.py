@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
 from tictac_env.arena.intervals import mean_interval
-from tictac_env.arena.scored_positions import ScoredPosition
-from tictac_env.arena.suites import PHASES, Suite, as_suite
+from tictac_env.arena.suites.scored_positions import ScoredPosition
+from tictac_env.arena.suites.suite import PHASES, Suite, as_suite
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies import as_policy
@@ -100,7 +100,7 @@ class MoveAccuracy:
         overall: the rates on all positions, those included in which no move is a mistake.
         critical: the rates where exactly one of several moves keeps the win/draw/loss value.
         by_phase: the rates in each phase of the game that has positions: "opening", "middle", "end" (see
-            `tictac_env.arena.suites.phases`).
+            `tictac_env.arena.suites.suite.phases`).
         suite: the name of the positions, and the hash of them and their scores.
         batch: the N positions.
         mistake_shares: float64 (N,), how often the policy errs in each position.

@@ -15,10 +15,10 @@ import tictac_env
 from tictac_env.arena.accuracy import Rate, move_accuracy
 from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.endurance import NoWonPositions, resistance
-from tictac_env.arena.exact import tabulated_verdict
-from tictac_env.arena.judge import OpponentResult, exact_results
-from tictac_env.arena.match import play_match
-from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
+from tictac_env.arena.exact.tabulated import tabulated_verdict
+from tictac_env.arena.exact.verdict import OpponentResult, exact_results
+from tictac_env.arena.suites.suite import Suite, all_positions, as_suite, suite
+from tictac_env.arena.tournaments.match import play_match
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Policy, load_player

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tictac_env.arena.game_record import Entrant
+from tictac_env.arena.tournaments.game_record import Entrant
 from tictac_env.games import Game
 from tictac_env.policies import Player, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.scored_positions import INVALID, ScoredPosition, check_scores, read_scored_positions
+from tictac_env.arena.suites.scored_positions import INVALID, ScoredPosition, check_scores, read_scored_positions
 from tictac_env.games import UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch

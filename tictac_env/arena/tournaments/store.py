@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, game_called
+from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, game_called
 from tictac_env.storage import save_text
 
 APPLICATION_ID = 0x74747234

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.davidson import Floats
-from tictac_env.arena.game_record import Entrant, GameRecord
+from tictac_env.arena.rating.davidson import Floats
+from tictac_env.arena.tournaments.game_record import Entrant, GameRecord
 from tictac_env.games import did_you_mean
 
 
@@ -42,7 +42,7 @@ def read_records(games: Iterable[GameRecord] | str | os.PathLike[str]) -> list[G
     """
     if not isinstance(games, (str, os.PathLike)):
         return list(games)
-    from tictac_env.arena.store import ResultStore
+    from tictac_env.arena.tournaments.store import ResultStore
 
     if not os.path.exists(games):
         raise FileNotFoundError(f"there is no store {os.fspath(games)!r}")

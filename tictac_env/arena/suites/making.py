@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.labelling import TABLE_MEGABYTES, label
-from tictac_env.arena.suites import PHASES, Suite, phase_begins, phases
+from tictac_env.arena.suites.labelling import TABLE_MEGABYTES, label
+from tictac_env.arena.suites.suite import PHASES, Suite, phase_begins, phases
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, get_game
 from tictac_env.policies import Policy, answer, as_policy

@@ -13,13 +13,13 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from tictac_env.arena.entrants import load_entrants
-from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
-from tictac_env.arena.match import MatchResult
-from tictac_env.arena.openings import as_openings
-from tictac_env.arena.play import Job, boards_together, play_games, warm_up
-from tictac_env.arena.ratings import Ratings, aligned, ratings
-from tictac_env.arena.store import ResultStore
+from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
+from tictac_env.arena.tournaments.entrants import load_entrants
+from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
+from tictac_env.arena.tournaments.match import MatchResult
+from tictac_env.arena.tournaments.openings import as_openings
+from tictac_env.arena.tournaments.play import Job, boards_together, play_games, warm_up
+from tictac_env.arena.tournaments.store import ResultStore
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, game_name, get_game

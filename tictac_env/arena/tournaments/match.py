@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tictac_env.arena.play import Job, boards_together, play_games
+from tictac_env.arena.tournaments.play import Job, boards_together, play_games
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import positive
 from tictac_env.games import Game, get_game

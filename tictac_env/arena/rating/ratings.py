@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.cycles import find_cycles
-from tictac_env.arena.davidson import Davidson, Floats
-from tictac_env.arena.game_counts import count_games, of_one_game, read_records
-from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
-from tictac_env.arena.rating_bounds import likelihood_bound, scored_against, unbounded
+from tictac_env.arena.rating.bounds import likelihood_bound, scored_against, unbounded
+from tictac_env.arena.rating.cycles import find_cycles
+from tictac_env.arena.rating.davidson import Davidson, Floats
+from tictac_env.arena.rating.game_counts import count_games, of_one_game, read_records
+from tictac_env.arena.tournaments.game_record import Entrant, GameRecord, distinct_games
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import did_you_mean
 

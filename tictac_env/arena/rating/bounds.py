@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.davidson import Davidson, Floats
+from tictac_env.arena.rating.davidson import Davidson, Floats
 
 LARGE = 1e-6
 

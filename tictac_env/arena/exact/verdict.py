@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from tictac_env.arena.action_probabilities import basis_of
-from tictac_env.arena.exact import Verdict, tabulated_verdict
-from tictac_env.arena.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
+from tictac_env.arena.exact.tabulated import Verdict, tabulated_verdict
+from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import as_policy
@@ -182,7 +182,7 @@ def exact_results(
 ) -> OpponentResult:
     """How the games of `policy` against `opponent` end, from both seats; arguments and errors are those of `verdict`.
 
-    All games that the two can play are followed together, each position once (see `tictac_env.arena.walk`).
+    All games that the two can play are followed together, each position once (see `tictac_env.arena.exact.walk`).
     """
     rules = get_game(game)
     sides = as_policy(policy, rules), as_policy(opponent, rules)

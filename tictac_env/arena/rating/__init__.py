@@ -1,0 +1,1 @@
+"""Ratings with intervals, from the records of games."""

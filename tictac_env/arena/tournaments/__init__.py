@@ -1,0 +1,1 @@
+"""Games between policies: matches and tournaments, and the store that keeps them."""
