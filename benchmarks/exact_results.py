@@ -5,7 +5,8 @@
 
 A policy that states its probabilities has one result. Any other is judged as a fixed map for each of so many seeds, and
 the mean of their results is given: each is exact, but another seed gives another map. Where more positions are met than
-`--max-positions`, a result is sampled; the record says how many are. CPU-s is what one map takes, both seats together.
+`--max-positions`, a result is sampled; the record says how many are, and half the width of the widest 95 % interval,
+the mean over the maps ("within", 0 where all are exact). CPU-s is what one map takes, both seats together.
 A finished policy is kept in exact-results-runs.jsonl and not judged again.
 """
 
@@ -58,6 +59,7 @@ def seat_columns(found: list[SeatResult]) -> dict[str, float]:
     return {
         **{name: round(fmean(each), DIGITS) for name, *each in shares},
         "sampled": sum(not result.exact for result in found),
+        "within": round(fmean(max(high - low for low, high in result.intervals) / 2 for result in found), DIGITS),
         "positions": round(fmean(result.positions for result in found)),
         "plies": round(fmean(result.plies for result in found), 3),
     }

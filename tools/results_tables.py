@@ -141,8 +141,9 @@ def levels() -> Table:
         """Wins, draws and losses in per cent, and how much of it is sampled."""
         if (row := perfect.get(policy)) is None:
             return ""
-        sampled, maps = row[f"{seat}, sampled"], row["maps"]
-        note = "" if sampled == "0" else " (sampled)" if sampled == maps else f" ({sampled} of {maps} sampled)"
+        sampled, maps, within = row[f"{seat}, sampled"], row["maps"], f"within {share(row[f'{seat}, within'])}"
+        many = "sampled" if sampled == maps else f"{sampled} of {maps} sampled"
+        note = "" if sampled == "0" else f" ({many}, {within})"
         return "/".join(share(row[f"{seat}, {end}"]) for end in ("wins", "draws", "losses")) + note
 
     return [
