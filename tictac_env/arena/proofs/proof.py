@@ -189,6 +189,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
         fields = json.loads(content)
         if fields.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
+        fields.pop("proven", None)  # for readers of the file: it follows from the rest
         fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
         fields["refutations"] = tuple(fields["refutations"])
         proof = Proof(**fields)
@@ -253,7 +254,8 @@ class _Search:
 
     def _save(self, **changes: Any) -> None:
         self.proof = Proof(**{**vars(self.proof), **changes})
-        content = {"format": FORMAT, **asdict(self.proof), "plies": [ply._asdict() for ply in self.proof.plies]}
+        plies = [ply._asdict() for ply in self.proof.plies]
+        content = {"format": FORMAT, "proven": self.proof.proven, **asdict(self.proof), "plies": plies}
         save_text(self.folder / CERTIFICATE, json.dumps(content, indent=1) + "\n")
 
     def _first(self) -> tuple[Ints, Ints]:
