@@ -22,6 +22,7 @@ from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 from tictac_env.solver import Solver
+from tictac_env.solver.minimax import Minimax, MinimaxFirst
 from tictac_env.solver.perfect import Perfect
 
 CONNECT_FOUR = get_game("ConnectFour-v0")
@@ -58,7 +59,7 @@ def test_results_are_those_of_the_verdict_where_there_is_one(game: Game, name: s
     policy = FixedMap() if name == "fixed" else make_policy(name, game)
     full = verdict(policy, game, seed=3)
     assert isinstance(full, Verdict)
-    found = verdict(policy, game, seed=3, opponents=["random", "minimax", "minimax-first"])
+    found = verdict(policy, game, seed=3, opponents=["random", Minimax(), MinimaxFirst()])  # which know exact values
     assert found.basis == full.basis and found.exact
     for seat in ("as_first", "as_second"):
         truth = getattr(full, seat)
