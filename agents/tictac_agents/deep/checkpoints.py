@@ -15,7 +15,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
 from tictac_agents.deep.settings import DeepSettings
 from tictac_agents.deep.tuned import preset
-from tictac_agents.settings import STARTS
+from tictac_agents.settings import starting_positions
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.games import Game, describe_game
@@ -235,9 +235,9 @@ def _make_boards(settings: DeepSettings) -> tuple[Any, bool]:
     try:
         if settings.opponent is not None:
             make_policy(settings.opponent, rules)
-        one_of("start", settings.start, STARTS)
+        starting_positions(rules, settings.start)
     except ValueError:
-        return settings.changed(opponent="random", start=STARTS[0]).boards(), False
+        return settings.changed(opponent="random", start="empty").boards(), False
     return settings.boards(), True
 
 

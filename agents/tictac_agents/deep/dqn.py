@@ -245,7 +245,7 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
                     mean = (next_values * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
                     best = best + self.target_epsilon * (mean - best)
                 targets = batch.rewards + (1 - batch.dones) * discounts * best
-            values = self.q_net(batch.observations).gather(1, batch.actions.long())
+            values = self.q_net.values_of(batch.observations, batch.actions.long())  # type: ignore[operator]
             loss = torch.nn.functional.smooth_l1_loss(values, targets)
             losses.append(loss.detach())
             self.policy.optimizer.zero_grad()

@@ -13,7 +13,7 @@ from tictac_env.checks import one_of
 
 try:
     import torch
-    from stable_baselines3.common.torch_layers import create_mlp
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
     from stable_baselines3.common.type_aliases import Schedule
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 except ImportError as error:
@@ -50,6 +50,10 @@ class MaskedQNetwork(QNetwork):
         """The output of the last layer for each action: float32 (B, num_actions)."""
         return super().forward(obs)
 
+    def values_of(self, obs: Any, actions: torch.Tensor) -> torch.Tensor:
+        """The value of one action, int64 (B, 1), in each observation: float32 (B, 1)."""
+        return self(obs).gather(1, actions)  # type: ignore[no-any-return]
+
     def cells(self, obs: torch.Tensor) -> torch.Tensor:
         """The planes or the board: (B, planes, rows, cols)."""
         return obs.reshape(len(obs), -1, *self.observation_space.shape[-2:])  # type: ignore[index]
@@ -71,14 +75,27 @@ class AfterstateQNetwork(MaskedQNetwork):
         shape: Any = self.observation_space.shape
         self._rows, self._cols = shape[-2:]
         self._gravity = int(self.action_space.n) == self._cols != self._rows * self._cols
-        layers = create_mlp(self._rows * self._cols, 1, self.net_arch, self.activation_fn)
-        self.q_net = torch.nn.Sequential(*layers)
+        self.q_net = torch.nn.Sequential(*create_mlp(self.features_dim, 1, self.net_arch, self.activation_fn))
 
     def values(self, obs: Any) -> torch.Tensor:
+        boards = self.afterstates(self.board(obs))
+        return self.state_values(boards.flatten(0, 1)).view(boards.shape[:2])
+
+    def values_of(self, obs: Any, actions: torch.Tensor) -> torch.Tensor:
+        """As in `MaskedQNetwork`; only the positions that these actions lead to are evaluated."""
+        boards = self.afterstates(self.board(obs))[torch.arange(len(actions)), actions.squeeze(1)]
+        values = self.state_values(boards)
+        return values.sigmoid() if self.squashed else values
+
+    def state_values(self, boards: torch.Tensor) -> torch.Tensor:
+        """The value of boards (B, rows, cols) for the side whose stones are 1, which has just moved: float32 (B, 1)."""
+        values: torch.Tensor = self.q_net(self.features_extractor(boards))
+        return values
+
+    def board(self, obs: torch.Tensor) -> torch.Tensor:
+        """What is observed as a board of 1 and -1: float32 (B, rows, cols)."""
         cells = self.cells(obs).float()
-        board = cells[:, 0] - cells[:, 1] if cells.shape[1] == 2 else cells[:, 0]
-        values: torch.Tensor = self.q_net(self.afterstates(board).flatten(2))
-        return values.squeeze(-1)
+        return cells[:, 0] - cells[:, 1] if cells.shape[1] == 2 else cells[:, 0]
 
     def afterstates(self, board: torch.Tensor) -> torch.Tensor:
         """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
@@ -161,3 +178,8 @@ class AfterstatePolicy(MaskedDQNPolicy):
     """`MaskedDQNPolicy` with networks of state values, `AfterstateQNetwork`."""
 
     network = AfterstateQNetwork
+
+    def make_features_extractor(self) -> BaseFeaturesExtractor:
+        shape: Any = self.observation_space.shape
+        boards = spaces.Box(-1, 1, shape[-2:], np.int8)  # what it is shown, whatever is observed
+        return self.features_extractor_class(boards, **self.features_extractor_kwargs)

@@ -20,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.deep.features import ConvFeatures, LineFeatures
 from tictac_env.checks import positive
 from tictac_env.games import Game, get_game
 from tictac_env.observation import observation_type_of
@@ -37,6 +38,7 @@ PICKLED = ":serialized:"
 CLASSES: dict[str, dict[str, Any]] = {
     "activation_fn": {name: getattr(torch.nn, name) for name in ("ReLU", "Tanh", "ELU", "LeakyReLU", "SiLU")},
     "optimizer_class": {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "SGD", "RMSprop")},
+    "features_extractor_class": {one.__name__: one for one in (LineFeatures, ConvFeatures)},
 }
 """The classes that settings may name, by the keyword of the policy."""
 ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}

@@ -203,7 +203,8 @@ def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type:
             for action in position.legal_actions:
                 after = position.play(action)
                 expected = board.observe(after.opp, after.own, position.seat)
-                assert np.array_equal(shown[-1][row, action].reshape(expected.shape), expected)
+                boards_shown = shown[-1].reshape(*masks.shape, *expected.shape)
+                assert np.array_equal(boards_shown[row, action], expected)
         observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
 
 

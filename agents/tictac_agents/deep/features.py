@@ -1,0 +1,158 @@
+"""What a network is shown of a board: lines under way and threats, or the output of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_env.games import Game, game_of
+from tictac_env.games.k_in_a_row import KInARow
+
+try:
+    import torch
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+
+class LineFeatures(BaseFeaturesExtractor):
+    """Fixed features that see what is a step or two from a line; nothing in them is learned.
+
+    A window is a set of `connect` cells in a line. It is live for a side while the other side has no stone in it. A
+    threat of a side is an empty cell whose stone would complete a line of this side. In this order, each first for the
+    side that the observation is of ("own") and then for the other:
+
+    - the stones, 2 x cells;
+    - for each window whether it is live and lacks just two stones, then whether it lacks just one, 2 x 2 x windows
+      (for a window of two cells the first is left out);
+    - whether there is a line, 2;
+    - the threats, 2 x cells;
+    - on boards with gravity, for each column whether its lowest empty cell is a threat, then whether the cell above that
+      is, 2 x 2 x cols.
+
+    So a network over them sees immediate wins and blocks, and by a weight for each cell on which rows threats stand,
+    which decides who runs out of other moves. On Connect Four there are 474 features of 69 windows.
+
+    The windows, and what lies beneath a cell, are the game's own answers.
+
+    Args:
+        observation_space: of planes (2, rows, cols) or boards (rows, cols).
+        game: a game of the `KInARow` family, by its name, by its "id" and sizes, or its rule book.
+
+    Raises:
+        ValueError: the game is of another family, or the observations are not of its boards.
+    """
+
+    _windows: torch.Tensor
+    _alive: torch.Tensor
+    _beneath: torch.Tensor
+    _columns: torch.Tensor
+
+    def __init__(self, observation_space: spaces.Space[Any], game: str | Mapping[str, Any] | Game) -> None:
+        rules = game_of(game) if isinstance(game, (str, Mapping)) else game
+        if not isinstance(rules, KInARow):
+            raise ValueError(f"LineFeatures needs a game of the KInARow family, not {game!r}")
+        shape = observation_space.shape or ()
+        if shape not in ((2, rules.rows, rules.cols), (rules.rows, rules.cols)):
+            raise ValueError(f"LineFeatures needs planes or boards of {rules!r}, not {observation_space}")
+        in_windows = windows(rules)
+        self._lacking = [count for count in (2, 1) if count < rules.connect]
+        per_side = 2 * rules.cells + len(self._lacking) * len(in_windows) + 1
+        super().__init__(observation_space, 2 * (per_side + 2 * rules.cols * rules.gravity))
+        self.game = rules
+        against = -np.float32(rules.connect) * in_windows
+        # Constants of the game, made afresh with the network: a checkpoint need not hold them.
+        self._keep("_windows", in_windows)
+        # A window's own stones, less as many for each of the other side's that no sum with such looks live.
+        self._keep("_alive", np.block([[in_windows.T, against.T], [against.T, in_windows.T]]))
+        self._keep("_beneath", cells_beneath(rules))
+        self._keep("_columns", np.tile(np.eye(rules.cols, dtype=np.float32), (rules.rows, 1)))
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """The features of planes (B, 2, rows, cols) or boards (B, rows, cols), whichever they are: float32
+        (B, features_dim), each 0 or 1.
+        """
+        stones = sides(observations).flatten(2)
+        alive = stones.flatten(1) @ self._alive
+        lacking = [alive.eq(self.game.connect - count).float() for count in self._lacking]
+        lines = alive.eq(self.game.connect).view(len(alive), 2, -1).any(dim=2)
+        empty = (stones[:, 0] + stones[:, 1]).eq(0).float()
+        if lacking:
+            one_less = lacking[-1].view(2 * len(alive), -1)
+            threats = (one_less @ self._windows).clamp(max=1).view_as(stones) * empty[:, None]
+        else:
+            threats = empty[:, None].expand_as(stones)
+        found = [stones.flatten(1), *lacking, lines, threats.flatten(1)]
+        if self.game.gravity:
+            lowest = empty * (1 - self._at_beneath(empty))
+            for cells in (lowest, self._at_beneath(lowest)):
+                found.append(((threats * cells[:, None]) @ self._columns).flatten(1))
+        return torch.cat(found, dim=1)
+
+    def _at_beneath(self, cells: torch.Tensor) -> torch.Tensor:
+        """For each cell what `cells` (B, cells) has for the one beneath; 0 where there is none."""
+        return torch.nn.functional.pad(cells, (0, 1))[:, self._beneath]
+
+    def _keep(self, name: str, constant: npt.NDArray[Any]) -> None:
+        self.register_buffer(name, torch.as_tensor(constant), persistent=False)
+
+
+class ConvFeatures(BaseFeaturesExtractor):
+    """Learned features: three convolutions of 3 x 3 without loss of size, each followed by ReLU.
+
+    Stable-Baselines3's own network of convolutions is for images of at least 36 x 36.
+
+    Args:
+        observation_space: of planes (2, rows, cols) or boards (rows, cols).
+        channels: of each convolution.
+    """
+
+    def __init__(self, observation_space: spaces.Space[Any], channels: int = 32) -> None:
+        shape = observation_space.shape or ()
+        super().__init__(observation_space, channels * shape[-2] * shape[-1])
+        layers: list[torch.nn.Module] = []
+        for inputs in (2, channels, channels):
+            layers += [torch.nn.Conv2d(inputs, channels, 3, padding=1), torch.nn.ReLU()]
+        self.layers = torch.nn.Sequential(*layers, torch.nn.Flatten())
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """float32 (B, channels * rows * cols)."""
+        found: torch.Tensor = self.layers(sides(observations))
+        return found
+
+
+def sides(observations: torch.Tensor) -> torch.Tensor:
+    """The planes of either side, float32 (B, 2, rows, cols), of planes or of boards (B, rows, cols)."""
+    if observations.dim() == 4:
+        return observations.float()
+    return torch.stack([observations > 0, observations < 0], dim=1).float()
+
+
+def windows(game: KInARow) -> npt.NDArray[np.float32]:
+    """All lines of a game, each as the cells that make it up: float32 (windows, cells) of 0 and 1, the cells row by row
+    from the top left; (69, 42) on Connect Four.
+    """
+    cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
+    lines = [
+        sum(begin << step * place for place in range(game.connect))
+        for step in game.steps
+        for begin in cells
+        if game.runs(game.full, step) & begin
+    ]
+    unlike = list(dict.fromkeys(lines))  # a line of one cell runs in every direction
+    return np.array([[line & cell != 0 for cell in cells] for line in unlike], np.float32)
+
+
+def cells_beneath(game: KInARow) -> npt.NDArray[np.int64]:
+    """For each cell, row by row from the top left, the number of the one beneath; the number of cells if there is none.
+
+    int64 (cells,).
+    """
+    cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
+    number = {cell: i for i, cell in enumerate(cells)}
+    return np.array([number.get(game.beneath(cell), len(cells)) for cell in cells], np.int64)

@@ -1,0 +1,162 @@
+"""What networks are shown of a board, against a naive board; and networks over it, made, trained, saved and loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ALL_GAMES, HEX, playout, title
+from gymnasium import spaces
+from naive import NaiveBoard
+
+from tictac_env.games import GAMES, KInARow
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+
+pytest.importorskip("sb3_contrib")
+import torch
+
+from tictac_agents import DQN, MaskablePPO, SB3VecEnv, Snapshot
+from tictac_agents.deep.features import ConvFeatures, LineFeatures
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+FAMILY = [game for game in ALL_GAMES if isinstance(game, KInARow)]
+LINES = {"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": C4}}
+CONV = {"features_extractor_class": "ConvFeatures", "features_extractor_kwargs": {"channels": 4}}
+OFF_POLICY = {"buffer_size": 2_000, "learning_starts": 64, "batch_size": 32}
+KINDS: dict[str, Any] = {
+    "DQN": lambda envs, **kwargs: DQN("MlpPolicy", envs, seed=0, device="cpu", **OFF_POLICY, **kwargs),
+    "afterstates": lambda envs, **kwargs: DQN("AfterstatePolicy", envs, seed=0, device="cpu", **OFF_POLICY, **kwargs),
+    "MaskablePPO": lambda envs, **kwargs: MaskablePPO(
+        "MlpPolicy", envs, seed=0, device="cpu", n_steps=16, batch_size=32, **kwargs
+    ),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def space_of(game: KInARow, obs_type: str) -> spaces.Box:
+    shape = (game.rows, game.cols)
+    return spaces.Box(-1, 1, (2, *shape) if obs_type == "planes" else shape, np.int8)
+
+
+def told_naively(board: NaiveBoard) -> list[int]:
+    """The features of a board for the side to move, by the words of the docstring."""
+    sides = (board.mark, 3 - board.mark)
+    cells = [(row, col) for row in range(board.rows) for col in range(board.cols)]
+    windows = list(dict.fromkeys(map(tuple, board.lines)))
+
+    def marks(line: Any) -> list[int]:
+        return [board.grid[row][col] for row, col in line]
+
+    def lacks(mark: int, line: Any) -> int | None:
+        """How many stones the side lacks, if the window is live for it."""
+        return None if 3 - mark in marks(line) else marks(line).count(0)
+
+    def is_threat(mark: int, cell: tuple[int, int]) -> bool:
+        return marks([cell]) == [0] and any(cell in line and lacks(mark, line) == 1 for line in windows)
+
+    found = [marks([cell]) == [mark] for mark in sides for cell in cells]
+    for count in (2, 1):
+        if count < board.connect:
+            kinds = {(mark, line): lacks(mark, line) == count for mark in sides for line in by_direction(board, windows)}
+            found += kinds.values()
+    found += [bool(board.winning_cells(mark)) for mark in sides]
+    found += [is_threat(mark, cell) for mark in sides for cell in cells]
+    for above in (0, 1) if board.gravity else ():
+        for mark in sides:
+            for col in range(board.cols):
+                lowest = board.landing(col)
+                row = -1 if lowest is None else lowest[0] - above
+                found.append(row >= 0 and is_threat(mark, (row, col)))
+    return [int(one) for one in found]
+
+
+def by_direction(board: NaiveBoard, lines: Any) -> list[Any]:
+    """The lines that rise, then those to the right, up-right and down-right, each from the top left: the features' order."""
+
+    def key(line: Any) -> tuple[int, tuple[int, int]]:
+        if len(line) == 1:
+            return 0, line[0]
+        (top, left), (next_row, next_col) = line[:2]
+        step = (next_row - top, next_col - left)
+        direction = [(1, 0), (0, 1), (1, -1), (1, 1)].index(step)
+        # A line begins at its lowest cell, but the one that falls to the right at its highest.
+        return direction, line[-1] if step in ((1, 0), (1, -1)) else line[0]
+
+    return sorted(lines, key=key)
+
+
+@pytest.mark.parametrize("game", FAMILY, ids=title)
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_features_are_those_of_a_naive_board(game: KInARow, obs_type: str) -> None:
+    features = LineFeatures(space_of(game, obs_type), game)
+    for seed in range(3):
+        positions = playout(game, seed)
+        board = NaiveBoard.of(game)
+        told = [told_naively(board)]
+        for position in positions[1:]:
+            board.play(position.last_action)
+            told.append(told_naively(board))
+        seen = features(torch.as_tensor(PositionBatch.of(positions).observations(obs_type)))
+        assert seen.shape == (len(positions), features.features_dim)
+        assert np.array_equal(seen.numpy(), np.array(told))
+
+
+def test_connect_four_has_69_windows_and_474_features() -> None:
+    features = LineFeatures(space_of(GAMES[C4], "planes"), C4)
+    assert features.features_dim == 2 * (42 + 2 * 69 + 1 + 42 + 2 * 7) == 474
+    assert not list(features.parameters()) and not features.state_dict()
+
+
+@pytest.mark.parametrize("wrong", [HEX, TTT, "KInARow-v0:5x6-4"])
+def test_features_of_other_boards_are_an_error(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="LineFeatures needs"):
+        LineFeatures(space_of(GAMES[C4], "planes"), wrong)
+
+
+@pytest.mark.parametrize("features", [LINES, CONV], ids=["lines", "conv"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_a_model_is_trained_saved_and_loaded(kind: str, features: Any, obs_type: str, tmp_path: Path) -> None:
+    envs = SB3VecEnv(C4, 4, opponent=None, illegal="raise", obs_type=obs_type)
+    model = KINDS[kind](envs, gamma=-1, policy_kwargs={**features, "net_arch": [8]}).learn(128)
+    model.save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model", device="cpu")
+    assert loaded.settings == model.settings
+    assert type(loaded.policy.features_extractor if kind == "MaskablePPO" else loaded.q_net.features_extractor) in (
+        LineFeatures,
+        ConvFeatures,
+    )
+    positions = PositionBatch.of(playout(GAMES[C4])[:-1])
+    seeds = np.zeros(len(positions), np.int64)
+    played = [Snapshot(one).act_many(positions, seeds) for one in (model, loaded)]
+    assert np.array_equal(*played)
+    assert loaded.learn(64, reset_num_timesteps=False).num_timesteps == 192
+
+
+def test_unknown_features_are_an_error() -> None:
+    with pytest.raises(ValueError, match="features_extractor_class must be one of 'LineFeatures'"):
+        KINDS["DQN"](SB3VecEnv(C4), policy_kwargs={"features_extractor_class": "LineFeature"})
+
+
+def test_an_afterstate_has_one_value_whichever_way_it_is_asked_for() -> None:
+    model = KINDS["afterstates"](SB3VecEnv(C4, 4, opponent=None), policy_kwargs={**LINES, "net_arch": [8]})
+    positions = PositionBatch.of(playout(GAMES[C4], seed=1)[:-1])
+    observations = torch.as_tensor(positions.observations("planes"))
+    actions = torch.as_tensor(positions.action_masks().argmax(axis=1))[:, None].long()
+    with torch.no_grad():
+        all_at_once = model.q_net(observations).gather(1, actions)
+        assert torch.allclose(model.q_net.values_of(observations, actions), all_at_once, atol=1e-6)
+
+
+def test_a_win_at_once_is_a_threat_in_its_column() -> None:
+    features = LineFeatures(space_of(GAMES[C4], "board"), C4)
+    position = Position.from_moves(C4, "112233")
+    seen = features(torch.as_tensor(PositionBatch.of([position]).observations("board")))[0]
+    assert seen[-28:-21].tolist() == [0, 0, 0, 1, 0, 0, 0]
