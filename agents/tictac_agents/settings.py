@@ -125,8 +125,9 @@ def starting_positions(game: str | Game, name: str) -> PositionBatch | list[Posi
 
 
 def random_positions(game: str | Game, plies: int) -> list[Position]:
-    """`RANDOM_STARTS` unfinished positions after each of 0 to `plies` random moves, always the same ones. Few moves lead to
-    few positions, which are then in the list several times.
+    """`RANDOM_STARTS` unfinished positions after each of 0 to `plies` random moves, always the same ones.
+
+    Few moves lead to few positions, which are then in the list several times.
 
     Raises:
         ValueError: the game is always over after so few moves.

@@ -7,6 +7,7 @@ import inspect
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from tictac_agents.command_line import explanations
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
-from tictac_agents.settings import Settings, reachable_positions
+from tictac_agents.settings import Settings, reachable_positions, starting_positions
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 
 pytest.importorskip("sb3_contrib")
@@ -198,7 +199,7 @@ def test_on_a_large_game_a_match_says_how_good_the_agent_is(
     length = [*TINY, *SHORT[agent]] if agent in SHORT else ["--total-episodes", "3"]
     trained = train.main([agent, "--game", "ConnectFour-v0", *length, "--seed", "5"])
     said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith(f"{agent} on ConnectFour-v0 against random, first and second in turn: ")
+    assert said[0].startswith(f"{agent} on ConnectFour-v0 against ")
     assert said[1:] == [str(play_match(trained, who, "ConnectFour-v0", 6, 5)) for who in ("random", "rule")]
 
 
@@ -254,7 +255,9 @@ def test_the_command_line_knows_presets_and_other_games() -> None:
     _, arguments = train.parse(["DQN", "--preset", "S2", "--opponent", "none", "--double", "true"])
     assert train.chosen(arguments) == preset("DQN", "S2").changed(opponent=None, double=True)
     _, arguments = train.parse(["MaskablePPO", "--game", "ConnectFour-v0", "--opponent", "minimax:2"])
-    wanted = MaskablePPOSettings(game="ConnectFour-v0", opponent="minimax:2", total_timesteps=train.SHORT_RUN)
+    assert train.chosen(arguments) == tuned("MaskablePPO", "ConnectFour-v0").changed(opponent="minimax:2")
+    _, arguments = train.parse(["MaskablePPO", "--game", "KInARow-v0:5x6-4", "--opponent", "minimax:2"])
+    wanted = MaskablePPOSettings(game="KInARow-v0:5x6-4", opponent="minimax:2", total_timesteps=train.SHORT_RUN)
     assert train.chosen(arguments).changed(total_timesteps=train.SHORT_RUN) == wanted
 
 
@@ -310,3 +313,24 @@ def test_models_of_both_kinds_are_made_from_presets() -> None:
     assert DQN.preset("S2", device="cpu", num_envs=2).n_envs == 2
     with pytest.raises(ValueError, match="no settings"):
         MaskablePPO.preset("S2")
+
+
+def test_random_starts_are_unfinished_positions_of_each_length() -> None:
+    starts = starting_positions("ConnectFour-v0", "random:9")
+    assert starts is not None and starts == starting_positions("ConnectFour-v0", "random:9")
+    assert Counter(position.ply for position in starts) == dict.fromkeys(range(10), 500)
+    assert not any(position.is_over for position in starts)
+    assert starting_positions("ConnectFour-v0", "empty") is None
+    boards = DQNSettings(game="ConnectFour-v0", opponent=None, start="random:9").boards()
+    assert boards.get_attr("arguments")[0].start == tuple(starts)
+
+
+@pytest.mark.parametrize("wrong", ["random", "random:", "random:-1", "random:x", "reachabel"])
+def test_other_starts_are_an_error(wrong: str) -> None:
+    with pytest.raises(ValueError, match="start must be one of"):
+        starting_positions("ConnectFour-v0", wrong)
+
+
+def test_random_starts_must_leave_the_game_unfinished() -> None:
+    with pytest.raises(ValueError, match="too often over after 9 random moves"):
+        starting_positions("TicTacToe-v0", "random:9")

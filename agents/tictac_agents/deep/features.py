@@ -32,8 +32,8 @@ class LineFeatures(BaseFeaturesExtractor):
       (for a window of two cells the first is left out);
     - whether there is a line, 2;
     - the threats, 2 x cells;
-    - on boards with gravity, for each column whether its lowest empty cell is a threat, then whether the cell above that
-      is, 2 x 2 x cols.
+    - on boards with gravity, for each column whether its lowest empty cell is a threat, then whether the cell above
+      that is, 2 x 2 x cols.
 
     So a network over them sees immediate wins and blocks, and by a weight for each cell on which rows threats stand,
     which decides who runs out of other moves. On Connect Four there are 474 features of 69 windows.
@@ -131,6 +131,31 @@ def sides(observations: torch.Tensor) -> torch.Tensor:
     if observations.dim() == 4:
         return observations.float()
     return torch.stack([observations > 0, observations < 0], dim=1).float()
+
+
+def boards(observations: torch.Tensor) -> torch.Tensor:
+    """The boards, float32 (B, rows, cols) of 1, 0 and -1, of planes (B, 2, rows, cols) or of boards."""
+    if observations.dim() == 3:
+        return observations.float()
+    return observations[:, 0].float() - observations[:, 1].float()
+
+
+def afterstates(now: torch.Tensor, num_actions: int) -> torch.Tensor:
+    """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
+
+    Args:
+        now: boards, float32 (B, rows, cols). Where their columns are the actions, stones fall.
+        num_actions: how many there are. The board after an illegal one is meaningless.
+    """
+    rows, cols = now.shape[1:]
+    one_each = torch.eye(num_actions, device=now.device)
+    if num_actions == rows * cols:
+        stones = one_each.view(-1, rows, cols)
+    else:
+        lowest = now.eq(0).sum(dim=1, keepdim=True) - 1  # the stones of a column lie below its empty cells
+        lands = torch.arange(rows, device=now.device)[:, None] == lowest
+        stones = one_each[:, None, :] * lands[:, None]
+    return now[:, None] + stones
 
 
 def windows(game: KInARow) -> npt.NDArray[np.float32]:

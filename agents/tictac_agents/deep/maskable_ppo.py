@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.deep.actor_critic import AfterstateActorCritic
 from tictac_agents.deep.checkpoints import Checkpoint, as_schedule, with_classes
 from tictac_agents.deep.settings import MaskablePPOSettings
 
 try:
     import sb3_contrib
+    from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.type_aliases import Schedule
 except ImportError as error:
     raise DependencyNotInstalled('sb3-contrib is missing: pip install "tictac-env[rl]"') from error
@@ -25,7 +27,7 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
     ply to ply, in the generalised advantage too.
 
     Args:
-        policy: "MlpPolicy".
+        policy: "MlpPolicy"; or "AfterstatePolicy" for one actor that sees the position each action leads to.
         env: an environment of ours or its id; or an `SB3VecEnv`.
         learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
         kwargs: all other keywords of `sb3_contrib.MaskablePPO`; `MaskablePPOSettings` explains the usual ones.
@@ -42,6 +44,10 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
     """
 
     SETTINGS = MaskablePPOSettings
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        **sb3_contrib.MaskablePPO.policy_aliases,
+        "AfterstatePolicy": AfterstateActorCritic,
+    }
 
     def __init__(
         self,

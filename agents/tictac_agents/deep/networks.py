@@ -9,6 +9,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.deep.features import afterstates, boards
 from tictac_env.checks import one_of
 
 try:
@@ -72,44 +73,22 @@ class AfterstateQNetwork(MaskedQNetwork):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        shape: Any = self.observation_space.shape
-        self._rows, self._cols = shape[-2:]
-        self._gravity = int(self.action_space.n) == self._cols != self._rows * self._cols
         self.q_net = torch.nn.Sequential(*create_mlp(self.features_dim, 1, self.net_arch, self.activation_fn))
 
     def values(self, obs: Any) -> torch.Tensor:
-        boards = self.afterstates(self.board(obs))
-        return self.state_values(boards.flatten(0, 1)).view(boards.shape[:2])
+        after = afterstates(boards(obs), int(self.action_space.n))
+        return self.state_values(after.flatten(0, 1)).view(after.shape[:2])
 
     def values_of(self, obs: Any, actions: torch.Tensor) -> torch.Tensor:
         """As in `MaskedQNetwork`; only the positions that these actions lead to are evaluated."""
-        boards = self.afterstates(self.board(obs))[torch.arange(len(actions)), actions.squeeze(1)]
-        values = self.state_values(boards)
+        after = afterstates(boards(obs), int(self.action_space.n))
+        values = self.state_values(after[torch.arange(len(actions)), actions.squeeze(1)])
         return values.sigmoid() if self.squashed else values
 
-    def state_values(self, boards: torch.Tensor) -> torch.Tensor:
+    def state_values(self, shown: torch.Tensor) -> torch.Tensor:
         """The value of boards (B, rows, cols) for the side whose stones are 1, which has just moved: float32 (B, 1)."""
-        values: torch.Tensor = self.q_net(self.features_extractor(boards))
+        values: torch.Tensor = self.q_net(self.features_extractor(shown))
         return values
-
-    def board(self, obs: torch.Tensor) -> torch.Tensor:
-        """What is observed as a board of 1 and -1: float32 (B, rows, cols)."""
-        cells = self.cells(obs).float()
-        return cells[:, 0] - cells[:, 1] if cells.shape[1] == 2 else cells[:, 0]
-
-    def afterstates(self, board: torch.Tensor) -> torch.Tensor:
-        """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
-
-        The board after an illegal action is meaningless.
-        """
-        one_each = torch.eye(int(self.action_space.n))
-        if not self._gravity:
-            stones = one_each.reshape(-1, self._rows, self._cols)
-        else:
-            lowest = board.eq(0).sum(dim=1, keepdim=True) - 1  # the stones of a column lie below its empty cells
-            lands = torch.arange(self._rows)[:, None] == lowest
-            stones = one_each[:, None, :] * lands[:, None]
-        return board[:, None] + stones
 
 
 class MaskedDQNPolicy(DQNPolicy):

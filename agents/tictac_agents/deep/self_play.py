@@ -157,7 +157,9 @@ class Snapshot(Policy):
         if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and 2 not in (shape[0], shape[2])):
             raise ValueError(f'a model that plays against itself needs obs_type="planes" or "board", not {shape}')
         # Play needs neither the optimiser nor the last distribution, which holds a graph that cannot be copied.
-        left_out = {name: vars(model.policy)[name] for name in ("optimizer", "action_dist") if name in vars(model.policy)}
+        left_out = {
+            name: vars(model.policy)[name] for name in ("optimizer", "action_dist") if name in vars(model.policy)
+        }
         try:
             vars(model.policy).update(dict.fromkeys(left_out))
             self._policy: Any = copy.deepcopy(model.policy)

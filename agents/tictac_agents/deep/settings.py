@@ -25,9 +25,10 @@ class DeepSettings(Settings):
         num_envs: how many boards are stepped together.
         obs_type: what the network sees, "planes" or "board".
         total_timesteps: how many steps the run has, all boards together; None leaves it to the caller of `learn`.
-        policy: "MlpPolicy", or for DQN "AfterstatePolicy".
+        policy: "MlpPolicy"; or "AfterstatePolicy", which evaluates the position that each action leads to.
         policy_kwargs: the policy's keywords, with classes by name: {"net_arch": [64, 64], "activation_fn": "ReLU",
-            "optimizer_class": "SGD"}.
+            "optimizer_class": "SGD"}. What a network sees is set here too: {"features_extractor_class": "LineFeatures",
+            "features_extractor_kwargs": {"game": "ConnectFour-v0"}}, or "ConvFeatures".
     """
 
     RUN_SETTINGS = (*Settings.RUN_SETTINGS, "num_envs", "obs_type", "total_timesteps", "policy")
