@@ -10,7 +10,7 @@ from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Self
 
-from tictac_env.arena.openings import ATTEMPTS, random_opening
+from tictac_env.arena.tournaments.openings import ATTEMPTS, random_opening
 from tictac_env.checks import one_of
 from tictac_env.games import UNFINISHED, Game, did_you_mean, game_of, get_game
 from tictac_env.position import Position
