@@ -7,7 +7,9 @@ needs neither of the others changed.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -39,7 +41,7 @@ def map_jobs(
     """
     queue, end = iter(jobs), time.monotonic() + seconds
     running: dict[Future[Result], Job] = {}
-    with interruptible() as stopping, ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as pool:
+    with interruptible() as stopping, ProcessPoolExecutor(workers, initializer=_begin) as pool:
         try:
             while True:
                 if not stopping() and time.monotonic() < end:
@@ -56,8 +58,20 @@ def map_jobs(
             raise KeyboardInterrupt
 
 
-def _ignore_interrupts() -> None:
-    """A terminal sends Ctrl-C to the workers too, where a learner would end early as if its run were complete."""
+def _begin() -> None:
+    """Makes a worker ignore Ctrl-C, and end when the program that started it is gone.
+
+    A terminal sends Ctrl-C to the workers too, where a learner would end early as if its run were complete.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end_with_parent() -> None:
+    """Waits for the end of the program that started this worker; killed, it cannot end its workers itself."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -87,7 +87,12 @@ class RunStore:
         save_text(self.path, "".join(json.dumps(run) + "\n" for run in self._runs.values()))
 
     def complete(
-        self, jobs: Iterable[Settings], work: Callable[[Settings], Results], workers: int = 1, what: str = "runs"
+        self,
+        jobs: Iterable[Settings],
+        work: Callable[[Settings], Results],
+        workers: int = 1,
+        what: str = "runs",
+        tell: Callable[[Settings, Results], None] | None = None,
     ) -> None:
         """Does those jobs that are missing, each described by its settings, and keeps their results as they come.
 
@@ -96,6 +101,7 @@ class RunStore:
             work: does a job. It is called in other processes, so it must be a function of a module, or a partial one.
             workers: how many processes.
             what: names the runs on the progress bar.
+            tell: called with each run as it is kept.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed; what was done by then is kept, and so are the jobs then under way,
@@ -105,6 +111,8 @@ class RunStore:
         with progress_bar(len(todo), what) as update:
             for done, (settings, results) in enumerate(map_jobs(work, todo, workers), 1):
                 self.add(settings, results)
+                if tell is not None:
+                    tell(settings, results)
                 update(done, ", ".join(map(str, settings.values()))[:60])
 
 

@@ -1,125 +1,263 @@
-"""Trains a Q-table on tic-tac-toe, judges it by the exact truth, and plays every policy against every other.
+"""Every kind of agent on both games: trains the learners, judges everybody by the exact truth, and has all play all.
 
-python benchmarks/tournament.py [--games 200] [--episodes 14000] [--seed 0] [--output FOLDER]
+    python benchmarks/tournament.py                   # the quick setting, what `make bench` runs
+    python benchmarks/tournament.py --full            # more agents, games, positions and seeds
+    python benchmarks/tournament.py --no-deep         # without networks, so without torch
+    python benchmarks/tournament.py --agents ConnectFour-v0 usual mine.npz mcts:4000
+
+`--agents GAME PLAYER ...` says who plays a game: learners by name, whatever `load_player` accepts (names of policies,
+files of agents, "module:name"), or "usual" for the usual players.
+
+In the folder of the results are report.html, the page; results.json (its schema is benchmarks/results.schema.json); and
+what makes a killed run go on where it was: games.sqlite, trainings-runs.jsonl, audits-runs.jsonl, and agents, the files
+of those that were trained.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import os
+import shutil
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
-import tictac_env  # noqa: F401  # registers the environments
-from benchmarks.report import RESULTS, Row, positive, save, show
-from tictac_agents import QLearning
-from tictac_agents.plotting import new_figure, save_figure
-from tictac_env.arena import Tournament, Verdict, round_robin, verdict
-from tictac_env.policies import make_policy
+import tictac_env
+from benchmarks.contestants import (
+    DEEP,
+    FULL,
+    LEARNERS,
+    QUICK,
+    TITLES,
+    Contestant,
+    contestants,
+    one_move_rule,
+    train,
+    untrained,
+    without_networks,
+)
+from benchmarks.jobs import map_jobs
+from benchmarks.report import RESULTS, machine, positive, show
+from benchmarks.report_page import page
+from benchmarks.run_store import RunStore, Settings
+from benchmarks.tournament_record import SCHEMA_VERSION, game_record, percent, rating_rows, truth_rows, truth_text
+from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
+from tictac_env.arena.auditing import REPORTING
+from tictac_env.arena.tournaments.entrants import entrant_of
+from tictac_env.games import get_game
+from tictac_env.policies import load_player
+from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import save_text
 
-TIC_TAC_TOE = ("random", "rule", "minimax:2", "minimax", "minimax-first")
-DEFAULT_EPISODES = 14_000
-CONNECT_FOUR = ("random", "rule", "minimax:2", "minimax:4")
+FOLDER = RESULTS / "tournament"
+KEPT = ("games.sqlite", "trainings-runs.jsonl", "audits-runs.jsonl", "agents")
+OPENING_PLIES = 2
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done on a game.
+
+    Attributes:
+        games: how many a pair plays, the seats swapped after each.
+        positions: how many of the reporting suite moves are judged on.
+        sample: how many positions are played on against perfect play.
+        max_positions: how many are followed for an exact result against perfect play; beyond it is sampled.
+        exact_games: how many games are sampled then.
+        seeds: how many times each learner is trained.
+        shorter: the part of its usual training that a learner gets.
+    """
+
+    games: int
+    positions: int
+    sample: int
+    max_positions: int
+    exact_games: int
+    seeds: int
+    shorter: float = 1
+
+
+QUICKLY = {
+    "TicTacToe-v0": Scale(40, 10_000, 150, 100_000, 10_000, 1),
+    "ConnectFour-v0": Scale(20, 1_500, 60, 1_000, 200, 1),
+}
+FULLY = {
+    "TicTacToe-v0": Scale(144, 10_000, 600, 100_000, 10_000, 5),
+    "ConnectFour-v0": Scale(98, 10_000, 150, 100_000, 10_000, 5),
+}
 
 
 def main() -> None:
-    options = parse_arguments()
-    agents = train(options.seeds, options.seed, options.episodes)
-    tic_tac_toe = {name: make_policy(name) for name in TIC_TAC_TOE} | agents
-    verdicts = [verdict_row(name, verdict(policy)) for name, policy in tic_tac_toe.items()]
-    show("Tic-tac-toe: the exact truth (W/D/L in per cent)", verdicts)
-    tables: dict[str, list[Row]] = {"verdicts": verdicts}
-    tournaments = {
-        "tic-tac-toe": round_robin(tic_tac_toe, "TicTacToe-v0", options.games, options.seed, progress=True),
-        "connect-four": round_robin(CONNECT_FOUR, "ConnectFour-v0", options.games, options.seed, progress=True),
-    }
-    for game, tournament in tournaments.items():
-        tables[game] = match_rows(tournament)
-        show(
-            f"{game}: wins / draws / losses of the row's player, {options.games} games a pair", cross_table(tournament)
-        )
-    settings = {"games": options.games, "episodes": options.episodes, "seeds": options.seeds, "seed": options.seed}
-    save("tournament", settings, tables, options.output)
-    plot(tournaments, options.output / "tournament.png")
-    print(f"written to {options.output}")
+    parser, options = parse_arguments()
+    began, folder = time.monotonic(), options.output
+    scales = {game: scale_of(game, options) for game in TITLES}
+    if options.fresh:
+        for name in KEPT:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            (folder / name).unlink(missing_ok=True)
+    agents = folder / "agents"
+    agents.mkdir(parents=True, exist_ok=True)
+    try:
+        players = {game: entered(game, names, agents, scales[game], options.seed) for game, names in names_of(options)}
+        networks = any(one.training and one.training.algorithm in DEEP for all_ in players.values() for one in all_)
+        if networks and importlib.util.find_spec("sb3_contrib") is None:
+            raise ValueError('networks need pip install "tictac-env[rl]"; without them: --no-deep')
+    except (ValueError, FileNotFoundError) as error:
+        parser.error(str(error))
+    learned = trained(players, folder, options.workers)
+    records = []
+    for game, found in players.items():
+        judged = audited(game, found, folder, scales[game], options.seed, options.workers)
+        tournament = played(game, found, folder, scales[game].games, options.seed, options.workers)
+        rules = {one.name: one_move_rule(load_player(one.source, game), get_game(game)) for one in found}
+        record = game_record(TITLES[game], tournament, ratings(tournament), judged, learned, rules)
+        records.append(record | {"settings": vars(scales[game])})
+    settings = {"setting": "full" if options.full else "quick", "seed": options.seed, "opening_plies": OPENING_PLIES}
+    content = {"schema": SCHEMA_VERSION, "settings": settings, "machine": machine(), "games": records}
+    save_text(folder / "results.json", json.dumps(content, indent=1, allow_nan=False) + "\n")
+    save_text(folder / "report.html", page(content))
+    for record in records:
+        show(f"{record['title']}: ratings, {record['games']:,} games", rating_rows(record))
+        show(f"{record['title']}: the exact truth, and mistakes on {record['suite']['name']}", truth_rows(record))
+    print(f"{time.monotonic() - began:.0f} s. The report: {folder / 'report.html'}")
 
 
-def train(seeds: int, seed: int, episodes: int) -> dict[str, QLearning]:
-    """Q-tables trained through plain reset and step, from both seats, against random play."""
-    agents = {}
-    for number in range(seed, seed + seeds):
-        env = gym.make("TicTacToe-v0", opponent="random", play_as="alternate")
-        began = time.process_time()
-        agents[f"Q-table, seed {number}"] = QLearning(env, seed=number).learn(total_episodes=episodes)
-        print(f"Q-table, seed {number}: {episodes:,} games in {time.process_time() - began:.1f} CPU-s")
-    began = time.process_time()
-    games = QLearning.PRESETS["infallible"].episodes * episodes // DEFAULT_EPISODES
-    agents["Q-table, cured"] = QLearning.preset("infallible", seed=seed).learn(total_episodes=max(games, 1))
-    print(f"Q-table, cured (a loss counts ten times): {games:,} games in {time.process_time() - began:.1f} CPU-s")
-    return agents
+def entered(game: str, names: Sequence[str], agents: Path, scale: Scale, seed: int) -> list[Contestant]:
+    """The contestants of a game; the errors are those of `contestants`."""
+    return contestants(names, game, agents, range(seed, seed + scale.seeds), scale.shorter)
 
 
-def verdict_row(name: str, found: Verdict) -> Row:
-    row: dict[str, Any] = {"policy": name, "exploitability": found.exploitability}
-    for title, seat in (("first", found.as_first), ("second", found.as_second)):
-        row[f"as {title}"] = "infallible" if seat.infallible else f"loses {seat.losing_line}"
-        row[f"v random, {title}"] = "/".join(f"{100 * share:.2f}" for share in seat.against_random)
-        row[f"v minimax, {title}"] = "/".join(f"{100 * share:.1f}" for share in seat.against_best)
-    return row
+def trained(players: dict[str, list[Contestant]], folder: Path, workers: int) -> dict[str, dict[str, Any]]:
+    """The trainings of the learners by their names; those that are not kept are done."""
+    runs = RunStore(folder / "trainings-runs.jsonl")
+    trainings = [one.training for found in players.values() for one in found if one.training]
+    runs.remove([job for job in untrained(trainings, runs, folder / "agents") if job in runs])
+    names = {str(one.job()): one.name for one in trainings}
+
+    def tell(job: Settings, run: Any) -> None:
+        amount = f"{run['games']:,} games" if run["games"] else f"{run['steps']:,} steps"
+        reached = f", exploitability {run['curve'][-1]['value']:.3f}" if run["curve"] else ""
+        print(f"{names[str(job)]}: {amount} in {run['cpu_seconds']:.1f} CPU-s{reached}", flush=True)
+
+    jobs = [one.job() for one in trainings]
+    # What takes longest first, so that no worker is left with it at the end.
+    jobs.sort(key=lambda job: job["algorithm"] not in DEEP)
+    runs.complete(jobs, partial(train, folder=folder / "agents"), workers, "trainings", tell)
+    return {one.name: runs[one.job()] for one in trainings}
 
 
-def match_rows(tournament: Tournament) -> list[Row]:
-    rows: list[Row] = []
-    for (player, opponent), match in tournament.matches.items():
-        for seat, tally in (("first", match.as_first), ("second", match.as_second)):
-            low, high = tally.interval(tally.wins)
-            counts = {"wins": tally.wins, "draws": tally.draws, "losses": tally.losses}
-            interval = {"win share, low": round(low, 4), "win share, high": round(high, 4)}
-            rows.append({"player": player, "opponent": opponent, "seat": seat, **counts, **interval})
-    return rows
+def audited(
+    game: str, players: Sequence[Contestant], folder: Path, scale: Scale, seed: int, workers: int
+) -> dict[str, dict[str, Any]]:
+    """The audits of a game's players by their names; those that are not kept are made."""
+    runs = RunStore(folder / "audits-runs.jsonl")
+    sources = {one.name: str(one.source) for one in players}
+    jobs = {one.name: audit_job(game, one, scale, seed) for one in players}
+
+    def tell(job: Settings, found: Any) -> None:
+        mistakes = next(m["value"] for m in found["measures"] if (m["name"], m["among"]) == ("mistakes", "all"))
+        truth = ", ".join(f"as {seat} {truth_text(found, seat)}" for seat in ("first", "second"))
+        print(f"{TITLES[game]}, {job['player']['name']}: {truth}; mistakes {percent(mistakes)} %", flush=True)
+
+    hardest_first = sorted(jobs.values(), key=lambda job: "perfect" not in job["player"]["name"])
+    runs.complete(hardest_first, partial(judge, sources=sources), workers, f"{TITLES[game]}: audits", tell)
+    return {name: runs[job] for name, job in jobs.items()}
 
 
-def cross_table(tournament: Tournament) -> list[Row]:
-    rows: list[Row] = []
-    names = tournament.standings()
-    for name in names:
-        row: dict[str, Any] = {"player": name, "score": round(tournament.total(name).score, 3)}
-        for other in names:
-            row[other] = "" if other == name else "/".join(map(str, tournament.matches[name, other].total))
-        rows.append(row)
-    return rows
+def audit_job(game: str, one: Contestant, scale: Scale, seed: int) -> dict[str, Any]:
+    """What tells an audit from all others; where the player's file lies is no part of it."""
+    who = entrant_of(load_player(one.source, game), one.name)
+    player = {"name": who.name, "settings": json.loads(who.settings), "checkpoint": who.checkpoint}
+    limits = {name: getattr(scale, name) for name in ("positions", "sample", "max_positions", "exact_games")}
+    version = {"sha256": suite(REPORTING[game]).sha256, "version": tictac_env.__version__}
+    return {"player": player, "game": game, "seed": seed} | limits | version
 
 
-def plot(tournaments: dict[str, Tournament], path: Path) -> None:
-    """Each tournament as a heat map of scores."""
-    figure = new_figure(6.5 * len(tournaments), 5.6)
-    axes = figure.subplots(1, len(tournaments))
-    for axis, (game, tournament) in zip(axes, tournaments.items(), strict=True):
-        names = tournament.standings()
-        scores = [[tournament.matches[a, b].total.score if a != b else np.nan for b in names] for a in names]
-        image = axis.imshow(scores, cmap="RdYlGn", vmin=0, vmax=1)
-        axis.set_title(f"{game}: mean result of the row's player")
-        axis.set_xticks(range(len(names)), names, rotation=35, ha="right")
-        axis.set_yticks(range(len(names)), names)
-        for row, column in np.argwhere(~np.isnan(scores)):
-            axis.text(column, row, f"{scores[row][column]:.2f}", ha="center", va="center", fontsize=9)
-    figure.colorbar(image, ax=axes, shrink=0.8, label="1 won, 0.5 drawn, 0 lost")
-    save_figure(figure, path)
+def judge(job: Settings, sources: dict[str, str]) -> dict[str, Any]:
+    """The audit of a player, as JSON has it."""
+    limits = {name: job[name] for name in ("sample", "seed", "max_positions", "exact_games")}
+    scored = part_of(suite(REPORTING[job["game"]]), job["positions"])
+    found = audit(sources[job["player"]["name"]], job["game"], scored, progress=False, **limits)
+    content: dict[str, Any] = json.loads(found.to_json())
+    return content
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=positive, default=200, help="games a pair plays (default: %(default)s)")
-    parser.add_argument(
-        "--episodes", type=positive, default=DEFAULT_EPISODES, help="training games (default: %(default)s)"
+def part_of(whole: Suite, count: int) -> Suite:
+    """So many positions of a suite, evenly spread over it; the suite itself if it has no more."""
+    if len(whole) <= count:
+        return whole
+    rows = np.linspace(0, len(whole) - 1, count).round().astype(np.int64)
+    some = PositionBatch(whole.game, whole.positions.own[rows], whole.positions.opp[rows])
+    return Suite(f"{count:,} of {whole.name}", some, whole.scores[rows])
+
+
+def played(game: str, players: Sequence[Contestant], folder: Path, games: int, seed: int, workers: int) -> Tournament:
+    """The tournament of a game, played by several processes into one store."""
+    play = partial(play_all, game=game, folder=folder, games=games, seed=seed)
+    sources = {one.name: str(one.source) for one in players}
+    began = time.monotonic()
+    for _ in map_jobs(partial(play, sources), range(workers), workers):
+        pass
+    tournament = play_all(sources, 0, game, folder, games, seed)
+    print(f"{TITLES[game]}: {len(tournament.games):,} games in {time.monotonic() - began:.1f} s", flush=True)
+    return tournament
+
+
+def play_all(sources: dict[str, str], worker: int, game: str, folder: Path, games: int, seed: int) -> Tournament:
+    """Plays what is missing in the store; the first worker shows the progress."""
+    return round_robin(sources, game, games, seed, worker == 0, openings=OPENING_PLIES, store=folder / "games.sqlite")
+
+
+def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """Who plays each game.
+
+    Raises:
+        ValueError: `--agents` names no game of the tournament.
+    """
+    usual = FULL if options.full else QUICK
+    named: dict[str, list[str]] = {game: list(names) for game, names in usual.items()}
+    for game, *names in options.agents:
+        if game not in TITLES:
+            raise ValueError(f"--agents: there is no game {game!r}; there are {', '.join(TITLES)}")
+        named[game] = [one for name in names for one in (usual[game] if name == "usual" else [name])]
+    if options.no_deep:
+        named = {game: without_networks(names) for game, names in named.items()}
+    return list(named.items())
+
+
+def scale_of(game: str, options: argparse.Namespace) -> Scale:
+    """How much is to be done on a game: the setting, and what other options change of it."""
+    given = {name: getattr(options, name) for name in ("games", "positions", "sample", "seeds", "shorter")}
+    return replace((FULLY if options.full else QUICKLY)[game], **{k: v for k, v in given.items() if v is not None})
+
+
+def parse_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="learners: "
+        + "; ".join(f"{game}: {', '.join(names) or 'none yet'}" for game, names in LEARNERS.items()),
     )
-    parser.add_argument("--seeds", type=positive, default=3, help="how many Q-tables to train (default: %(default)s)")
+    parser.add_argument("--full", action="store_true", help="the full setting: an hour or more")
+    parser.add_argument("--no-deep", action="store_true", help="leave out what needs torch")
+    parser.add_argument("--agents", nargs="+", action="append", default=[], metavar="GAME PLAYER", help="who plays")
+    parser.add_argument("--games", type=positive, help="games a pair plays")
+    parser.add_argument("--positions", type=positive, help="positions of the reporting suite to judge moves on")
+    parser.add_argument("--sample", type=positive, help="positions to play on against perfect play")
+    parser.add_argument("--seeds", type=positive, help="how many times each learner is trained")
+    parser.add_argument("--shorter", type=float, metavar="PART", help="the part of its training that a learner gets")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
-    return parser.parse_args()
+    parser.add_argument("--workers", type=positive, default=min(2, os.cpu_count() or 1), help="processes")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, and forget what is kept")
+    parser.add_argument("--output", type=Path, default=FOLDER, help="folder for the results (default: %(default)s)")
+    return parser, parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -45,6 +45,15 @@ def test_numpy_alone_can_read_the_arrays(tmp_path: Path) -> None:
         np.testing.assert_array_equal(file["ints"], ARRAYS["ints"])
 
 
+def test_the_same_content_makes_the_same_file_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = []
+    for number in range(2):
+        monkeypatch.setattr("time.time", lambda number=number: 1.7e9 + 100 * number)
+        save_arrays(tmp_path / f"{number}.npz", "test", {"a": 1}, {"b": np.arange(3)})
+        files.append((tmp_path / f"{number}.npz").read_bytes())
+    assert files[0] == files[1]
+
+
 def test_a_file_without_arrays_is_a_file(tmp_path: Path) -> None:
     save_arrays(str(tmp_path / "a.npz"), "test", META, {})
     assert load_arrays(str(tmp_path / "a.npz"), "test") == (META, {})

@@ -96,6 +96,8 @@ def save_arrays(
 ) -> None:
     """Writes arrays and what belongs to them into an .npz archive (`numpy.load` reads the arrays).
 
+    The same content makes the same file, whenever it is written, so the hash of a file tells what it holds.
+
     Args:
         path: the file, which is replaced if it is there.
         kind: what the file holds; `load_arrays` asks for it.
@@ -111,7 +113,7 @@ def save_arrays(
     with writing(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its keyword allow_pickle is not among them
         with zipfile.ZipFile(file, "a") as archive:
-            archive.writestr(META, json.dumps({"kind": kind, "meta": dict(meta)}, indent=1))
+            archive.writestr(zipfile.ZipInfo(META), json.dumps({"kind": kind, "meta": dict(meta)}, indent=1))
 
 
 def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

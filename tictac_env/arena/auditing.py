@@ -17,6 +17,7 @@ from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.endurance import NoWonPositions, resistance
 from tictac_env.arena.exact.tabulated import tabulated_verdict
 from tictac_env.arena.exact.verdict import OpponentResult, exact_results
+from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS
 from tictac_env.arena.suites.suite import Suite, all_positions, as_suite, suite
 from tictac_env.arena.tournaments.match import play_match
 from tictac_env.checks import positive, whole
@@ -156,6 +157,8 @@ def audit(
     exact: bool = True,
     seed: int = 0,
     progress: bool = True,
+    max_positions: int = MAX_POSITIONS,
+    exact_games: int = GAMES,
 ) -> Audit:
     """Judges any player, and returns one record of it.
 
@@ -177,6 +180,8 @@ def audit(
         exact: whether to ask for the verdict.
         seed: seeds of moves, samples and matches are derived from it.
         progress: whether to show progress bars (only on a terminal).
+        max_positions: how many positions the verdict follows on a large game, for each seat; beyond it is sampled.
+        exact_games: how many games are drawn then.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -195,7 +200,8 @@ def audit(
     positive("games", games)
     judged = load_player(player, rules)
     policy = judged.policy
-    truth = _verdict(policy, rules, seed, progress) if exact else None
+    limits = positive("max_positions", max_positions), positive("exact_games", exact_games)
+    truth = _verdict(policy, rules, seed, *limits, progress) if exact else None
     scored = _suite_of(rules, suite, seed)
     about, measures = None, []
     if scored is not None:
@@ -238,16 +244,19 @@ def _suite_of(game: Game, given: Suite | str | None, seed: int) -> Suite | None:
     return Suite(f"{MOST_POSITIONS:,} of {found.name}", some, found.scores[rows], {"seed": seed})
 
 
-def _verdict(policy: Policy, game: Game, seed: int, progress: bool) -> dict[str, Any] | None:
+def _verdict(
+    policy: Policy, game: Game, seed: int, max_positions: int, games: int, progress: bool
+) -> dict[str, Any] | None:
     """What `verdict` says, as JSON can hold it; None on a large game that has no opening book, without which perfect
     play may take hours.
     """
     try:
-        found = tabulated_verdict(policy, game, seed)
+        truth = tabulated_verdict(policy, game, seed)
     except TooManyPositions:
         if opening_book_of(game) is None:
             return None
-        return _results(exact_results(policy, "perfect", game, seed, progress=progress), basis_of(policy, game))
+        found = exact_results(policy, "perfect", game, seed, max_positions, games, progress)
+        return _results(found, basis_of(policy, game))
     seats = {
         name: {
             "infallible": seat.infallible,
@@ -256,9 +265,9 @@ def _verdict(policy: Policy, game: Game, seed: int, progress: bool) -> dict[str,
             "v best": list(seat.against_best),
             "gain": seat.gain,
         }
-        for name, seat in (("as first", found.as_first), ("as second", found.as_second))
+        for name, seat in (("as first", truth.as_first), ("as second", truth.as_second))
     }
-    method = {"method": "every reply walked", "basis": found.basis, "exploitability": found.exploitability}
+    method = {"method": "every reply walked", "basis": truth.basis, "exploitability": truth.exploitability}
     return method | seats
 
 
