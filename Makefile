@@ -7,8 +7,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 
 .PHONY: bench test test-all lint format quick-tests all-tests clean
 
+# Without torch: make bench DEEP=no
+ifeq ($(DEEP),no)
+bench: .venv/bench-no-deep.done
+	$(BIN)/python benchmarks/tournament.py --no-deep
+else
 bench: .venv/bench.done
 	$(BIN)/python benchmarks/tournament.py
+endif
 
 # Minutes: compiled code for three games, and one of each kind of training, process and damage.
 test: .venv/dev.done
@@ -39,7 +45,11 @@ format: .venv/dev.done
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 
 .venv/bench.done: .venv/bin/python pyproject.toml constraints.txt
-	$(INSTALL) -e ".[plot]"
+	$(INSTALL) torch==2.13.0 -e ".[rl]"
+	touch $@
+
+.venv/bench-no-deep.done: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e .
 	touch $@
 
 .venv/dev.done: .venv/bin/python pyproject.toml constraints.txt

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,17 +129,15 @@ def contestants(
 
 
 def train(job: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Trains a learner and keeps its file; returns what the training took, and the learning curve."""
+    """Trains a learner and keeps its file; returns how long it learned, and the learning curve."""
     algorithm = job["algorithm"]
     made = getattr(tictac_agents, algorithm)
     of_class = type(tuned(algorithm)) if algorithm in DEEP else tabular_settings(made)
     training = Training("", algorithm, of_class.from_dict(job["settings"]), job["seed"])
-    began = time.process_time()
     agent, curve = (_train_network if algorithm in DEEP else _train_table)(made, training)
     agent.save(folder / training.file)
     games = getattr(agent, "num_episodes", None)
-    seconds = {"cpu_seconds": round(time.process_time() - began, 2)}
-    return seconds | {"steps": agent.num_timesteps, "games": games, "measure": "exploitability", "curve": curve}
+    return {"steps": agent.num_timesteps, "games": games, "measure": "exploitability", "curve": curve}
 
 
 def untrained(trainings: Sequence[Training], runs: RunStore, folder: Path) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from benchmarks.report_parts import (
     table,
     words,
 )
-from benchmarks.tournament_record import percent
+from benchmarks.tournament_record import percent, training_text
 from tictac_env.storage import save_text
 
 FRAME = Path(__file__).with_suffix(".html")
@@ -68,10 +68,7 @@ def players(record: Record) -> str:
     rows = []
     for agent in record["agents"]:
         training = agent["training"]
-        took = ""
-        if training:
-            amount = f"{training['games']:,} games" if training["games"] else f"{training['steps']:,} steps"
-            took = f"{amount}, {training['cpu_seconds']:.1f} CPU-s"
+        took = training_text(training) if training else ""
         sha = (agent["checkpoint_sha256"] or "")[:12]
         cells = [words(agent["budget"]), words(agent["one_move_rule"]), words(took), number(sha)]
         rows.append((agent["name"], *cells))

@@ -8,7 +8,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Any
 
-from benchmarks.tournament_record import percent, rating_text, shares_text
+from benchmarks.tournament_record import percent, rating_text, shares_text, training_text
 
 CLASS = re.compile('<td class="(words|cell|bar)')
 
@@ -120,7 +120,6 @@ def learning_curves(agents: Sequence[Mapping[str, Any]]) -> str:
             drawn = "yes"
         last = training["curve"][-1]
         reached = "an illegal move" if last["value"] is None else f"{last['value']:.3f}"
-        amount = f"{training['games']:,} games" if training["games"] else f"{training['steps']:,} steps"
         lines = "".join(f'<line x1="0" x2="100" y1="{y}" y2="{y}"/>' for y in (0, 50))
         title = f"{agent['name']}: {training['measure']} while it learns, {reached} at the end"
         svg = (
@@ -131,8 +130,8 @@ def learning_curves(agents: Sequence[Mapping[str, Any]]) -> str:
         xs = "".join(f"<span>{10.0**x:g} s</span>" for x in decades)
         return (
             f'<figure class="curve"><h3>{escape(agent["name"])}</h3><div class="plot"><div class="ys">{ys}</div>{svg}'
-            f'<div class="xs">{xs}</div></div><figcaption>{escape(training["measure"])} {reached} after {amount}, '
-            f"{last['cpu_seconds']:.2f} CPU-s</figcaption></figure>"
+            f'<div class="xs">{xs}</div></div><figcaption>{escape(training["measure"])} {reached} after '
+            f"{training_text(training)}</figcaption></figure>"
         )
 
     return f'<div class="curves">{"".join(map(curve, learners))}</div>'

@@ -27,6 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+# Before torch is imported: networks this small are the fastest on one thread, and a process that is forked from one in
+# which torch has several waits for ever.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 
 import tictac_env
@@ -47,7 +51,15 @@ from benchmarks.jobs import map_jobs
 from benchmarks.report import RESULTS, machine, positive, show
 from benchmarks.report_page import page
 from benchmarks.run_store import RunStore, Settings
-from benchmarks.tournament_record import SCHEMA_VERSION, game_record, percent, rating_rows, truth_rows, truth_text
+from benchmarks.tournament_record import (
+    SCHEMA_VERSION,
+    game_record,
+    percent,
+    rating_rows,
+    training_text,
+    truth_rows,
+    truth_text,
+)
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.tournaments.entrants import entrant_of
@@ -142,9 +154,8 @@ def trained(players: dict[str, list[Contestant]], folder: Path, workers: int) ->
     names = {str(one.job()): one.name for one in trainings}
 
     def tell(job: Settings, run: Any) -> None:
-        amount = f"{run['games']:,} games" if run["games"] else f"{run['steps']:,} steps"
         reached = f", exploitability {run['curve'][-1]['value']:.3f}" if run["curve"] else ""
-        print(f"{names[str(job)]}: {amount} in {run['cpu_seconds']:.1f} CPU-s{reached}", flush=True)
+        print(f"{names[str(job)]}: {training_text(run)}{reached}", flush=True)
 
     jobs = [one.job() for one in trainings]
     # What takes longest first, so that no worker is left with it at the end.

@@ -40,7 +40,9 @@ def game_record(
     for name in ratings.names:
         found = audits[name]
         who = {key: found["player"][key] for key in ("kind", "agent", "settings", "checkpoint_sha256", "budget")}
-        shown = {"name": name, **who, "one_move_rule": rules[name], "training": trainings.get(name)}
+        run = trainings.get(name)
+        training = run and {key: run[key] for key in ("steps", "games", "measure", "curve")}
+        shown = {"name": name, **who, "one_move_rule": rules[name], "training": training}
         agents.append(shown | {"rating": rated[name], "verdict": found["verdict"], "measures": found["measures"]})
     first = audits[ratings.names[0]]
     return {
@@ -117,6 +119,12 @@ def audit_of(agent: Mapping[str, Any], record: Mapping[str, Any]) -> Audit:
     parts = {"player": {}, "game": record["game"], "version": "", "seed": 0, "seconds": 0, "matches": []}
     about = {key: agent[key] for key in ("verdict", "measures")}
     return Audit.from_json(json.dumps(parts | about | {"suite": record["suite"]}))
+
+
+def training_text(training: Mapping[str, Any]) -> str:
+    """How long a learner learned; the CPU-seconds are without compiling and verdicts."""
+    amount = f"{training['games']:,} games" if training["games"] else f"{training['steps']:,} steps"
+    return amount + (f", {training['curve'][-1]['cpu_seconds']:.2f} CPU-s" if training["curve"] else "")
 
 
 def truth_text(agent: Mapping[str, Any], seat: str) -> str:

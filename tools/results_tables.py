@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks.tournament_record import percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +30,13 @@ RESULTS = ROOT / "benchmarks" / "results"
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
 NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
 GAMES = ("Connect Four", "tic-tac-toe")
+SHOWN = (
+    *("random", "rule", "minimax", "mcts:100", "mcts:1000", "perfect", "QLearning", "QLearning infallible"),
+    *("Sarsa", "ValueTD", "DQN", "MaskablePPO"),
+)
+README_COLUMNS = ("tic-tac-toe: as first", "as second", "v random as second, W/D/L")
+README_COLUMNS += ("Connect Four: mistakes %", "v perfect as first, W/D/L")
+"""The players of the tournament that the README shows, and what of them."""
 
 Record = dict[str, str]
 """A row as it stands in a CSV file."""
@@ -120,16 +130,58 @@ def whole(name: str) -> Table:
     return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
 
 
+def tournament_players(game: str) -> dict[str, Any]:
+    """The players of one game in the record of the tournament, by name, best first."""
+    record = json.loads((RESULTS / "tournament" / "results.json").read_text(encoding="utf-8"))
+    (found,) = (one for one in record["games"] if one["game"] == game)
+    return {agent["name"]: agent for agent in found["agents"]}
+
+
+def tournament() -> Table:
+    """The players that the README shows, on both games."""
+    small, large = tournament_players("TicTacToe-v0"), tournament_players("ConnectFour-v0")
+
+    def row(name: str) -> Record:
+        table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
+        if one := small.get(name):
+            random = shares_text(one["verdict"]["as second"]["v random"])
+            cells = truth_text(one, "first"), truth_text(one, "second"), random
+            table |= zip(README_COLUMNS[:3], cells, strict=True)
+        if one := large.get(name):
+            perfect = shares_text(one["verdict"]["as first"]["v perfect"])
+            table |= zip(README_COLUMNS[3:], (percent(measured(one, "mistakes", "all")), perfect), strict=True)
+        return table
+
+    return [row(name) for name in SHOWN]
+
+
 def verdicts() -> Table:
-    columns = {
-        "policy": ("policy", plain),
-        "exploitability": ("exploitability", fixed(4)),
-        "as first": ("as first", plain),
-        "v random as first, W/D/L": ("v random, first", plain),
-        "as second": ("as second", plain),
-        "v random as second, W/D/L": ("v random, second", plain),
-    }
-    return chosen(read("tournament-verdicts"), columns)
+    """The verdicts on all players of tic-tac-toe."""
+    rows = []
+    for name, agent in tournament_players("TicTacToe-v0").items():
+        row = {"player": f"`{name}`", "exploitability": f"{agent['verdict']['exploitability']:.4f}"}
+        for seat in ("first", "second"):
+            row[f"as {seat}"] = truth_text(agent, seat)
+            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as {seat}"]["v random"], 2)
+        rows.append(row)
+    return rows
+
+
+def tournament_ratings(game: str) -> Table:
+    """The ratings of a game's players, and their mistakes."""
+    return [
+        {"player": f"`{name}`", "Elo (95 %)": rating_text(agent["rating"], name == "random")}
+        | {"score %": percent(agent["rating"]["score"])}
+        | {f"{among} %": percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
+        | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
+        for name, agent in tournament_players(game).items()
+    ]
+
+
+def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
+    """One of the figures of an agent on the suite."""
+    (found,) = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
+    return None if found is None else float(found)
 
 
 def levels() -> Table:
@@ -274,7 +326,10 @@ def audits() -> Table:
 
 
 TABLES: dict[str, Callable[[], Table]] = {
+    "tournament": tournament,
     "verdicts": verdicts,
+    "tournament-tic-tac-toe": partial(tournament_ratings, "TicTacToe-v0"),
+    "tournament-connect-four": partial(tournament_ratings, "ConnectFour-v0"),
     "levels": levels,
     "systems": partial(
         systems,

@@ -49,7 +49,6 @@ def lasting(record: dict[str, Any]) -> dict[str, Any]:
     for game in record["games"]:
         for agent in game["agents"]:
             if agent["training"]:
-                del agent["training"]["cpu_seconds"]
                 for point in agent["training"]["curve"]:
                     del point["cpu_seconds"]
     return record
