@@ -178,7 +178,13 @@ def _train_table(made: Any, training: Training) -> tuple[Any, list[dict[str, Any
     settings: Any = training.settings
     env = gym.make(settings.game, **settings.env_keywords())
     curve = tictac_agents.LearningCurve(max(1, settings.total_episodes // VERDICTS))
-    for callback in (lambda learner: False, curve):  # at first one game, so that no compiling is in the curve
+
+    def compiled(learner: Any) -> bool:
+        """Ends a run after its first games, for which all was compiled; so no compiling is in the curve."""
+        return False
+
+    compiled.called_every = curve.every  # type: ignore[attr-defined]
+    for callback in (compiled, curve):
         learner = made(env, seed=training.seed, **settings.keywords())
         learner.learn(total_episodes=settings.total_episodes, callback=callback, progress_bar=False)
     points = [

@@ -30,12 +30,11 @@ RESULTS = ROOT / "benchmarks" / "results"
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
 NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
 GAMES = ("Connect Four", "tic-tac-toe")
-SHOWN = (
-    *("random", "rule", "minimax", "mcts:100", "mcts:1000", "perfect", "QLearning", "QLearning infallible"),
-    *("Sarsa", "ValueTD", "DQN", "MaskablePPO"),
+SHOWN = ("random", "rule", "minimax", "mcts:1000", "perfect", "QLearning", "QLearning infallible", "DQN", "MaskablePPO")
+README_COLUMNS = (
+    *("tic-tac-toe: as first", "as second", "v random as second, W/D/L"),
+    *("Connect Four: mistakes %", "v perfect as first, W/D/L"),
 )
-README_COLUMNS = ("tic-tac-toe: as first", "as second", "v random as second, W/D/L")
-README_COLUMNS += ("Connect Four: mistakes %", "v perfect as first, W/D/L")
 """The players of the tournament that the README shows, and what of them."""
 
 Record = dict[str, str]
@@ -132,9 +131,8 @@ def whole(name: str) -> Table:
 
 def tournament_players(game: str) -> dict[str, Any]:
     """The players of one game in the record of the tournament, by name, best first."""
-    record = json.loads((RESULTS / "tournament" / "results.json").read_text(encoding="utf-8"))
-    (found,) = (one for one in record["games"] if one["game"] == game)
-    return {agent["name"]: agent for agent in found["agents"]}
+    record = json.loads((RESULTS / "tournament/results.json").read_text())
+    return {agent["name"]: agent for one in record["games"] if one["game"] == game for agent in one["agents"]}
 
 
 def tournament() -> Table:
@@ -144,8 +142,8 @@ def tournament() -> Table:
     def row(name: str) -> Record:
         table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
         if one := small.get(name):
-            random = shares_text(one["verdict"]["as second"]["v random"])
-            cells = truth_text(one, "first"), truth_text(one, "second"), random
+            cells = [truth_text(one, seat) for seat in ("first", "second")]
+            cells.append(shares_text(one["verdict"]["as second"]["v random"]))
             table |= zip(README_COLUMNS[:3], cells, strict=True)
         if one := large.get(name):
             perfect = shares_text(one["verdict"]["as first"]["v perfect"])
@@ -180,8 +178,7 @@ def tournament_ratings(game: str) -> Table:
 
 def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
     """One of the figures of an agent on the suite."""
-    (found,) = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
-    return None if found is None else float(found)
+    return next(one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
 
 
 def levels() -> Table:
