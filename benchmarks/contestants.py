@@ -54,6 +54,8 @@ TABLES = {
 """Learners with the settings of a preset."""
 LEARNERS = {"TicTacToe-v0": (*TABLES, "Sarsa", *DEEP), "ConnectFour-v0": ()}
 """The names that stand for learners, for each game."""
+WORTH_COMPILING = 8_000
+"""Tables that learn from fewer games need no compiled loop."""
 VERDICTS = 20
 """How many points a learning curve has, if the training is not ended by a proof."""
 
@@ -178,15 +180,10 @@ def _train_table(made: Any, training: Training) -> tuple[Any, list[dict[str, Any
     settings: Any = training.settings
     env = gym.make(settings.game, **settings.env_keywords())
     curve = tictac_agents.LearningCurve(max(1, settings.total_episodes // VERDICTS))
-
-    def compiled(learner: Any) -> bool:
-        """Ends a run after its first games, for which all was compiled; so no compiling is in the curve."""
-        return False
-
-    compiled.called_every = curve.every  # type: ignore[attr-defined]
-    for callback in (compiled, curve):
-        learner = made(env, seed=training.seed, **settings.keywords())
-        learner.learn(total_episodes=settings.total_episodes, callback=callback, progress_bar=False)
+    learner = made(env, seed=training.seed, **settings.keywords())
+    if settings.total_episodes >= WORTH_COMPILING:
+        learner.compile()  # beforehand, so that no compiling is in the curve
+    learner.learn(total_episodes=settings.total_episodes, callback=curve, progress_bar=False)
     points = [
         {"cpu_seconds": round(row["seconds"], 4), "steps": row["timesteps"], "games": row["episodes"]}
         | {"value": row["exploitability"]}
