@@ -15,27 +15,19 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.tournament_record import percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
+from tools.tournament_tables import tournament, tournament_ratings, verdicts
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
 NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
 GAMES = ("Connect Four", "tic-tac-toe")
-SHOWN = ("random", "rule", "minimax", "mcts:1000", "perfect", "QLearning", "QLearning infallible", "DQN", "MaskablePPO")
-README_COLUMNS = (
-    *("tic-tac-toe: as first", "as second", "v random as second, W/D/L"),
-    *("Connect Four: mistakes %", "v perfect as first, W/D/L"),
-)
-"""The players of the tournament that the README shows, and what of them."""
 
 Record = dict[str, str]
 """A row as it stands in a CSV file."""
@@ -127,58 +119,6 @@ def chosen(rows: Iterable[Record], columns: dict[str, tuple[str, Show]]) -> Tabl
 def whole(name: str) -> Table:
     """A record as it is."""
     return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
-
-
-def tournament_players(game: str) -> dict[str, Any]:
-    """The players of one game in the record of the tournament, by name, best first."""
-    record = json.loads((RESULTS / "tournament/results.json").read_text())
-    return {agent["name"]: agent for one in record["games"] if one["game"] == game for agent in one["agents"]}
-
-
-def tournament() -> Table:
-    """The players that the README shows, on both games."""
-    small, large = tournament_players("TicTacToe-v0"), tournament_players("ConnectFour-v0")
-
-    def row(name: str) -> Record:
-        table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
-        if one := small.get(name):
-            cells = [truth_text(one, seat) for seat in ("first", "second")]
-            cells.append(shares_text(one["verdict"]["as second"]["v random"]))
-            table |= zip(README_COLUMNS[:3], cells, strict=True)
-        if one := large.get(name):
-            perfect = shares_text(one["verdict"]["as first"]["v perfect"])
-            table |= zip(README_COLUMNS[3:], (percent(measured(one, "mistakes", "all")), perfect), strict=True)
-        return table
-
-    return [row(name) for name in SHOWN]
-
-
-def verdicts() -> Table:
-    """The verdicts on all players of tic-tac-toe."""
-    rows = []
-    for name, agent in tournament_players("TicTacToe-v0").items():
-        row = {"player": f"`{name}`", "exploitability": f"{agent['verdict']['exploitability']:.4f}"}
-        for seat in ("first", "second"):
-            row[f"as {seat}"] = truth_text(agent, seat)
-            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as {seat}"]["v random"], 2)
-        rows.append(row)
-    return rows
-
-
-def tournament_ratings(game: str) -> Table:
-    """The ratings of a game's players, and their mistakes."""
-    return [
-        {"player": f"`{name}`", "Elo (95 %)": rating_text(agent["rating"], name == "random")}
-        | {"score %": percent(agent["rating"]["score"])}
-        | {f"{among} %": percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
-        | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
-        for name, agent in tournament_players(game).items()
-    ]
-
-
-def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
-    """One of the figures of an agent on the suite."""
-    return next(one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
 
 
 def levels() -> Table:
