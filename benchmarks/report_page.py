@@ -201,7 +201,8 @@ def endurance(record: Record) -> str:
         "often a won position is won. Speed: how soon, as a share of perfect play's. Resistance: how long a lost "
         "position is held, as a share of perfect play's. By the phase in which the play began."
     )
-    groups = [(name, among) for name in names for among in ("all", *PHASES)]
+    measured = {(m["name"], m["among"]) for agent in agents for m in agent["measures"] if m["value"] is not None}
+    groups = [(name, among) for name in names for among in ("all", *PHASES) if (name, among) in measured]
     rows = [
         (agent["name"], *(cell for name, among in groups for cell in measure_cells(agent, name, (among,))))
         for agent in agents

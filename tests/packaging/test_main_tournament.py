@@ -26,7 +26,7 @@ from tictac_env.arena import ResultStore, exploitability
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "benchmarks" / "results.schema.json").read_text())
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueTD")
-CONNECT_FOUR = ("random", "rule")
+CONNECT_FOUR = ("rule", "minimax-first:2")
 AGENTS = ["--agents", "TicTacToe-v0", *TIC_TAC_TOE, "--agents", "ConnectFour-v0", *CONNECT_FOUR]
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--sample", "3", *AGENTS]
 VOID = {"meta", "br", "line", "path"}
