@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.games_learner import MAX_GAMES, GamesLearner
 from tictac_agents.mcts.rollouts import first_state
 from tictac_agents.mcts.seat_tree import SAVED, find_row, new_seat_tree, read_seat_tree, self_play, with_room
-from tictac_env.checks import number, positive, whole
+from tictac_env.checks import number, whole
 from tictac_env.games import Game, describe_game, game_of, get_game
-from tictac_env.policies import Policy
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
-from tictac_env.progress import interruptible
-from tictac_env.progress import progress_bar as new_bar
 from tictac_env.rng import new_state
 from tictac_env.storage import load_arrays, save_arrays
 
@@ -27,11 +22,9 @@ KIND = "tictac_agents.GameTree"
 SEATS = ("first", "second")
 CHUNK = 5_000
 """How many games are played between two looks at the clock and for Ctrl-C."""
-MAX_GAMES = 1 << 24
-"""Sums in float32 are exact up to here, with a draw a multiple of 1/2."""
 
 
-class GameTree(Policy):
+class GameTree(GamesLearner):
     """Monte Carlo tree search with a memory: one tree a seat, grown over games of self-play (S4 of the five systems).
 
     ## Description
@@ -80,10 +73,8 @@ class GameTree(Policy):
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.seed = None if seed is None else whole("seed", seed)
         self.name = "GameTree"
-        self.num_games = 0
         self.seats = (new_seat_tree(self.game, 1), new_seat_tree(self.game, 1))
         self._state = first_state(new_state(seed))
-        self._goal = 0
 
     def __len__(self) -> int:
         """How many positions the two trees know together."""
@@ -94,67 +85,13 @@ class GameTree(Policy):
         """How many bytes the trees take, hash tables and reserved room included."""
         return sum(array.nbytes for tree in self.seats for array in tree)
 
-    def learn(
-        self,
-        total_games: int,
-        callback: Callable[[GameTree], bool | None] | None = None,
-        progress_bar: bool = True,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
-    ) -> GameTree:
-        """Learns from games against itself.
+    def _learn_some(self, most: int) -> int:
+        games = min(CHUNK - self.num_games % CHUNK, most)
+        self._state = self_play(self.game, *self.seats, games, float(self.exploration), float(self.draw), self._state)
+        return games
 
-        Ctrl-C stops within a few thousand games and keeps what is learned; `resume` goes on.
-
-        Args:
-            total_games: how many, at least 1.
-            callback: called every few thousand games; returning False ends the run.
-            progress_bar: whether to show progress (only on a terminal).
-            checkpoint: a file to save to now and then, and at the end.
-            checkpoint_seconds: the time between two saves, at least.
-
-        Raises:
-            ValueError: `total_games` is no positive whole number, or more than the trees can still count.
-        """
-        positive("total_games", total_games, MAX_GAMES - self.num_games)
-        self._goal = self.num_games + total_games
-        return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
-
-    def resume(
-        self,
-        callback: Callable[[GameTree], bool | None] | None = None,
-        progress_bar: bool = True,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
-    ) -> GameTree:
-        """Goes on with a run that was stopped, or that was loaded from its checkpoint; arguments as in `learn`.
-
-        The result is that of an unbroken run, to the bit.
-        """
-        begun, due = self.num_games, time.monotonic() + checkpoint_seconds
-        self._make_room(self._goal - begun)
-        with interruptible() as asked_to_stop, new_bar(self._goal - begun, "GameTree", progress_bar) as show:
-            while self.num_games < self._goal:
-                games = min(CHUNK - self.num_games % CHUNK, self._goal - self.num_games)
-                self._state = self_play(
-                    self.game, *self.seats, games, float(self.exploration), float(self.draw), self._state
-                )
-                self.num_games += games
-                show(self.num_games - begun, f"{len(self):,} positions")
-                goes_on = callback is None or callback(self) is not False
-                if checkpoint is not None and time.monotonic() >= due:
-                    self.save(checkpoint)
-                    due = time.monotonic() + checkpoint_seconds
-                if not goes_on:
-                    break
-                if asked_to_stop():
-                    print(f"stopped after {self.num_games:,} games; nothing is lost", file=sys.stderr)
-                    break
-        if checkpoint is not None:
-            self.save(checkpoint)
-        return self
+    def _state_in_words(self) -> str:
+        return f"{len(self):,} positions"
 
     def act(self, position: Position, seed: int) -> int:
         """The most visited action, the lowest among equals; one drawn by the seed where the position is not known.
@@ -228,7 +165,7 @@ class GameTree(Policy):
             raise ValueError(f"{str(path)!r} is not a usable checkpoint of GameTree: {error}") from error
         return loaded
 
-    def _make_room(self, games: int) -> None:
+    def _begin(self, games: int) -> None:
         """Room for one more position a game in each tree, as far as memory allows."""
         each = 16 + 8 * self.game.num_actions + 10  # a hash table's share is at most 10 bytes
         most = int(self.memory_mb * 2**20) // 2 // each

@@ -1,0 +1,103 @@
+"""What agents that learn from games of their own share: the run, its checkpoints, and going on with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+from tictac_env.checks import positive
+from tictac_env.policies import Policy
+from tictac_env.progress import interruptible
+from tictac_env.progress import progress_bar as new_bar
+
+MAX_GAMES = 1 << 24
+"""Sums in float32 are exact up to here, with a draw a multiple of 1/2."""
+
+
+class GamesLearner(Policy):
+    """An agent that learns from games it plays by itself, some at a time.
+
+    Attributes:
+        num_games: how many games it has learned from, at most 16,777,216.
+    """
+
+    num_games: int = 0
+    _goal: int = 0
+    """How many games it will have learned from when the run is over."""
+
+    @abstractmethod
+    def _learn_some(self, most: int) -> int:
+        """Learns from some games, at most `most`, and returns how many they were."""
+
+    def _begin(self, games: int) -> None:
+        """Gets ready to learn from so many games; most have nothing to do."""
+
+    def _state_in_words(self) -> str:
+        """What the progress bar shows."""
+        return ""
+
+    @abstractmethod
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything to a file, whole or not at all."""
+
+    def learn(
+        self,
+        total_games: int,
+        callback: Callable[[Self], Any] | None = None,
+        progress_bar: bool = True,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 60.0,
+    ) -> Self:
+        """Learns from games it plays by itself.
+
+        Ctrl-C stops soon and keeps what is learned; `resume` goes on.
+
+        Args:
+            total_games: how many, at least 1.
+            callback: called now and then with the agent; returning False ends the run.
+            progress_bar: whether to show progress (only on a terminal).
+            checkpoint: a file to save to now and then, and at the end.
+            checkpoint_seconds: the time between two saves, at least.
+
+        Raises:
+            ValueError: `total_games` is no positive whole number, or more than can still be counted.
+        """
+        positive("total_games", total_games, MAX_GAMES - self.num_games)
+        self._goal = self.num_games + total_games
+        return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
+
+    def resume(
+        self,
+        callback: Callable[[Self], Any] | None = None,
+        progress_bar: bool = True,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 60.0,
+    ) -> Self:
+        """Goes on with a run that was stopped, or that was loaded from its checkpoint; arguments as in `learn`.
+
+        The result is that of an unbroken run, to the bit.
+        """
+        begun, due = self.num_games, time.monotonic() + checkpoint_seconds
+        self._begin(self._goal - begun)
+        with interruptible() as asked_to_stop, new_bar(self._goal - begun, type(self).__name__, progress_bar) as show:
+            while self.num_games < self._goal:
+                self.num_games += self._learn_some(self._goal - self.num_games)
+                show(self.num_games - begun, self._state_in_words())
+                goes_on = callback is None or callback(self) is not False
+                if checkpoint is not None and time.monotonic() >= due:
+                    self.save(checkpoint)
+                    due = time.monotonic() + checkpoint_seconds
+                if not goes_on:
+                    break
+                if asked_to_stop():
+                    print(f"stopped after {self.num_games:,} games; nothing is lost", file=sys.stderr)
+                    break
+        if checkpoint is not None:
+            self.save(checkpoint)
+        return self
