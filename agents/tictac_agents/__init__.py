@@ -3,7 +3,7 @@
 - `tabular/`: Q-learning, Sarsa, Monte Carlo control and TD learning with tables.
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
-- `deep/`: DQN and MaskablePPO on Stable-Baselines3.
+- `deep/`: DQN and MaskablePPO on Stable-Baselines3, and two published networks.
 
 Import agents from here: `from tictac_agents import MCTS`. Beside the folders, `train.py` is the command line, with the
 settings that all agents share (`settings.py`, `command_line.py`); `value_display.py` shows what was learned.
@@ -19,6 +19,7 @@ from typing import Any
 _HOME = {
     "DQN": "tictac_agents.deep.dqn",
     "ExactEvalCallback": "tictac_agents.deep.callbacks",
+    "FittedQ": "tictac_agents.deep.fitted_q",
     "GameTree": "tictac_agents.mcts.game_tree",
     "GamesCallback": "tictac_agents.deep.callbacks",
     "LearningCurve": "tictac_agents.tabular.learning_curve",
@@ -31,6 +32,7 @@ _HOME = {
     "PolicyIteration": "tictac_agents.planning.dynamic_programming",
     "QLearning": "tictac_agents.tabular.q_learning",
     "S0ValueTD": "tictac_agents.tabular.s0",
+    "S2Network": "tictac_agents.deep.s2_network",
     "SB3VecEnv": "tictac_agents.deep.sb3_vec_env",
     "Sarsa": "tictac_agents.tabular.sarsa",
     "SelfPlayCallback": "tictac_agents.deep.self_play",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from tictac_agents import MCTS, GameTree, MonteCarlo, QLearning, Sarsa, ValueIteration, ValueTD
+from tictac_agents import MCTS, GameTree, MonteCarlo, QLearning, S2Network, Sarsa, ValueIteration, ValueTD
 from tictac_env.arena import verdict
 from tictac_env.policies import Policy, RandomPolicy, load_player, make_policy
 from tictac_env.policies.players import Player
@@ -32,6 +32,7 @@ FILES = {
     "ValueTD": lambda: learned(ValueTD),
     "ValueIteration": lambda: ValueIteration(TTT).learn(progress_bar=False),
     "GameTree": lambda: GameTree(TTT, seed=0).learn(50),
+    "S2Network": lambda: S2Network(TTT, seed=0).learn(50),
 }
 
 

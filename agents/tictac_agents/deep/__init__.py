@@ -8,5 +8,10 @@
 - `self_play.py`: pools of a model's earlier selves.
 - `checkpoints.py`, `sb3_files.py`: models saved and loaded without running what is in a file.
 
+Two published learners that do not fit into Stable-Baselines3 stand beside it:
+
+- `fitted_q.py`, `fitted_q_networks.py`: `FittedQ`, S4's deep Q-learner on Connect Four, in PyTorch.
+- `s2_network.py`, `s2_training.py`: `S2Network`, S2's network on tic-tac-toe, in one compiled loop.
+
 This file imports nothing, so that settings and `--help` need no torch.
 """
