@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tictac_env.games import GAMES, KInARow
+from tictac_env.games import KInARow
 from tictac_env.policies import answer, make_policy
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.position import Position
@@ -120,7 +120,7 @@ def test_the_end_of_input_ends_the_game() -> None:
 def test_human_is_a_policy_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Played with the real `input` and `print`."""
     monkeypatch.setattr("sys.stdin", io.StringIO("5\n3\n"))
-    for name, action in zip(GAMES, (4, 2), strict=True):
+    for name, action in (("TicTacToe-v0", 4), ("ConnectFour-v0", 2)):
         position = Position.start(name)
         human = make_policy("human", name)
         assert answer(human, position.game, position.own, position.opp, (), 0)[0] == action
