@@ -7,15 +7,20 @@ import time
 from typing import Any
 
 import tictac_agents
+from benchmarks.fitted_runs import run_fitted
 from benchmarks.published import SYSTEMS, Case
+from benchmarks.report import machine
 from benchmarks.run_store import Settings
-from tictac_agents import MCTS, GameTree, UntilProven, ValueTD
+from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
 from tictac_agents.deep.tuned import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import SeatVerdict, play_match, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
 from tictac_env.symmetry import canonical
+
+NETWORKS = ("DQN", "FittedQ", "S2Network")
+"""What gives the same figures on the same processor only."""
 
 Run = dict[str, Any]
 """The figures of one seed."""
@@ -44,9 +49,13 @@ def run(settings: Settings) -> Run:
     """Trains and judges one learner."""
     case = next(one for one in SYSTEMS if (one.system, one.name) == (settings["system"], settings["learner"]))
     seed = settings["seed"]
-    kind, name, *rest = case.run.split(":")
+    kind, name, *rest = settings["run"].split(":")
     if kind == "GameTree":
         return run_tree(name, int(rest[0]), seed)
+    if kind == "FittedQ":
+        return run_fitted(name, int(rest[0]), seed)
+    if kind == "S2Network":
+        S2Network(games_a_seat=10).learn(20, progress_bar=False)  # compiled
     if is_tabular(kind):
         getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=1_000, progress_bar=False)  # compiled
     began = time.process_time()
@@ -57,6 +66,9 @@ def run(settings: Settings) -> Run:
         policy, games, positions = MCTS.preset(name), 0, 0
     elif kind == "DQN":
         policy, games, positions = *trained_network(name, seed), 0
+    elif kind == "S2Network":
+        games, positions = 2 * S2Network.PRESETS[name]["games_a_seat"], 0
+        policy = S2Network.preset(name, seed).learn(games, progress_bar=False)
     elif kind == "ValueIteration":
         policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
     else:
@@ -76,11 +88,12 @@ def run(settings: Settings) -> Run:
         "infallible": found.infallible,
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
+        **({"processor": machine()["processor"]} if kind in NETWORKS else {}),
     }
 
 
 def is_tabular(kind: str) -> bool:
-    return kind not in ("policy", "MCTS", "DQN", "ValueIteration")
+    return kind not in ("policy", "MCTS", "ValueIteration", *NETWORKS)
 
 
 def trained_network(name: str, seed: int) -> tuple[Policy, int]:

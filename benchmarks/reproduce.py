@@ -12,7 +12,6 @@ then run tools/results_tables.py.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -23,7 +22,7 @@ from benchmarks.report import RESULTS, Row, machine, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents.plotting import new_figure, save_figure
 
-TIMED = ("CPU-s", "games/s")
+TIMED = ("CPU-s", "games/s", "processor")
 """What no two runs have in common."""
 CEILINGS = (
     "The most an infallible player can win against random play is 99.479 % as the first and 91.640 % as the second."
@@ -50,7 +49,7 @@ def main() -> None:
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
     every = [{"case": name, **run} for name, found in runs.items() for run in found]
-    columns = dict.fromkeys(column for row in every for column in row)
+    columns = dict.fromkeys(column for row in every for column in row if column != "curve")
     every = [{column: row.get(column, "") for column in columns} for row in every]
     settings = {"seeds": max(map(len, runs.values()))}
     save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
@@ -67,25 +66,25 @@ def jobs_of(cases: Sequence[Case], seeds: int) -> list[Settings]:
     return [
         settings_of(case, seed)
         for case in cases
-        if case.run
         for seed in range(min(seeds, case.most_seeds) if is_drawn(case) else 1)
     ]
 
 
 def runs_of(case: Case, store: RunStore) -> list[Run]:
     """The runs of a case that are in the store, in the order of their seeds."""
-    found = {run["seed"]: run for settings, run in store if case.run and settings == settings_of(case, run["seed"])}
+    found = {run["seed"]: run for settings, run in store if settings == settings_of(case, run["seed"])}
     return [found[seed] for seed in sorted(found)]
 
 
 def comparable(jobs: Sequence[Settings]) -> list[Settings]:
-    """The jobs whose runs can be compared with the record: on another processor, not those of networks."""
-    recorded, here = json.loads((RESULTS / "reproduce.json").read_text())["machine"], machine()
-    same = [job for job in jobs if recorded["processor"] == here["processor"] or not job["run"].startswith("DQN:")]
+    """The jobs whose runs can be compared with the record: not those of networks recorded on another processor."""
+    record, here = RunStore(RESULTS / "reproduce-runs.jsonl"), machine()["processor"]
+    elsewhere = {(of["learner"], of["seed"]): run["processor"] for of, run in record if "processor" in run}
+    same = [job for job in jobs if elsewhere.get((job["learner"], job["seed"]), here) == here]
     if len(same) < len(jobs):
         print(
-            f"{len(jobs) - len(same)} runs of networks are not compared: Torch's sums depend on the processor, "
-            f"and the record was made on another ({recorded['processor']})"
+            f"{len(jobs) - len(same)} runs of networks are not compared: their sums depend on the processor, and the "
+            f"record was made on another ({', '.join(sorted(set(elsewhere.values()) - {here}))})"
         )
     return same
 
@@ -130,7 +129,7 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
         "exploitability": spread([found["exploitability"] for found in runs], ".3f") if judged(runs) else "",
         "games": spread([found["games"] for found in runs], ",.0f"),
         "CPU-s": spread([found["CPU-s"] for found in runs], ".2f"),
-        "published besides": case.note + tree_figures(runs),
+        "published besides": case.note + tree_figures(runs) + network_figures(runs),
     }
 
 
@@ -140,6 +139,16 @@ def tree_figures(runs: Sequence[Run]) -> str:
         return ""
     rate, size = (median(found[key] for found in runs) for key in ("games/s", "bytes a node"))
     return f"; ours: {rate:,.0f} games/s, {size:.0f} bytes; 1,000 games a seat, sampled"
+
+
+def network_figures(runs: Sequence[Run]) -> str:
+    """How S4's network does against its learned tree."""
+    if "first: v tree" not in runs[0]:
+        return ""
+    won = [sum(found[f"{seat}: v tree"][0] for found in runs) for seat in ("first", "second")]
+    games = [sum(sum(found[f"{seat}: v tree"]) for found in runs) for seat in ("first", "second")]
+    shares = (f"{100 * part / whole:.0f} %" for part, whole in zip(won, games, strict=True))
+    return f"; ours: {' and '.join(shares)} won against the tree; 1,000 games a seat, sampled"
 
 
 def judged(runs: Sequence[Run]) -> bool:

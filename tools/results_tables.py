@@ -249,6 +249,18 @@ def suites() -> Table:
     return chosen(read("suites-phases"), {name: (name, plain) for name in names})
 
 
+def s4_network() -> Table:
+    """What S4's network wins while it learns, and how long its games are; without some columns."""
+    columns = {"network": ("network", plain), "games": ("games", plain)}
+    for opponent in ("random", "frozen"):
+        columns |= {
+            f"{what} v {opponent}, {seat}": (f"v {opponent}, {seat}: {what}", plain)
+            for what in (("% won", "plies") if opponent == "random" else ("% won",))
+            for seat in ("first", "second")
+        }
+    return chosen(read("s4-network-curve"), columns)
+
+
 def audits() -> Table:
     """Players judged on the reporting suite of Connect Four."""
     percent, columns = fixed(1, 100), ("mistakes", "opening", "middle", "end")
@@ -272,6 +284,9 @@ TABLES: dict[str, Callable[[], Table]] = {
         systems,
         ("system", "learner", "published, first", "ours, first", "published, second", "ours, second", "infallible"),
     ),
+    "s2-network": partial(whole, "s2-network-variants"),
+    "s4-network": s4_network,
+    "s4-tree": partial(whole, "s4-network-tree"),
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
     "self-play-cost": partial(whole, "self-play-cost"),

@@ -32,6 +32,8 @@ SMALL = {
     "benchmarks.throughput": "--seconds 0.01 --repeats 1 --boards 8 16",
     "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
+    "benchmarks.s2_network": "--games 40 --seeds 1 --workers 1",
+    "benchmarks.s4_network": "--games 4 --seeds 1 --workers 1",
     "benchmarks.arena_speed": "--games 20",
     "benchmarks.learning": "--seeds 1",
     "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
@@ -48,7 +50,7 @@ NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"]
 """Arguments that stand before the others."""
 QUICK = ["benchmarks.reproduce", "benchmarks.exact_results"]
 NEEDS = {"learning": "sb3_contrib", "self_play": "sb3_contrib", "pettingzoo_tutorial": "sb3_contrib"}
-NEEDS |= {"tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
+NEEDS |= {"s4_network": "torch", "tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
 
 
 def load(name: str) -> ModuleType:

@@ -43,6 +43,18 @@ def test_the_reproduction() -> None:
     )
 
 
+def test_the_published_networks() -> None:
+    """The tables of S2's and S4's networks are those of the runs."""
+    script = importlib.import_module("benchmarks.s2_network")
+    runs = store("s2-network")
+    assert runs.missing(script.jobs_of(script.GAMES, 3)) == [], RENAMED
+    assert text(script.table(runs, script.GAMES)) == record("s2-network-variants")
+    script = importlib.import_module("benchmarks.s4_network")
+    curve, tree = script.tables(store("reproduce"), 2_000, 3)
+    assert text(curve) == record("s4-network-curve")
+    assert text(tree) == record("s4-network-tree")
+
+
 def test_the_deep_agents() -> None:
     pytest.importorskip("sb3_contrib")
     script = importlib.import_module("benchmarks.learning")

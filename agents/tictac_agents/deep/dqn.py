@@ -77,7 +77,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
             worth as much as a win, exploring as published. (The publication trained for 2,000,000 games a seat with a
             gradient step for each move, and learned that illegal actions are worth 0. Here batches are drawn from a
-            replay buffer, each move is used once on average, and illegal actions are left out.)
+            replay buffer, each move is used once on average, and illegal actions are left out. `S2Network` does it as
+            published.)
         S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (A network
             this small does not become unbeatable on every seed; that of the tuned settings does.)
         S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
