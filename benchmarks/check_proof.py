@@ -36,16 +36,9 @@ class Rules:
         sizes = (
             SIZES[game] if isinstance(game, str) else (game[size] for size in ("rows", "cols", "connect", "gravity"))
         )
-        self.rows, self.cols, connect, self.gravity = sizes
+        self.rows, self.cols, self.connect, self.gravity = sizes
         self.actions = self.cols if self.gravity else self.rows * self.cols
         self.weights = np.array([1 << bit for row in certificate["cell_bits"] for bit in row], np.int64)
-        on_board = {(row, col) for row in range(self.rows) for col in range(self.cols)}
-        lines = [
-            [(row + i * down, col + i * right) for i in range(connect)]
-            for row, col in on_board
-            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1))
-        ]
-        self.lines = [[row * self.cols + col for row, col in line] for line in lines if on_board.issuperset(line)]
 
     def boards(self, own: Array, opp: Array) -> Array:
         return ((own[:, None] & self.weights) != 0).astype(np.int8) - ((opp[:, None] & self.weights) != 0)
@@ -68,9 +61,16 @@ class Rules:
 
     def over(self, boards: Array, stone: int) -> tuple[Array, Array]:
         """Where `stone` has a line, and where the board is full without."""
+        stones, last = boards.reshape(-1, self.rows, self.cols) == stone, self.connect - 1
         won = np.zeros(len(boards), bool)
-        for line in self.lines:
-            won |= (boards[:, line] == stone).all(axis=1)
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            high, wide = self.rows - last * down, self.cols - last * abs(right)
+            if high > 0 and wide > 0:  # where lines in this direction can begin
+                lines = np.ones((len(boards), high, wide), bool)
+                for i in range(self.connect):
+                    row, col = i * down, i if right == 1 else (last - i) * -right
+                    lines &= stones[:, row : row + high, col : col + wide]
+                won |= lines.any(axis=(1, 2))
         return won, ~won & (boards != 0).all(axis=1)
 
 
