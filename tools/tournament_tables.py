@@ -36,8 +36,8 @@ def tournament() -> Table:
             cells.append(shares_text(one["verdict"]["as second"]["v random"]))
             table |= zip(README_COLUMNS[:3], cells, strict=True)
         if one := large.get(name):
-            perfect = shares_text(one["verdict"]["as first"]["v perfect"])
-            table |= zip(README_COLUMNS[3:], (percent(measured(one, "mistakes", "all")), perfect), strict=True)
+            cells = [percent(measured(one, "mistakes", "all")), truth_text(one, "first")]
+            table |= zip(README_COLUMNS[3:], cells, strict=True)
         return table
 
     return [row(name) for name in SHOWN]
