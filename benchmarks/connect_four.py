@@ -17,7 +17,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -35,6 +35,7 @@ from tictac_agents.deep.tuned import TUNED, tuned
 from tictac_env.arena import exact_results, move_accuracy, round_robin
 
 GAME, CHOOSE, REPORT = "ConnectFour-v0", "C4-Choose-v1", "C4-Exact-v1"
+SEATS, PHASES = ("first", "second"), ("opening", "middle", "end")
 SETS = ("end_easy", "middle_easy", "middle_medium")
 DATA = Path(__file__).parents[2] / "shared" / "data"
 OPPONENTS = ("random", "rule", "minimax:2", "minimax:4")
@@ -96,22 +97,43 @@ def judged(player: Snapshot, data: Path) -> dict[str, Any]:
     for opponent in OPPONENTS:
         pair = {"network": player, opponent: opponent}
         match = round_robin(pair, GAME, GAMES, openings=2).matches["network", opponent]
-        for seat, result in (("first", match.as_first), ("second", match.as_second)):
+        for seat, result in zip(SEATS, (match.as_first, match.as_second), strict=True):
             found[f"{opponent}, {seat}"] = round(100 * result.wins / result.games, 2)
-        found[opponent] = round(100 * match.total.wins / match.total.games, 2)
         found[f"{opponent}, distinct"] = match.distinct
     exact = exact_results(player, "perfect", GAME, progress=False)
-    for seat, result in (("first", exact.as_first), ("second", exact.as_second)):
+    for seat, result in zip(SEATS, (exact.as_first, exact.as_second), strict=True):
         found[f"perfect, {seat}"] = [round(100 * share, 2) for share in result.shares]
+        found[f"perfect, {seat}, exact"] = result.exact
     return found
 
 
-def summary(agent: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The row of an agent: means over the seeds."""
-    numbers = [name for name, value in runs[0].items() if isinstance(value, (int, float))]
-    seconds = [one["curve"][-1][0] for one in runs]
-    row = {"agent": agent, "seeds": len(runs), "CPU-s": round(mean(seconds), 1)}
-    return row | {name: round(mean(one[name] for one in runs), 2) for name in numbers}
+def measures(run: Mapping[str, Any]) -> dict[str, float]:
+    """What a run reached, by the words of the table."""
+    found = {"CPU-s": run["curve"][-1][0], "plies": run["steps"]}
+    found |= {f"mistakes on {name}, %": run[name] for name in SETS if name in run}
+    found |= {f"mistakes on {REPORT}, %": run[REPORT]}
+    found |= {f"{REPORT}, {phase}, %": run[phase] for phase in PHASES}
+    for opponent in OPPONENTS:
+        found |= {f"won against {opponent} {seat}, %": run[f"{opponent}, {seat}"] for seat in SEATS}
+        found[f"different games against {opponent}"] = run[f"{opponent}, distinct"]
+    for seat in SEATS:
+        won, drawn, _ = run[f"perfect, {seat}"]
+        found |= {f"won against perfect play {seat}, %": won, f"drawn against perfect play {seat}, %": drawn}
+    return found
+
+
+def summary(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for each measure: the mean over the seeds of each agent, and the least and the most."""
+    found = {agent: [measures(one) for one in of_agent] for agent, of_agent in runs.items()}
+    first = next(iter(found.values()))[0]
+
+    def told(values: Sequence[float]) -> str:
+        digits = 0 if max(values) > 1000 else 1
+        return f"{mean(values):,.{digits}f} ({min(values):,.{digits}f}-{max(values):,.{digits}f})"
+
+    return [
+        {"measure": name} | {who: told([one[name] for one in ones]) for who, ones in found.items()} for name in first
+    ]
 
 
 def main() -> None:
@@ -128,8 +150,8 @@ def main() -> None:
     jobs = {agent: [job(agent, seed) for seed in range(options.seeds)] for agent in options.agents}
     work = functools.partial(run, data=options.data, models=options.models)
     store.complete(itertools.chain(*jobs.values()), work, options.workers)
-    rows = [summary(agent, [store[settings] for settings in jobs[agent]]) for agent in jobs]
-    show("Deep agents on Connect Four, means over the seeds", rows)
+    rows = summary({agent: [store[settings] for settings in jobs[agent]] for agent in jobs})
+    show(f"Deep agents on Connect Four: means over {options.seeds} seeds, least and most", rows)
     if set(options.agents) == set(TUNED[GAME]) or options.output != RESULTS:
         save("connect-four", {"games": GAMES, "seeds": options.seeds}, {"summary": rows}, options.output)
 

@@ -38,6 +38,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "tic-tac-toe: planes, a value an action": {"policy": "MlpPolicy", "policy_kwargs": HIDDEN},
     "tic-tac-toe: lines, afterstates": {"policy": "AfterstatePolicy", "policy_kwargs": LINES},
 }
+COLUMNS = ("weights", "plies", "plies a CPU-s", "mistakes", "opening", "middle", "end")
 
 
 class Seconds(BaseCallback):
@@ -78,7 +79,6 @@ def run(settings: Settings) -> dict[str, Any]:
         "weights": sum(weights.numel() for weights in model.q_net.parameters()),
         "plies": model.num_timesteps,
         "plies a CPU-s": round(model.num_timesteps / clock.spent),
-        "mistakes": "",
     }
     if chosen.game == GAME:
         accuracy = move_accuracy(Snapshot(model), SUITE)
@@ -96,7 +96,9 @@ def main() -> None:
     store = RunStore(options.output / "network-inputs-runs.jsonl")
     jobs = [job(row, options.seconds, options.seed) for row in ROWS]
     store.complete(jobs, run)
-    rows = [{"network": settings["row"], **store[settings]} for settings in jobs]
+    rows = [
+        {"network": settings["row"]} | {name: store[settings].get(name, "") for name in COLUMNS} for settings in jobs
+    ]
     show(f"DQN on Connect Four, {options.seconds} CPU-seconds each", rows)
     save("network-inputs", {"seconds": options.seconds, "seed": options.seed}, {"networks": rows}, options.output)
 

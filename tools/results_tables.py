@@ -289,6 +289,8 @@ TABLES: dict[str, Callable[[], Table]] = {
     "s4-tree": partial(whole, "s4-network-tree"),
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
+    "connect-four": partial(whole, "connect-four-summary"),
+    "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
     "tutorial": partial(whole, "pettingzoo-tutorial-summary"),
     "speed-single": partial(by_game, "throughput-single", "one environment", "times minimal"),

@@ -65,6 +65,24 @@ def test_the_deep_agents() -> None:
     assert len(costs) == 4 and all(float(row["pool, times random"]) <= 1.5 for row in costs)
 
 
+def test_the_deep_agents_on_connect_four() -> None:
+    """Each seed wins what was promised, from both seats against random play, over both against the others."""
+    pytest.importorskip("sb3_contrib")
+    script = importlib.import_module("benchmarks.connect_four")
+    runs = store("connect-four")
+    jobs = {agent: [script.job(agent, seed) for seed in range(3)] for agent in ("DQN", "MaskablePPO")}
+    assert runs.missing(itertools.chain(*jobs.values())) == [], RENAMED
+    found = {agent: [runs[settings] for settings in jobs[agent]] for agent in jobs}
+    assert text(script.summary(found)) == record("connect-four-summary")
+    promised = {"DQN": ((99, 95, 80, 60), 12), "MaskablePPO": ((97, 95, 75, 60), 20)}
+    for agent, (wins, mistakes) in promised.items():
+        for one in found[agent]:
+            won = {name: [one[f"{name}, {seat}"] for seat in script.SEATS] for name in script.OPPONENTS}
+            assert min(won["random"]) >= wins[0]
+            assert all(sum(won[name]) / 2 >= least for name, least in zip(script.OPPONENTS[1:], wins[1:], strict=True))
+            assert one["middle_medium"] <= mistakes and one["curve"][-1][0] <= 600
+
+
 def test_the_search() -> None:
     """At equal time at most half of OpenSpiel's mistakes, at equal simulations no more."""
     script = importlib.import_module("benchmarks.search")
