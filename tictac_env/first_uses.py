@@ -1,4 +1,4 @@
-"""Compiles beforehand what the first uses of a game would wait for: the command `tictac compile`.
+"""Compiles beforehand what the first uses of a game would wait for: the command `tictac warm`.
 
 A first use is made, as a user would make it but short; what that compiles is then kept for all later runs.
 """

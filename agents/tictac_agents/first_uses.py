@@ -1,4 +1,4 @@
-"""The first uses of agents, which `tictac compile` makes beforehand; see `tictac_env.first_uses`."""
+"""The first uses of agents, which `tictac warm` makes beforehand; see `tictac_env.first_uses`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `tictac`."""
+"""`tictac solve`."""
 
 from __future__ import annotations
 
@@ -53,5 +53,3 @@ def test_errors_name_what_was_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert "8" in capsys.readouterr().err
     assert cli.main(["solve", "4", "--game", "ConnectFive"]) == 2
     assert "did you mean ConnectFour-v0?" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        cli.main([])

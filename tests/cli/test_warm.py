@@ -1,4 +1,4 @@
-"""`tictac compile` compiles what first uses would wait for."""
+"""`tictac warm` compiles what first uses would wait for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(arguments: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_use_is_compiled_once(tmp_path: Path) -> None:
-    command = ["-m", "tictac_env.cli", "compile", "KInARow-v0:3x4-3", "--only", "minimax"]
+    command = ["-m", "tictac_env", "warm", "KInARow-v0:3x4-3", "--only", "minimax"]
     done = run(command, tmp_path / "cache")
     assert (
         done.stderr.startswith("tictac_env: compiling minimax for KInARow-v0:3x4-3 ... ")
@@ -63,7 +63,7 @@ def test_a_use_is_compiled_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
-    done = run(["-m", "tictac_env.cli", "compile", "TicTacToe-v0"], tmp_path / "cache")
+    done = run(["-m", "tictac_env", "warm", "TicTacToe-v0"], tmp_path / "cache")
     for what in ("the vector environment", "minimax", "the solver", "tree search", "learning with a table"):
         assert f"tictac_env: compiling {what} for TicTacToe-v0 ... " in done.stderr
     assert run(["-c", USES], tmp_path / "cache").stderr == ""
@@ -83,14 +83,14 @@ def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.Monkey
     [(["TicTacTo-v0"], "did you mean TicTacToe-v0"), (["--only", "vectors"], "--only must be one of 'vector', 'mini")],
 )
 def test_what_is_unknown_is_named(arguments: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", *arguments]) == 2
+    assert cli.main(["warm", *arguments]) == 2
     assert wrong in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_kept_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tictac_env.compiled.cache.KEPT", False)
-    monkeypatch.setattr("tictac_env.compiled.cache.WARNING", "set TICTAC_CACHE_DIR")
+    monkeypatch.setattr("tictac_env.cli.warm.KEPT", False)
+    monkeypatch.setattr("tictac_env.cli.warm.WARNING", "set TICTAC_CACHE_DIR")
     assert cli.main(["compile"]) == 2
     assert "tictac: set TICTAC_CACHE_DIR" in capsys.readouterr().err

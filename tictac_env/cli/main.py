@@ -1,0 +1,116 @@
+"""The command line: which commands there are, how errors are told, and how a run ends.
+
+A command is a module of this package, imported when it is asked for, so that `tictac --help` stays quick. It has:
+
+- a docstring, which its `--help` begins with, and `EXAMPLES`, with which it ends;
+- `add(parser)`, which adds its arguments;
+- `run(options) -> int`, which does the work and returns the exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
+
+import tictac_env
+
+COMMANDS: dict[str, str] = {
+    "solve": "the exact score of a position and of each move",
+    "warm": "compile beforehand what first uses would wait for",
+}
+"""The commands, and what `tictac --help` says of each. The module of one has its name, with _ for -."""
+ALIASES = {"warm": ["compile"]}
+
+FAILED, WRONG, STOPPED, BROKEN_PIPE = 1, 2, 130, 141
+"""Exit statuses: a limit was reached; wrong arguments or files; Ctrl-C; nobody reads the output any more."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status: 0, 1 if a limit was reached, 2 after an error, 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: the words are no command line (status 2), or ask for help or the version (0).
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # a player may be a function in a file of the current folder
+    try:
+        options = make_parser().parse_args(words)
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as in `tictac solve | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
+        return BROKEN_PIPE
+    except (ValueError, OSError, ImportError, DependencyNotInstalled) as error:
+        print(f"tictac: {error}", file=sys.stderr)
+        return WRONG
+    except KeyboardInterrupt:
+        print("tictac: stopped", file=sys.stderr)
+        return STOPPED
+    return status
+
+
+def make_parser() -> CommandParser:
+    """The parser of the command line, with the commands empty until they are asked for."""
+    parser = CommandParser(
+        prog="tictac",
+        description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
+        epilog="example:\n\n  tictac solve 4453\n\nA command explains itself: tictac solve --help",
+    )
+    parser.add_argument("--version", action="version", version=f"tictac-env {tictac_env.__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    for name, told in COMMANDS.items():
+        home = f"{__package__}.{name.replace('-', '_')}"
+        commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), home=home)
+    return parser
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that tells errors in one line, and that the module of its command fills when it is first used.
+
+    Args:
+        home: the module of the command, None where there is none.
+        keywords: those of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, home: str | None = None, **keywords: Any) -> None:
+        super().__init__(formatter_class=_Formatter, **keywords)
+        self._home = home
+
+    def fill(self) -> None:
+        """Adds what the module of the command has to add, once."""
+        if self._home is None:
+            return
+        module, self._home = importlib.import_module(self._home), None
+        self.description, self.epilog = inspect.getdoc(module), module.EXAMPLES
+        self.set_defaults(run=module.run)
+        module.add(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class's, but words that nothing stands for are told by the parser they were given to."""
+        self.fill()
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def error(self, message: str) -> Any:
+        """Tells what is wrong in one line, and ends the program with status 2."""
+        self.exit(WRONG, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Wraps paragraphs to the width of the terminal, but leaves indented ones (examples) as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            paragraph if paragraph.startswith(" ") else textwrap.fill(paragraph, width) for paragraph in paragraphs
+        )
