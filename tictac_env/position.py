@@ -79,9 +79,15 @@ class Position:
         position = cls.start(game)
         if not isinstance(moves, (str, Iterable)):
             raise ValueError(f"moves must be a move string, such as '152', or a sequence of actions, not {moves!r}")
-        actions = parse_moves(position.game, moves) if isinstance(moves, str) else moves
-        for action in actions:
-            position = position.play(action)
+        if not isinstance(moves, str):
+            for action in moves:
+                position = position.play(action)
+            return position
+        for ply, action in enumerate(parse_moves(position.game, moves)):
+            try:
+                position = position.play(action)
+            except IllegalMove:
+                raise IllegalMove(f"move {ply + 1} of {moves!r}: {_refusal(position, action)}") from None
         return position
 
     @classmethod
@@ -332,6 +338,18 @@ def illegal_move(position: Position, action: Any, who: str = "", hint: str = "")
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
     said = f"{who and who + ' chose '}action {action!r}, illegal here ({allowed}): {position!r}"
     return IllegalMove(f"{said}; {hint}" if hint else said)
+
+
+def _refusal(position: Position, action: int) -> str:
+    """Why an action in range is illegal, with moves counted from 1, as a person types them."""
+    if position.is_over:
+        return "the game was over before it"
+    move = format_moves(position.game, [action])
+    if not position.game.choice(action) & (position.own | position.opp):
+        why = f"{move} is not allowed there"
+    else:
+        why = f"column {move} is full" if position.game.stones_fall else f"{move} is taken"
+    return f"{why} (legal are {', '.join(format_moves(position.game, [one]) for one in position.legal_actions)})"
 
 
 def _some_moves(game: Game, own: int, opp: int) -> list[int]:

@@ -301,15 +301,14 @@ def test_malformed_move_strings_are_refused(game: str | Game, moves: str, messag
 @pytest.mark.parametrize(
     ("game", "moves", "message"),
     [
-        (TTT, "55", r"action 4, illegal here \(legal are 0, 1, 2, 3, 5, 6, 7, 8\)"),
-        (TTT, "142536", r"action 5, illegal here \(the game is over\)"),
-        (C4, "4444444", r"action 3, illegal here \(legal are 0, 1, 2, 4, 5, 6\)"),
+        (TTT, "55", r"move 2 of '55': 5 is taken \(legal are 1, 2, 3, 4, 6, 7, 8, 9\)"),
+        (TTT, "142536", r"move 6 of '142536': the game was over before it"),
+        (C4, "4444444", r"move 7 of '4444444': column 4 is full \(legal are 1, 2, 3, 5, 6, 7\)"),
     ],
 )
-def test_illegal_moves_name_the_move_the_legal_ones_and_the_position(game: str, moves: str, message: str) -> None:
-    with pytest.raises(IllegalMove, match=message) as error:
+def test_illegal_moves_of_a_move_string_are_named_as_they_are_typed(game: str, moves: str, message: str) -> None:
+    with pytest.raises(IllegalMove, match=message):
         Position.from_moves(game, moves)
-    assert repr(Position.from_moves(game, moves[:-1])) in str(error.value)
 
 
 @pytest.mark.parametrize("action", [9, -1, 1.0, True, None, "5", float("nan"), [4], np.array([4]), np.float64(4)])

@@ -25,7 +25,7 @@ CHUNKS = 8
 """Of the positions that are left a thread takes this fraction of its share, so that all end at about the same time."""
 
 Ints = npt.NDArray[np.int64]
-Update = Callable[[float, str], None]
+Update = Callable[[float], None]
 
 
 UNLIMITED = 1 << 62
@@ -130,7 +130,7 @@ class Engine:
     def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
         """Narrows the bounds of the positions of a batch until they are settled or the budget ends."""
         if len(self.workers) > 1:
-            self._background.run(self._run_threads(batch, budget), lambda done: update and update(done, ""))
+            self._background.run(self._run_threads(batch, budget), lambda done: update and update(done))
             return
         worker = self.workers[0]
         worker.nodes = 0
@@ -141,7 +141,7 @@ class Engine:
             if worker.is_cramped:
                 self.table.grow()
             if update:
-                update(worker.index, "")
+                update(worker.index)
 
     def _run_threads(self, batch: Batch, budget: Budget) -> Generator[float]:
         """Each thread takes some positions at a time. An idle one helps with a search under way.

@@ -211,7 +211,13 @@ class Solver:
             for child in ([position.play(action) for action in legal] or [position])
         ]
         with progress_bar(len(after), "solving", progress) as update:
-            found = self._bounds(after, *self._window(weak), budget, update)
+
+            def tell(done: float, batch: Ints) -> None:
+                low, high = -batch[:, [AT_MOST, AT_LEAST]].min(axis=0)
+                known = f"in [{low}, {high}], " if len(positions) == 1 else ""
+                update(done, f"{known}{self.engine.nodes:,} nodes")
+
+            found = self._bounds(after, *self._window(weak), budget, tell)
         solutions = []
         start = 0
         for position, legal in zip(positions, actions, strict=True):
@@ -247,7 +253,11 @@ class Solver:
         budget = Budget(node_limit, time_limit)
         positions = list(positions)
         with progress_bar(len(positions), "solving", progress) as update:
-            found = self._bounds(positions, *self._window(weak), budget, update)
+
+            def tell(done: float, batch: Ints) -> None:
+                update(done, f"{self.engine.nodes:,} nodes")
+
+            found = self._bounds(positions, *self._window(weak), budget, tell)
         for position, bounds in zip(positions, found, strict=True):
             if not bounds.proven:
                 raise NotProven(position, bounds)
@@ -259,10 +269,10 @@ class Solver:
         least: int | Ints,
         most: int | Ints,
         budget: Budget,
-        update: Callable[[float, str], None] | None = None,
+        tell: Callable[[float, Ints], None] | None = None,
     ) -> list[Bounds]:
         """The bounds of each score, clipped to [least, most], of all positions or of each; nodes and seconds are those
-        of all together.
+        of all together. `tell` is called now and then with how many are done and what is known of all.
         """
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
@@ -276,7 +286,7 @@ class Solver:
                     batch[index, GUESS] = bounds[0]
         with self._lock:
             try:
-                self.engine.run(batch, budget, update)
+                self.engine.run(batch, budget, None if tell is None else lambda done: tell(done, batch))
             finally:
                 self.nodes = nodes = self.engine.nodes
                 self.seconds = seconds = time.perf_counter() - began

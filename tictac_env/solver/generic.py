@@ -40,7 +40,7 @@ class GenericEngine:
         self._budget = budget
         for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.tolist()):
             if update:
-                update(index, "")
+                update(index)
             low, high = max(low, least), min(high, most)
             while low < high:
                 alpha = guess

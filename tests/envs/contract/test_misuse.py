@@ -123,7 +123,7 @@ def test_a_step_needs_a_game_under_way(dialect: type[Board], game: Game) -> None
         (Position.start(TTT), "is not a position of this environment's game"),
         ("x", "move 1 of 'x' is 'x'"),
         ("48", "move 2 of '48' is '8'"),
-        ("4444444", "action 3, illegal here"),
+        ("4444444", "move 7 of '4444444': column 4 is full"),
         (12, "a position must be a Position or a move string, not 12|position must be one for all"),
     ],
 )
@@ -170,7 +170,7 @@ ARGUMENTS: list[tuple[str, Any, str]] = [
     ("start", [Position.start(TTT)], "is not a position of this environment's game"),
     ("start", [3], "a position must be a Position or a move string, not 3"),
     ("start", ["48"], "move 2 of '48' is '8'"),
-    ("start", ["44", "4444444"], "action 3, illegal here"),
+    ("start", ["44", "4444444"], "column 4 is full"),
     ("start", 5, "start must be a sequence"),
 ]
 

@@ -1,0 +1,73 @@
+"""Arguments that several commands take, and how they are read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tictac_env.checks import parse_whole
+from tictac_env.games.registry import known_names
+
+PLAYERS = (
+    "a policy's name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz, .zip), or "
+    '"module:name" of a function or policy'
+)
+"""What a player may be, in words."""
+
+
+def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0") -> None:
+    """Adds `--game`."""
+    told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False"
+    parser.add_argument("--game", default=default, help=f"{told} (default: %(default)s)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Adds `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_seed(parser: argparse.ArgumentParser, default: int | None = 0) -> None:
+    """Adds `--seed`."""
+    told = "another one each time" if default is None else str(default)
+    parser.add_argument(
+        "--seed", type=whole_number(), default=default, help=f"the same seed gives the same results (default: {told})"
+    )
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON that any program can read: no NaN, no infinities."""
+    print(json.dumps(value, indent=1, allow_nan=False))
+
+
+def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
+    """What reads an option whose value is a whole number in [low, high]."""
+
+    def read(text: str) -> int:
+        found = parse_whole(text, low, high)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"must be a whole number {_range(low, high)}, not {text!r}")
+        return found
+
+    return read
+
+
+def decimal(low: float = 0, high: float = math.inf) -> Callable[[str], float]:
+    """What reads an option whose value is a finite number in [low, high]."""
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not (low <= found <= high and math.isfinite(found)):
+            raise argparse.ArgumentTypeError(f"must be a number {_range(low, high)}, not {text!r}")
+        return found
+
+    return read
+
+
+def _range(low: float, high: float) -> str:
+    return f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
