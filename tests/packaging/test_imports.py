@@ -132,7 +132,7 @@ def test_the_test_sees_imports() -> None:
     assert len(MODULES) > 30
 
 
-HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich"
+HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "starlette", "uvicorn"
 NEEDED = {"learn": {"numba", "scipy"}, "search": {"numba", "scipy"}}  # both are compiled, and Numba loads SciPy
 
 USES = {

@@ -178,12 +178,21 @@ class Snapshot(Policy):
         return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        actions: npt.NDArray[np.int64] = self.scores_many(batch).argmax(axis=1)
+        return actions
+
+    @property
+    def gives_values(self) -> bool:
+        """Whether the scores are Q-values; else they are logits."""
+        return isinstance(self._policy, DQNPolicy)
+
+    def scores_many(self, batch: PositionBatch) -> npt.NDArray[np.float32]:
+        """What it chooses by in B positions, Q-values or logits: float32 (B, num_actions), -inf where illegal."""
         observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
         with torch.inference_mode():
             scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
         masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-        actions: npt.NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
-        return actions
+        return np.where(masks, scores, np.float32(-np.inf))
 
     def _obs_type_of(self, game: Game) -> str:
         """Which observations of the game the model gets; found once."""

@@ -1,0 +1,224 @@
+"""The page, driven as people drive it: by mouse and by keys, in chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import PHONE, Visitor, needs_chromium, one_browser, served  # noqa: F401  # the fixture `browser`
+
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
+from tictac_env.solver import solve
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served() as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(browser: Any, address: str) -> Iterator[Visitor]:
+    found = Visitor(browser, address)
+    yield found
+    found.close()
+
+
+def best(visitor: Visitor, game: str) -> int:
+    """A best move in the position on the board."""
+    return solve(Position.from_moves(game, "".join(visitor.moves()))).best_actions[0]
+
+
+def worst(visitor: Visitor, game: str) -> int:
+    """A move of the least value."""
+    position = Position.from_moves(game, "".join(visitor.moves()))
+    scores = solve(position).action_scores
+    return min(position.legal_actions, key=lambda action: scores[action] or 0)
+
+
+def play(visitor: Visitor, game: str, choose: Any, by: str) -> None:
+    """Plays the visitor's moves until the game is over."""
+    for _ in range(42):
+        position = Position.from_moves(game, "".join(visitor.moves()))
+        action = choose(visitor, game)
+        if by == "mouse":
+            visitor.click(action)
+        else:
+            visitor.page.keyboard.press(str(action + 1))
+        visitor.page.wait_for_function(
+            """ply => { const moves = document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length;
+                const said = document.getElementById('status').innerText;
+                return moves > ply && /win|lose|draw|Your move/.test(said) && !/thinking/.test(said); }""",
+            arg=position.ply,
+        )
+        if "Your move" not in visitor.said():
+            return
+
+
+def test_a_game_is_won_by_mouse(visitor: Visitor) -> None:
+    """The quickest look at the page: it loads, plays, answers, says who has won, and asks nobody else."""
+    visitor.open("game=TicTacToe-v0&opponent=random&seed=3")
+    play(visitor, "TicTacToe-v0", best, "mouse")
+    assert visitor.said().endswith("You win!")
+    assert visitor.page.locator(".board .line").count() >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["mouse", "keys"])
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
+def test_both_games_are_won_lost_and_drawn(visitor: Visitor, game: str, by: str) -> None:
+    visitor.open(f"game={game}&opponent=random&seed=1")
+    play(visitor, game, best, by)
+    assert visitor.said().endswith("You win!")
+    visitor.open(f"game={game}&opponent=perfect&seed=1&seat=second")
+    visitor.wait_for("Your move")
+    play(visitor, game, worst, by)
+    assert visitor.said().endswith("You lose.")
+    # Both sides play perfectly, on Connect Four from a drawn position.
+    visitor.open(f"game={game}&opponent=perfect&seed=1&moves={'' if game == 'TicTacToe-v0' else '3'}")
+    visitor.wait_for("Your move")
+    play(visitor, game, best, by)
+    assert "draw" in visitor.said()
+
+
+@pytest.mark.slow
+def test_arrows_and_enter_play_a_move(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=rule")
+    visitor.page.locator("[data-action='0']").focus()
+    for _ in range(3):
+        visitor.page.keyboard.press("ArrowRight")
+    visitor.page.keyboard.press("Enter")
+    visitor.wait_for_moves(2)
+    assert visitor.moves()[0] == "4"
+
+
+@pytest.mark.slow
+def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=nobody&moves=444444")
+    visitor.click(3)
+    assert visitor.said() == "Column 4 is full."
+    visitor.open("game=TicTacToe-v0&opponent=nobody&moves=5")
+    visitor.page.keyboard.press("5")
+    assert visitor.said() == "Cell 5 is taken."
+    assert visitor.moves() == ["5"]
+    visitor.open("game=TicTacToe-v0&opponent=nobody&moves=14253")
+    visitor.click(8)
+    assert visitor.said() == "The game is over."
+
+
+@pytest.mark.slow
+def test_undo_swap_and_a_new_game(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=level:2")
+    visitor.click(3)
+    visitor.wait_for_moves(2)
+    visitor.page.keyboard.press("u")
+    visitor.wait_for("Taken back")
+    assert visitor.moves() == []
+    visitor.click(3)
+    visitor.wait_for_moves(2)
+    visitor.page.click("#swap")
+    visitor.wait_for_moves(3)
+    visitor.wait_for("you are yellow")
+    visitor.page.keyboard.press("r")
+    visitor.wait_for_moves(1)  # the opponent, who now plays first, has begun
+
+
+@pytest.mark.slow
+def test_a_link_shares_the_position(visitor: Visitor, browser: Any, address: str) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=rule&moves=4453")
+    visitor.click(0)
+    visitor.wait_for_moves(6)
+    visitor.page.click("#share")
+    link, moves = visitor.page.url, visitor.moves()
+    other = Visitor(browser, address)
+    other.open(link.partition("#")[2])
+    assert other.moves() == moves
+    assert other.page.locator("#setup select[name=opponent]").input_value() == "rule"
+    other.close()
+
+
+@pytest.mark.slow
+def test_a_game_is_loaded_and_walked_through(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=nobody")
+    visitor.page.fill("#load-moves", "445")
+    visitor.page.click("#load button")
+    visitor.wait_for_moves(3)
+    visitor.page.keyboard.press(",")
+    visitor.wait_for_line("4 [4] 5")
+    assert visitor.page.locator(".board .stone").count() == 2
+    visitor.page.click("[data-step=first]")
+    visitor.page.wait_for_selector(".board .stone", state="detached")
+    visitor.page.fill("#load-moves", "4444444")
+    visitor.page.click("#load button")
+    visitor.page.wait_for_selector("#trouble:not([hidden])")
+    assert "column 4 is full" in visitor.page.inner_text("#trouble")
+    assert visitor.moves() == ["4", "4", "5"]
+    visitor.wrong.clear()  # the browser logs the refusal
+
+
+@pytest.mark.slow
+def test_exact_values_on_the_board_are_the_solvers(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=rule&moves=44531")
+    visitor.page.keyboard.press("s")
+    visitor.open("game=ConnectFour-v0&opponent=rule&moves=445312")
+    visitor.page.keyboard.press("x")
+    visitor.page.wait_for_selector(".exact")
+    solution = solve(Position.from_moves("ConnectFour-v0", "445312"))
+    shown = visitor.page.locator(".exact").all_inner_texts()
+    signs = {"W": 1, "=": 0, "L": -1}
+    assert [signs[text[0]] for text in shown] == [
+        (score > 0) - (score < 0) for score in solution.action_scores if score is not None
+    ]
+    framed = visitor.page.locator(".note").evaluate_all("notes => notes.map(n => !!n.querySelector('.exact.top'))")
+    assert tuple(action for action, top in enumerate(framed) if top) == solution.best_actions
+    label = visitor.page.locator("[data-action='0']").get_attribute("aria-label")
+    assert "lost in" in label or "won in" in label or "a draw" in label
+
+
+@pytest.mark.slow
+def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
+    visitor.open("game=ConnectFour-v0&opponent=mcts:200&moves=4453")
+    visitor.page.keyboard.press("t")
+    visitor.page.keyboard.press("e")
+    visitor.page.wait_for_selector(".thought")
+    visitor.page.wait_for_selector(".blunders")
+    visits = visitor.page.locator(".thought").evaluate_all("all => all.map(one => parseInt(one.firstChild.data))")
+    assert sum(visits) == 200
+    assert "Move 3, 5 is a blunder" in visitor.page.inner_text(".blunders")
+    visitor.page.click(".blunders button")
+    visitor.wait_for_line("4 4 [5] 3")
+
+
+@pytest.mark.slow
+def test_two_visitors_play_their_own_games(browser: Any, address: str) -> None:
+    one, two = Visitor(browser, address), Visitor(browser, address)
+    one.open("game=ConnectFour-v0&opponent=minimax-first:1")
+    two.open("game=TicTacToe-v0&opponent=minimax-first")
+    one.click(6)
+    two.click(8)
+    one.wait_for_moves(2)
+    two.wait_for_moves(2)
+    assert one.moves()[0] == "7"
+    assert two.moves()[0] == "9"
+    expected = make_policy("minimax-first").act(Position.from_moves("TicTacToe-v0", "9"), 0)
+    assert two.moves()[1] == str(expected + 1)
+    one.close()
+    two.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:5x9-4"])
+def test_nothing_is_cut_off_at_phone_width(browser: Any, address: str, game: str) -> None:
+    visitor = Visitor(browser, address, PHONE, has_touch=True)
+    visitor.open(f"game={game}&opponent=nobody")
+    for box in ("show-thoughts", "show-exact", "show-review"):
+        visitor.page.check(f"#{box}")
+    visitor.page.locator("[data-action='1']").tap()
+    visitor.wait_for_moves(1)
+    visitor.page.wait_for_selector(".blunders")
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 360
+    visitor.close()

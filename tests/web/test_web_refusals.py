@@ -1,0 +1,200 @@
+"""What the server refuses, always with a reason; and that no request, however malformed, makes it fail."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import breadth
+from starlette.testclient import TestClient
+from web_client import PATIENT, Client, shared_client  # noqa: F401  # the fixture `client`
+
+from tictac_env.web.app import Server
+from tictac_env.web.guard import HEADERS, Rates
+from tictac_env.web.limits import Limits
+
+PATHS = {
+    "GET": ("/api/about", "/api/opponents", "/api/position", "/solve", "/", "/static/base.css"),
+    "POST": ("/api/reply", "/api/thoughts", "/api/exact", "/api/review"),
+}
+
+
+@pytest.mark.parametrize(
+    ("moves", "said"),
+    [
+        ("4444444", "move 7 of '4444444' is illegal: column 4 is full"),
+        ("12121212", "move 8 of '12121212', 2, comes after the end of the game"),
+        ("48", "8"),
+        ("4 4", "' '"),
+        ("4" * 300, "300 characters"),
+        ("é", "printable ASCII"),
+    ],
+)
+def test_moves_are_refused_as_they_are_typed(client: Client, moves: str, said: str) -> None:
+    assert said in client.refused("GET", "/api/position", game="ConnectFour-v0", moves=moves)
+    assert said in client.refused("GET", "/solve", pos=moves)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"game": "ConnectFive"}, "did you mean ConnectFour-v0?"),
+        ({"game": 4}, "game must be a string"),
+        ({"game": "KInARow-v0:99x99-4"}, "at most 63"),
+        ({"opponent": "human"}, "no opponent is called 'human'"),
+        ({"opponent": "os:system"}, "no opponent is called 'os:system'"),
+        ({"opponent": "tictac_env.policies:RulePolicy"}, "no opponent is called"),
+        ({"opponent": "agent.npz"}, "no opponent is called"),
+        ({"opponent": "file:../../etc/passwd"}, "there is no checkpoint"),
+        ({"opponent": "training:x"}, ""),
+        ({"opponent": "mcts:10000000"}, "at most 100,000 simulations"),
+        ({"opponent": "minimax:40"}, "at most"),
+        ({"opponent": "perfect:nan"}, "from 0 to 1"),
+        ({"opponent": "level:11"}, "from 1 to 10"),
+        ({"opponent": None}, "opponent is missing"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": 2**53}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"moves": "14253"}, "is over"),
+    ],
+)
+def test_fields_are_refused_with_a_reason(client: Client, fields: dict[str, Any], said: str) -> None:
+    asked = {"game": "TicTacToe-v0", "moves": "1", "opponent": "rule"} | fields
+    assert said in client.refused("POST", "/api/reply", **asked)
+
+
+def test_requests_must_be_json_objects_of_a_bounded_size(client: Client) -> None:
+    post = client.http.post
+    assert post("/api/reply", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
+    for body in (b"", b"[]", b"{", b'"x"', b"\xff", b"[" * 10_000):
+        response = post("/api/reply", content=body, headers={"content-type": "application/json"})
+        assert response.status_code == 400
+        assert response.json()["error"]
+    large = json.dumps({"game": "x" * PATIENT.body_bytes}).encode()
+    assert post("/api/reply", content=large, headers={"content-type": "application/json"}).status_code == 413
+    chunks = (b"x" * 1000 for _ in range(100))  # without a length
+    assert post("/api/reply", content=chunks, headers={"content-type": "application/json"}).status_code == 413
+
+
+def test_unknown_addresses_and_methods_are_told(client: Client) -> None:
+    assert client.refused("GET", "/nothing", 404)
+    assert client.refused("GET", "/static/../app.py", 404)
+    assert client.refused("GET", "/api/reply", 405)
+
+
+def test_every_answer_has_the_headers_that_keep_browsers_safe(client: Client) -> None:
+    for path in ("/", "/static/js/main.js", "/api/about", "/nothing", "/solve?pos=9"):
+        headers = client.http.get(path).headers
+        for name, value in HEADERS.items():
+            assert headers[name] == value
+    assert "unsafe" not in HEADERS["content-security-policy"]
+
+
+def test_checkpoints_come_from_the_folder_alone(tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "secret.npz").write_bytes(b"secret")
+    (tmp_path / "agents" / "broken.npz").write_bytes(b"no agent")
+    (tmp_path / "agents" / "notes.txt").write_text("no agent")
+    with TestClient(Server(PATIENT, tmp_path / "agents").app()) as http:
+        client = Client(http)
+        assert client.get("/api/opponents")["files"] == [{"name": "file:broken.npz", "shown": "broken.npz"}]
+        for name in ("../secret.npz", "agents/broken.npz", str(tmp_path / "secret.npz"), "notes.txt", ".", "", "\0"):
+            reason = client.refused("POST", "/api/reply", opponent=f"file:{name}", game="TicTacToe-v0")
+            assert "secret" not in reason.replace(repr(name), "")
+        reason = client.refused("POST", "/api/reply", opponent="file:broken.npz")
+        assert "broken.npz" in reason
+        assert str(tmp_path) not in reason
+
+
+def test_one_size_too_many_is_refused() -> None:
+    with TestClient(Server(Limits(sizes=1)).app()) as http:
+        client = Client(http)
+        client.post("/api/reply", game="KInARow-v0:3x4-3", opponent="random")
+        client.post("/api/reply", game="TicTacToe-v0", opponent="random")
+        client.post("/api/reply", game="KInARow-v0:3x4-3", opponent="rule")
+        assert "KInARow-v0:3x4-3" in client.refused("POST", "/api/reply", 422, game="KInARow-v0:3x3-2", opponent="rule")
+
+
+def test_the_rate_is_limited_by_address() -> None:
+    now = [0.0]
+    rates = Rates(2, 3, lambda: now[0])
+    assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
+    assert rates.wait("b") == 0
+    now[0] = 0.5
+    assert rates.wait("a") == 0
+    assert rates.wait("a") > 0
+    with TestClient(Server(Limits(rate=0.01, burst=2)).app()) as http:
+        statuses = [http.get("/api/about").status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        assert int(http.get("/api/about").headers["retry-after"]) > 50
+
+
+WORDS = (
+    *("", "game", "moves", "opponent", "seed", "pos", "TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:3x3-3", "rule"),
+    *("mcts:10", "level:2", "perfect", "random:1", "file:x", "training:x", "KInARow-v0:0x0-0", "4453", "44444444"),
+    *("0" * 80, "\x00", "\ud800", "é", "'", '"', "../", "%00", "NaN", "-1", "1e999", "9" * 400, "{}", "[]"),
+)
+
+
+def malformed(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """A request that is wrong in some way, or by chance is not: method, path, and what else httpx takes."""
+
+    def value(depth: int = 0) -> Any:
+        kind = rng.randrange(9 if depth < 2 else 6)
+        if kind < 3:
+            return rng.choice(WORDS)
+        if kind == 3:
+            return "".join(rng.choices(string.printable, k=rng.randrange(30)))
+        if kind == 4:
+            return rng.choice([None, True, 0, -1, 7, 2**53, 2**80, 1.5, float("nan"), float("inf")])
+        if kind == 5:
+            return "".join(rng.choices("123456789", k=rng.randrange(40)))
+        if kind == 6:
+            return [value(depth + 1) for _ in range(rng.randrange(3))]
+        return {str(rng.choice(WORDS)): value(depth + 1) for _ in range(rng.randrange(3))}
+
+    method = rng.choice(("GET", "POST", "POST", "PUT", "HEAD"))
+    path = rng.choice(PATHS["GET"] + PATHS["POST"] + ("/api/", "/static/", "/static/%2e%2e/app.py", "/" + "x" * 300))
+    names = ("game", "moves", "opponent", "seed", "pos")
+    fields = {name: value() for name in rng.sample(names, rng.randrange(len(names)))}
+    if rng.random() < 0.7:
+        fields |= {"game": rng.choice(("TicTacToe-v0", "ConnectFour-v0")), "opponent": rng.choice(("rule", "mcts:5"))}
+    keywords: dict[str, Any] = {"headers": {"content-type": rng.choice(("application/json", "application/json", "x"))}}
+    if method == "POST":
+        body = json.dumps(fields).encode()
+        if rng.random() < 0.15:
+            at = rng.randrange(len(body))
+            body = body[:at] + bytes(rng.choices(range(256), k=3)) + body[at + 1 :]
+        keywords["content"] = body
+    else:
+        keywords["params"] = {
+            name: ascii(one) if rng.random() < 0.2 else _sendable(one) for name, one in fields.items()
+        }
+    return method, path, keywords
+
+
+def _sendable(value: Any) -> str:
+    return str(value).encode("utf-8", "replace").decode()
+
+
+@pytest.mark.parametrize("requests", breadth([400], [10_000]))
+def test_malformed_requests_never_make_the_server_fail(requests: int) -> None:
+    """And every refusal is JSON with a reason."""
+    rng = random.Random(0)
+    quick = Limits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
+    statuses: dict[int, int] = {}
+    with TestClient(Server(quick).app(), raise_server_exceptions=True) as http:
+        for _ in range(requests):
+            method, path, keywords = malformed(rng)
+            response = http.request(method, path, **keywords)
+            statuses[response.status_code] = statuses.get(response.status_code, 0) + 1
+            late = path == "/solve" and response.status_code == 503  # not solved in time, as documented
+            assert response.status_code < 500 or late, (method, path, keywords, response.text)
+            if response.status_code >= 400 and method != "HEAD":
+                assert response.json()["error"]
+    assert statuses[200] > requests // 20
+    assert statuses[400] > requests // 20

@@ -1,0 +1,66 @@
+"""Runs the server: `tictac serve` and programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_env.web.limits import Limits
+
+HOST, PORT = "127.0.0.1", 8000
+
+
+def serve(
+    host: str = HOST,
+    port: int = PORT,
+    checkpoints: Path | None = None,
+    store: Path | None = None,
+    training: bool = True,
+    limits: Limits | None = None,
+) -> None:
+    """Serves the page until it is stopped with Ctrl-C.
+
+    Args:
+        host: the address to listen on; 127.0.0.1 is heard by this machine alone.
+        port: the port; 0 for any that is free.
+        checkpoints: a folder of agents to play against.
+        store: a result store to look at, or a folder of them.
+        training: whether visitors may train agents.
+        limits: what it may use.
+
+    Raises:
+        DependencyNotInstalled: Starlette or uvicorn is missing.
+        ValueError: a folder is none.
+        OSError: the port is taken, or the store cannot be read.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
+    try:
+        import uvicorn
+
+        from tictac_env.web.app import Server
+    except ImportError as error:
+        raise DependencyNotInstalled('the page needs more packages: pip install "tictac-env[web]"') from error
+    server = Server(limits, checkpoints, store, training)
+    config = uvicorn.Config(
+        server.app(),
+        host=host,
+        port=port,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=15,
+        limit_concurrency=512,
+        h11_max_incomplete_event_size=32_768,
+        timeout_graceful_shutdown=3,
+    )
+    listener = config.bind_socket()
+    address, found = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    print(f"http://{shown}:{found}/ (Ctrl-C ends it)", flush=True)
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        print("anybody who reaches this address can use it, and there are no passwords", file=sys.stderr)
+    threading.Thread(target=server.warm, daemon=True).start()
+    uvicorn.Server(config).run(sockets=[listener])
