@@ -49,9 +49,7 @@ class LineFeatures(BaseFeaturesExtractor):
     """
 
     _windows: torch.Tensor
-    _alive: torch.Tensor
     _beneath: torch.Tensor
-    _columns: torch.Tensor
 
     def __init__(self, observation_space: spaces.Space[Any], game: str | Mapping[str, Any] | Game) -> None:
         rules = game_of(game) if isinstance(game, (str, Mapping)) else game
@@ -65,38 +63,45 @@ class LineFeatures(BaseFeaturesExtractor):
         per_side = 2 * rules.cells + len(self._lacking) * len(in_windows) + 1
         super().__init__(observation_space, 2 * (per_side + 2 * rules.cols * rules.gravity))
         self.game = rules
-        against = -np.float32(rules.connect) * in_windows
         # Constants of the game, made afresh with the network: a checkpoint need not hold them.
         self._keep("_windows", in_windows)
-        # A window's own stones, less as many for each of the other side's that no sum with such looks live.
-        self._keep("_alive", np.block([[in_windows.T, against.T], [against.T, in_windows.T]]))
         self._keep("_beneath", cells_beneath(rules))
-        self._keep("_columns", np.tile(np.eye(rules.cols, dtype=np.float32), (rules.rows, 1)))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """The features of planes (B, 2, rows, cols) or boards (B, rows, cols), whichever they are: float32
         (B, features_dim), each 0 or 1.
         """
-        stones = sides(observations).flatten(2)
-        alive = stones.flatten(1) @ self._alive
-        lacking = [alive.eq(self.game.connect - count).float() for count in self._lacking]
-        lines = alive.eq(self.game.connect).view(len(alive), 2, -1).any(dim=2)
-        empty = (stones[:, 0] + stones[:, 1]).eq(0).float()
-        if lacking:
-            one_less = lacking[-1].view(2 * len(alive), -1)
-            threats = (one_less @ self._windows).clamp(max=1).view_as(stones) * empty[:, None]
-        else:
-            threats = empty[:, None].expand_as(stones)
-        found = [stones.flatten(1), *lacking, lines, threats.flatten(1)]
-        if self.game.gravity:
+        game, count, levels = self.game, len(observations), 2 * self.game.gravity
+        sizes = [game.cells, *[len(self._windows)] * len(self._lacking), 1, game.cells, *[game.cols] * levels]
+        # Everything is written where it belongs, comparisons as floats: that takes a fifth of the time of making
+        # parts, of bools first, and joining them.
+        found = torch.empty(count, self.features_dim, device=observations.device)
+        parts = [part.view(count, 2, -1) for part in torch.split(found, [2 * size for size in sizes], dim=1)]
+        stones, lines, threats = parts[0], parts[1 + len(self._lacking)], parts[2 + len(self._lacking)]
+        stones.copy_(sides(observations).flatten(2))
+        # The other side's stones weigh so much that the sum over a window tells how many there are of either.
+        weights = (1, game.connect + 1)
+        weighed = weights[0] * stones[:, 0] + weights[1] * stones[:, 1]
+        empty = weighed.eq(0).float()
+        sums = weighed @ self._windows.T
+        full = torch.empty_like(sums)
+        for side, weight in enumerate(weights):
+            for part, less in zip(parts[1:], self._lacking, strict=False):
+                torch.eq(sums, weight * (game.connect - less), out=part[:, side])
+            lines[:, side, 0] = torch.eq(sums, weight * game.connect, out=full).amax(dim=1)
+            one_less = parts[len(self._lacking)][:, side]
+            completed = (one_less @ self._windows).clamp_(max=1) if self._lacking else 1
+            torch.mul(empty, completed, out=threats[:, side])
+        if game.gravity:
             lowest = empty * (1 - self._at_beneath(empty))
-            for cells in (lowest, self._at_beneath(lowest)):
-                found.append(((threats * cells[:, None]) @ self._columns).flatten(1))
-        return torch.cat(found, dim=1)
+            for part, cells in zip(parts[-2:], (lowest, self._at_beneath(lowest)), strict=True):
+                in_columns = (threats * cells[:, None]).view(count, 2, game.rows, game.cols)
+                torch.sum(in_columns, dim=2, out=part)
+        return found
 
     def _at_beneath(self, cells: torch.Tensor) -> torch.Tensor:
         """For each cell what `cells` (B, cells) has for the one beneath; 0 where there is none."""
-        return torch.nn.functional.pad(cells, (0, 1))[:, self._beneath]
+        return torch.nn.functional.pad(cells, (0, 1)).index_select(1, self._beneath)
 
     def _keep(self, name: str, constant: npt.NDArray[Any]) -> None:
         self.register_buffer(name, torch.as_tensor(constant), persistent=False)

@@ -23,6 +23,8 @@ except ImportError as error:
 ILLEGAL_VALUE = -1e8
 """The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""
 OUTPUTS = ("linear", "sigmoid")
+BLOCK = 512
+"""Boards in one pass: what a pass holds stays in the processor's cache, and its memory is used again by the next."""
 
 
 class MaskedQNetwork(QNetwork):
@@ -87,8 +89,7 @@ class AfterstateQNetwork(MaskedQNetwork):
 
     def state_values(self, shown: torch.Tensor) -> torch.Tensor:
         """The value of boards (B, rows, cols) for the side whose stones are 1, which has just moved: float32 (B, 1)."""
-        values: torch.Tensor = self.q_net(self.features_extractor(shown))
-        return values
+        return torch.cat([self.q_net(self.features_extractor(block)) for block in torch.split(shown, BLOCK)])
 
 
 class MaskedDQNPolicy(DQNPolicy):
