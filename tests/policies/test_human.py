@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tictac_env import play_match
 from tictac_env.games import KInARow
 from tictac_env.policies import answer, make_policy
 from tictac_env.policies.human import HumanPolicy
@@ -127,3 +128,10 @@ def test_human_is_a_policy_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         assert str(position).splitlines()[0] in capsys.readouterr().out
     with pytest.raises(ValueError, match="human"):
         make_policy("human:2")
+
+
+def test_the_last_board_of_a_match_is_shown() -> None:
+    terminal = Terminal("1", "2", "3")
+    match = play_match(HumanPolicy(terminal.ask, terminal.shown.append), lambda _, mask: 3 if mask[3] else 4, games=1)
+    assert match.as_first.wins == 1
+    assert terminal.shown[-1].endswith("X wins with 1 2 3")

@@ -23,11 +23,19 @@ from gymnasium.error import DependencyNotInstalled
 import tictac_env
 
 COMMANDS: dict[str, str] = {
+    "play": "play against any player, in the terminal or in a window",
     "serve": "the page in the browser: play, look inside, train",
     "solve": "the exact score of a position and of each move",
     "warm": "compile beforehand what first uses would wait for",
 }
 """The commands, and what `tictac --help` says of each. The module of one has its name, with _ for -."""
+EPILOG = """examples:
+
+  tictac play level:3 --game TicTacToe-v0
+  tictac solve 4453
+
+A command explains itself: tictac solve --help
+"""
 ALIASES = {"warm": ["compile"]}
 
 FAILED, WRONG, STOPPED, BROKEN_PIPE = 1, 2, 130, 141
@@ -53,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"tictac: {error}", file=sys.stderr)
         return WRONG
     except KeyboardInterrupt:
-        print("tictac: stopped", file=sys.stderr)
+        print("\n" * sys.stderr.isatty() + "tictac: stopped", file=sys.stderr)  # below the ^C that a terminal shows
         return STOPPED
     return status
 
@@ -63,7 +71,7 @@ def make_parser() -> CommandParser:
     parser = CommandParser(
         prog="tictac",
         description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
-        epilog="example:\n\n  tictac solve 4453\n\nA command explains itself: tictac solve --help",
+        epilog=EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"tictac-env {tictac_env.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")

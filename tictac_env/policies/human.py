@@ -1,8 +1,10 @@
-"""A person at the terminal, as a policy."""
+"""A person at the terminal, or before a window, as a policy."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
@@ -10,12 +12,15 @@ from tictac_env.notation import MOVE_CHARACTERS
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 
+if TYPE_CHECKING:
+    from tictac_env.render.window import Window
+
 KEYPAD = "qweasdzxc"
 """The keys that lie like the squares of a 3 x 3 board."""
 
 
 class HumanPolicy(Policy):
-    """Shows the board and asks for a move until it gets a legal one.
+    """Shows the board and asks for a move until it gets a legal one; after the last move it shows the board once more.
 
     Moves are typed as in move strings: `1` to `9`, then `a` to `z` (or the number, from 10 on); on a 3 x 3 board also
     with the keys q w e, a s d, z x c, which lie like the squares.
@@ -35,11 +40,16 @@ class HumanPolicy(Policy):
         self._ask = ask
         self._tell = tell
 
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Policy:
+        """`human`, or `human:window` for a person who clicks."""
+        return WindowPolicy() if argument == "window" else super().from_name(game, argument)
+
     def act(self, position: Position, seed: int) -> int:
         self._tell(str(position))
         while True:
-            answer = self._ask(f"{'XO'[position.seat]}, your move ({_allowed(position.game)}): ").strip().lower()
-            action = _parse(answer, position.game)
+            answer = self._ask(f"{'XO'[position.seat]}, your move ({moves_in_words(position.game)}): ").strip().lower()
+            action = read_move(answer, position.game)
             if action in position.legal_actions:
                 return action
             if action >= 0:
@@ -47,8 +57,37 @@ class HumanPolicy(Policy):
             else:
                 self._tell(f"{answer!r} is not a move.")
 
+    def game_over(self, final: Position) -> None:
+        self._tell(str(final))
 
-def _parse(answer: str, game: Game) -> int:
+
+class WindowPolicy(Policy):
+    """Shows the board in a window and waits for a click; after the last move, until a key is pressed or it is closed.
+
+    Raises:
+        WindowClosed: at a move, if the person closes the window.
+        gymnasium.error.DependencyNotInstalled: at a move, if pygame is missing.
+    """
+
+    name = "human:window"
+    one_game_at_a_time = True
+    _window: Window | None = None
+
+    def act(self, position: Position, seed: int) -> int:
+        from tictac_env.render.window import Window
+
+        self._window = self._window or Window()
+        return self._window.wait_for_action(position)
+
+    def game_over(self, final: Position) -> None:
+        from tictac_env.render.window import WindowClosed
+
+        if self._window is not None:
+            with contextlib.suppress(WindowClosed):
+                self._window.wait_for_key(final)
+
+
+def read_move(answer: str, game: Game) -> int:
     """The action `answer` names, -1 if it names none."""
     keypad = KEYPAD if _has_keypad(game) else ""
     number = parse_whole(answer, 1, game.num_actions)
@@ -62,5 +101,6 @@ def _has_keypad(game: Game) -> bool:
     return (game.rows, game.cols, game.num_actions) == (3, 3, 9)
 
 
-def _allowed(game: Game) -> str:
+def moves_in_words(game: Game) -> str:
+    """What may be typed as a move, as in "1-7"."""
     return f"1-{game.num_actions}" + (" or qwe/asd/zxc" if _has_keypad(game) else "")

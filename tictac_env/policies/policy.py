@@ -115,6 +115,9 @@ class Policy(ABC):
         """
         return np.array([action_of(self, batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
 
+    def game_over(self, final: Position) -> None:  # noqa: B027  # most have nothing to do
+        """Told the last position of each game it has played, where it plays `one_game_at_a_time`: for people to see."""
+
     def __str__(self) -> str:
         return self.name or type(self).__name__
 

@@ -1,4 +1,4 @@
-"""A window that shows positions and takes clicks. It imports pygame-ce (or pygame) when it opens."""
+"""A window that shows positions and takes clicks and keys. It imports pygame-ce (or pygame) when it opens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WindowClosed(KeyboardInterrupt):
 
 
 class Window:
-    """A window that shows one position at a time and tells which action was clicked.
+    """A window that shows one position at a time and tells which action was clicked, or which key pressed.
 
     It opens at the first call that needs it, takes the size of the board shown, and opens again if it is used
     after `close`. pygame has one window in a process, so several of these share it, the last one shown being
@@ -50,12 +50,13 @@ class Window:
         self._shown: Position | None = None
         self._scale = float(cell_size)
         self._click: tuple[int, int] | None = None
+        self._key: str | None = None
 
     def show(self, position: Position, fps: float = 0) -> None:
         """Draw `position` and answer the window system.
 
         Args:
-            position: what to draw. A click that was made on another position is forgotten.
+            position: what to draw. A click or key that was meant for another position is forgotten.
             fps: the most calls a second that return; the rest of the time is slept. 0 for no limit.
 
         Raises:
@@ -65,7 +66,7 @@ class Window:
         pygame = self._open()
         self._handle_events(pygame)
         if position != self._shown:
-            self._shown, self._click = position, None
+            self._shown, self._click, self._key = position, None, None
         self._draw(pygame, position)
         if fps > 0:
             self._clock.tick(fps)
@@ -92,6 +93,18 @@ class Window:
         action = col if position.game.stones_fall else row * position.game.cols + col
         return action if action in position.legal_actions else None
 
+    def pressed_key(self) -> str | None:
+        """The key pressed since the position was first shown, by pygame's name ("5", "escape"); None if there was none.
+
+        It does not wait, and gives each key once, the latest if there were several.
+
+        Raises:
+            WindowClosed, gymnasium.error.DependencyNotInstalled: as `show` does.
+        """
+        self._handle_events(self._open())
+        key, self._key = self._key, None
+        return key
+
     def wait_for_action(self, position: Position) -> int:
         """Show `position` until a legal action is clicked, and return it.
 
@@ -107,11 +120,23 @@ class Window:
             if action is not None:
                 return action
 
+    def wait_for_key(self, position: Position) -> str:
+        """Show `position` until a key is pressed, and return it as `pressed_key` does.
+
+        Raises:
+            WindowClosed, gymnasium.error.DependencyNotInstalled: as `show` does.
+        """
+        while True:
+            self.show(position, WAITING_FPS)
+            key = self.pressed_key()
+            if key is not None:
+                return key
+
     def close(self) -> None:
         """Close the window. Doing so again, or before it opened, does nothing."""
         if self._pygame is not None:
             self._pygame.display.quit()
-        self._pygame = self._shown = self._click = None
+        self._pygame = self._shown = self._click = self._key = None
 
     def _open(self) -> ModuleType:
         """pygame, with its display running."""
@@ -140,7 +165,7 @@ class Window:
         pygame.display.flip()
 
     def _handle_events(self, pygame: ModuleType) -> None:
-        """Empty the event queue, remembering the latest click of the left button.
+        """Empty the event queue, remembering the latest click of the left button and the latest key.
 
         Raises:
             WindowClosed: the person closed the window.
@@ -151,6 +176,8 @@ class Window:
                 raise WindowClosed("the window was closed")
             if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
                 self._click = event.pos
+            if event.type == pygame.KEYDOWN:
+                self._key = pygame.key.name(event.key).strip("[]")  # "[5]" is that of the number pad
 
 
 def import_pygame() -> ModuleType:

@@ -160,6 +160,10 @@ def play_games(
             for boards in waiting.values():
                 _move(boards, [board.draw() for board in boards], forfeits, clock)
             over = [(number, board) for number, board in going if board.over]
+            for _, board in over:
+                for member in board.members:
+                    if member.one_game_at_a_time:
+                        member.game_over(board.position)
             if over:
                 going = [one for one in going if not one[1].over]
                 yield from ((number, board.played()) for number, board in over)

@@ -1,0 +1,168 @@
+"""`tictac play --window`: by events that a script posts and, where there is an Xvfb, by real clicks and keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tictac_env import Position, cli, play_match
+from tictac_env.cli.session import Session
+from tictac_env.cli.window_table import WindowTable
+from tictac_env.policies import load_player
+from tictac_env.render import Window
+
+pygame = pytest.importorskip("pygame")
+
+TTT = "TicTacToe-v0"
+
+
+class Script:
+    """A person before the window: does one thing each time a position is shown, and keeps the titles."""
+
+    def __init__(self, *deeds: str) -> None:
+        self.deeds = list(deeds)
+        self.titles: list[str] = []
+
+    def watch(self, window: Window, position: Position, fps: float = 0) -> None:
+        self.show(window, position)
+        self.titles.append(window.title)
+        if "thinks" in window.title or "solving" in window.title or not self.deeds:
+            return
+        deed = self.deeds.pop(0)
+        if deed == "close":
+            pygame.event.post(pygame.event.Event(pygame.QUIT))
+        elif deed.startswith("click "):
+            row, col = divmod(int(deed.split()[1]) - 1, position.game.cols)
+            at = (round((col + 0.875) * window.cell_size), round((row + 0.875) * window.cell_size))
+            pygame.event.post(pygame.event.Event(pygame.MOUSEBUTTONDOWN, button=1, pos=at))
+        else:
+            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.key.key_code(deed), unicode=""))
+
+    show = staticmethod(Window.show)
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Makes a script the person before every window; without a screen."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    yield lambda *deeds: (
+        script := Script(*deeds),
+        monkeypatch.setattr(Window, "show", lambda window, position, fps=0: script.watch(window, position, fps)),
+    )[0]
+    pygame.display.quit()
+
+
+def test_a_game_is_played_by_clicks_and_keys_with_a_hint(person: Any) -> None:
+    script = person("click 5", "f1", "8", "escape")  # 5 is taken: nothing happens
+    table, game = WindowTable(), Session(Position.from_moves(TTT, "1532"), (None, load_player("rule", TTT)), 0)
+    assert table.play(game) is False and not script.deeds
+    assert "X to move - F1: hint, backspace: undo" in script.titles
+    assert "8: a draw | 4 6 7 9: a loss in 2 plies" in script.titles
+    assert game.position.to_moves().startswith("15328") and game.position.ply == 6
+
+
+def test_the_window_stays_after_the_last_move_and_undo_goes_on(person: Any) -> None:
+    script = person("click 9", "backspace", "click 8", "escape")
+    game = Session(Position.from_moves(TTT, "1542"), (None, load_player("rule", TTT)), 0)
+    assert WindowTable().play(game) is False
+    assert "rule wins. - Enter: again, backspace: undo" in script.titles
+    assert game.position.to_moves().startswith("15428") and not script.deeds
+
+
+def test_closing_the_window_ends_the_command(person: Any) -> None:
+    person("click 5", "close")
+    assert cli.main(["play", "random", "--game", TTT, "--window"]) == 0
+
+
+def test_a_taken_cell_typed_is_told(person: Any) -> None:
+    script = person("5", "f8", "escape")
+    assert cli.main(["play", "random", "--game", TTT, "--window", "--position", "51"]) == 0
+    assert "5 is taken" in script.titles
+
+
+def test_the_policy_human_window_plays_by_clicks_and_waits_at_the_end(person: Any) -> None:
+    script = person("click 1", "click 2", "click 3", "space")
+    match = play_match("human:window", lambda observation, mask: 3 if mask[3] else 4, TTT, games=1)
+    assert match.as_first.wins == 1 and not script.deeds
+    person("click 1", "click 2", "click 3", "close")  # at the end it interrupts nothing
+    assert play_match("human:window", lambda observation, mask: 3 if mask[3] else 4, TTT, games=1) == match
+    person("close")
+    with pytest.raises(KeyboardInterrupt):
+        play_match("human:window", "random", TTT, games=1)
+
+
+def test_a_missing_pygame_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    assert cli.main(["play", "random", "--window"]) == 2
+    assert capsys.readouterr().err.endswith('run: pip install "tictac-env[human]"\n')
+
+
+XVFB, XDOTOOL = shutil.which("Xvfb"), shutil.which("xdotool")
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The variables of a screen of its own."""
+    if XVFB is None or XDOTOOL is None:
+        pytest.skip("needs Xvfb and xdotool (apt-get install xvfb xdotool)")
+    read, write = os.pipe()
+    with subprocess.Popen(
+        [XVFB, "-displayfd", str(write), "-screen", "0", "1024x768x24", "-nolisten", "tcp"],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        os.close(write)
+        with os.fdopen(read) as display:
+            number = display.readline().strip()
+        try:
+            yield os.environ | {"DISPLAY": f":{number}", "SDL_VIDEODRIVER": "x11"}
+        finally:
+            server.terminate()
+
+
+def test_real_clicks_and_keys_play_games(screen: dict[str, str]) -> None:
+    """X has 1 and 2, O has 5 and 4. The cells are boxes of 96 pixels, with three eighths of one as a frame."""
+    window: list[str] = []
+
+    def xdotool(*words: str) -> str:
+        done = subprocess.run(["xdotool", *words], env=screen, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    def wait_for(title: str) -> None:
+        end, found = time.monotonic() + 60, ""
+        while title not in found:
+            assert time.monotonic() < end, f"the title is {found!r}, without {title!r}"
+            assert game.poll() is None, game.communicate()
+            time.sleep(0.1)
+            window[:] = window or xdotool("search", "--onlyvisible", "--pid", str(game.pid)).split()[-1:]
+            found = xdotool("getwindowname", window[0]) if window else ""
+
+    def click(row: int, col: int) -> None:
+        at = [str(round((place + 0.875) * 96)) for place in (col, row)]
+        xdotool("mousemove", "--window", window[0], *at, "click", "1")
+
+    command = [sys.executable, "-m", "tictac_env", "play", "rule", "--game", TTT, "--window", "--position", "1524"]
+    with subprocess.Popen(command, env=screen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as game:
+        try:
+            wait_for("X to move")
+            xdotool("windowfocus", "--sync", window[0])
+            click(2, 2)
+            wait_for("rule wins.")
+            xdotool("key", "BackSpace")
+            wait_for("X to move")
+            click(0, 2)
+            wait_for("You win.")
+            xdotool("key", "Return")
+            wait_for("rule wins.")  # which has played first
+            xdotool("key", "Escape")
+            assert game.wait(timeout=60) == 0
+        finally:
+            game.kill()
