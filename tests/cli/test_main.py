@@ -83,10 +83,9 @@ def test_the_package_can_be_run() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -m tictac_env solve 4453 | head -1; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m tictac_env render 4453 | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 141)
-    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_ctrl_c_ends_a_command_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,4 +94,4 @@ def test_ctrl_c_ends_a_command_in_one_line(monkeypatch: pytest.MonkeyPatch, caps
 
     monkeypatch.setattr("tictac_env.solver.Solver.solve_many", stop)
     assert cli.main(["solve", "4"]) == 130
-    assert capsys.readouterr().err == "tictac: stopped\n"
+    assert capsys.readouterr().err.endswith("tictac: stopped\n")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tictac_env.checks import parse_whole
 from tictac_env.games.registry import known_names
+from tictac_env.policies import POLICIES
 
+COMPLETE = "complete"
+"""The attribute in which `shtab` looks for how an argument is completed."""
 PLAYERS = (
     "a policy's name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz, .zip), or "
     '"module:name" of a function or policy'
@@ -21,10 +25,38 @@ PLAYERS = (
 def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0") -> None:
     """Adds `--game`."""
     told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False"
-    parser.add_argument("--game", default=default, help=f"{told} (default: %(default)s)")
+    game = parser.add_argument("--game", default=default, help=f"{told} (default: %(default)s)")
+    complete_words(game, "games", known_names())
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_player(parser: argparse.ArgumentParser, *names: str, told: str = "", **keywords: Any) -> None:
+    """Adds an argument that is a player; `told` is what its help says beside what a player may be."""
+    player = parser.add_argument(*names, help=f"{PLAYERS}{told}", **keywords)
+    complete_words(player, "players", list(POLICIES), files=True)
+
+
+def add_file(parser: argparse.ArgumentParser, *names: str, folder: bool = False, **keywords: Any) -> None:
+    """Adds an argument that is a file, or a folder."""
+    path = parser.add_argument(*names, type=Path, **keywords)
+    setattr(path, COMPLETE, "directory" if folder else "file")
+
+
+def complete_words(action: argparse.Action, name: str, words: Sequence[str], files: bool = False) -> None:
+    """Has shells complete an argument by some words, and files if wanted, and allows all others."""
+    listed = " ".join(words)
+    bash, zsh = f'compgen -W "{listed}" -- "$1"', f"compadd -- {listed}"
+    if files:
+        bash, zsh = f'{bash}; compgen -f -- "$1"', f"{zsh}; _files"
+    completed = {
+        "bash": f"_tictac_{name}",
+        "zsh": f"_tictac_{name}",
+        "fish": listed + " (__fish_complete_path (commandline -ct))" * files,
+        "preamble": {"bash": f"_tictac_{name}() {{ {bash}; }}", "zsh": f"_tictac_{name}() {{ {zsh} }}"},
+    }
+    setattr(action, COMPLETE, completed)
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
     """Adds `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 

@@ -25,8 +25,13 @@ import tictac_env
 COMMANDS: dict[str, str] = {
     "play": "play against any player, in the terminal or in a window",
     "serve": "the page in the browser: play, look inside, train",
+    "audit": "one record of how good a player is",
+    "tournament": "everybody against everybody, with ratings",
     "solve": "the exact score of a position and of each move",
+    "render": "a position or a game as text, SVG, PNG or GIF",
     "warm": "compile beforehand what first uses would wait for",
+    "info": "versions, games, policies, the cache, the machine",
+    "completion": "a script for the completion of words by your shell",
 }
 """The commands, and what `tictac --help` says of each. The module of one has its name, with _ for -."""
 EPILOG = """examples:
@@ -66,8 +71,8 @@ def main(words: Sequence[str] | None = None) -> int:
     return status
 
 
-def make_parser() -> CommandParser:
-    """The parser of the command line, with the commands empty until they are asked for."""
+def make_parser(whole: bool = False) -> CommandParser:
+    """The parser of the command line; unless `whole`, commands are empty until they are asked for."""
     parser = CommandParser(
         prog="tictac",
         description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
@@ -77,7 +82,9 @@ def make_parser() -> CommandParser:
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
     for name, told in COMMANDS.items():
         home = f"{__package__}.{name.replace('-', '_')}"
-        commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), home=home)
+        command = commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), home=home)
+        if whole:
+            command.fill()
     return parser
 
 

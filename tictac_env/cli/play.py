@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from tictac_env.cli.arguments import PLAYERS, add_game, add_seed
+from tictac_env.cli.arguments import add_game, add_player, add_seed
 from tictac_env.cli.session import Session
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.policies import load_player
@@ -32,8 +32,8 @@ EXAMPLES = """examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument(
-        "opponent", nargs="?", default="level:5", help=f"{PLAYERS}; or human, for two people (default: %(default)s)"
+    add_player(
+        parser, "opponent", nargs="?", default="level:5", told="; or human, for two people (default: %(default)s)"
     )
     add_game(parser, "ConnectFour-v0")
     parser.add_argument(

@@ -11,6 +11,7 @@ import argparse
 import time
 
 from tictac_env.checks import one_of
+from tictac_env.cli.arguments import complete_words
 from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, WARNING
 from tictac_env.first_uses import first_uses, make_first_uses
 from tictac_env.games.registry import known_names
@@ -25,7 +26,7 @@ EXAMPLES = """examples:
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     games = f"any of {', '.join(known_names())}, with sizes if wanted; none: all"
-    parser.add_argument("games", nargs="*", metavar="GAME", help=games)
+    complete_words(parser.add_argument("games", nargs="*", metavar="GAME", help=games), "games", known_names())
     parser.add_argument("--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables")
 
 

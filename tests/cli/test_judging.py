@@ -1,0 +1,125 @@
+"""`tictac audit` and `tictac tournament`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tictac_agents import QLearning
+from tictac_env import audit, cli, round_robin
+from tictac_env.arena import Audit, ResultStore, sampled_openings
+
+TTT = "TicTacToe-v0"
+
+
+def test_an_audit_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["audit", "rule", "--sample", "10", "--opponent", "random", "--opponent", "rule", "--games", "6", "--json"]
+    assert cli.main(words) == 0
+    found = Audit.from_json(capsys.readouterr().out)
+    wanted = audit("rule", TTT, sample=10, opponents=["random", "rule"], games=6)
+    assert found.verdict == wanted.verdict and found.measures == wanted.measures and found.matches == wanted.matches
+
+
+def test_an_audit_prints_as_a_table_of_any_player(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    QLearning(TTT, seed=0).learn(total_episodes=50, progress_bar=False).save(tmp_path / "pupil.npz")
+    (tmp_path / "bots_here.py").write_text("def last(observation, mask):\n    return mask.nonzero()[0][-1]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for player, told in (("pupil.npz", "pupil (QLearning)"), ("bots_here:last", "last (FunctionPolicy)")):
+        assert cli.main(["audit", player, "--quick", "--sample", "0"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"{told} on {TTT}; tictac-env") and "mistakes" in out and "verdict" not in out
+
+
+def test_a_tournament_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["tournament", "random", "rule", "mine=minimax:2", "--openings", "4", "--sample", "3", "--seed", "5"]
+    assert cli.main(words) == 0
+    openings = sampled_openings(TTT, 4, 3, 5)
+    wanted = round_robin({"random": "random", "rule": "rule", "mine": "minimax:2"}, TTT, seed=5, openings=openings)
+    assert capsys.readouterr().out == f"{wanted}\n\n{wanted.ratings()}\n"
+    assert cli.main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ratings"] == wanted.ratings().table() and found["games"] == len(wanted.games) == 18
+    assert found["cross_table"] == wanted.ratings().cross_table() and found["anchor"] == "random"
+
+
+def test_ratings_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tournament", "random", "rule", "--games", "12", "--csv", "--anchor", "rule"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["player"] for row in rows] == ["rule", "random"] and float(rows[0]["elo"]) == 0
+    assert all(int(row["games"]) == 12 for row in rows)
+
+
+def test_a_tournament_goes_on_in_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["tournament", "random", "rule", "--games", "10", "--store", str(tmp_path / "results"), "--json"]
+    assert cli.main(words) == 0
+    first = capsys.readouterr().out
+    with ResultStore(tmp_path / "results" / "games.sqlite") as store:
+        before = list(store)
+        assert len(before) == 10
+        assert cli.main(words) == 0
+        assert capsys.readouterr().out == first
+        words[3:3] = ["minimax:1"]
+        assert cli.main(words) == 0
+        games = list(store)
+        assert len(games) == 30 and games[:10] == before
+
+
+FUNCTIONS = """
+import time
+def slow(observation, mask):
+    time.sleep(0.02)
+    return mask.argmax()
+"""
+
+
+def test_a_stopped_tournament_says_where_its_games_are(tmp_path: Path) -> None:
+    (tmp_path / "slow_bots.py").write_text(FUNCTIONS)
+    words = ["tournament", "slow_bots:slow", "random", "--games", "2000", "--store", "results"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tictac_env", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        file = tmp_path / "results" / "games.sqlite"
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told.splitlines()[-2:] == [
+        "the games played so far are in results/games.sqlite; the same command goes on from there",
+        "tictac: stopped",
+    ]
+    with ResultStore(file) as store:
+        assert 0 < len(store) < 2000
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["audit", "rulle"], "did you mean rule"),
+        (["audit", "nobody.npz"], "there is no file 'nobody.npz'"),
+        (["audit", "nowhere:bot"], "there is no module 'nowhere'"),
+        (["audit", "rule", "--suite", "C4-Exact-v2"], "C4-Exact-v2"),
+        (["tournament", "rule"], "a tournament needs two players or more"),
+        (["tournament", "rule", "rule"], "two players have the same name among rule, rule; give NAME=PLAYER"),
+        (["tournament", "rule", "random", "--anchor", "ruul"], "--anchor: nobody is called 'ruul'; did you mean rule"),
+        (["tournament", "rule", "random", "--time-limit", "0"], "time_limit must be more than 0 seconds"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and told in err and err.count("\n") == 1
