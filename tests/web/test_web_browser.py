@@ -222,3 +222,51 @@ def test_nothing_is_cut_off_at_phone_width(browser: Any, address: str, game: str
     visitor.page.wait_for_selector(".blunders")
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 360
     visitor.close()
+
+
+@pytest.mark.slow
+def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor) -> None:
+    visitor.open("view=train")
+    page = visitor.page
+    page.get_by_label("Settings to begin with").select_option("self-play")
+    page.get_by_label("Stop as soon as").check()
+    page.click("#train button.main")
+    page.wait_for_function(
+        "() => document.querySelector('#train').innerText.includes('Provably infallible')", timeout=90_000
+    )
+    page.wait_for_selector("#train button:has-text('Play what was trained').main")
+    page.click("#train button:has-text('Play what was trained')")
+    visitor.wait_for("Your move")
+    play(visitor, "TicTacToe-v0", best, "mouse")
+    assert "draw" in visitor.said()  # perfect play against what is infallible
+
+
+@pytest.mark.slow
+def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> None:
+    visitor.open("view=train")
+    page = visitor.page
+    page.locator("#train select").nth(0).select_option("ValueTD")
+    page.get_by_label("Settings to begin with").select_option("S1")
+    page.get_by_label("Games", exact=True).fill("50")
+    page.click("#train button.main")
+    page.wait_for_selector("#train .status:has-text('over: 50 of 50')", timeout=60_000)
+    assert "It can be beaten" in page.inner_text("#train")
+    first = page.locator("#train tbody tr").first.inner_text().split()
+    assert first[-1] in ("0.55000", "0.45000")
+    page.click("#train a[href*=moves]")
+    visitor.wait_for("to move")
+    page.click("[data-step=last]")
+    visitor.wait_for("you (")
+    assert visitor.said().endswith("wins.")
+
+
+@pytest.mark.slow
+def test_a_training_is_stopped(visitor: Visitor) -> None:
+    visitor.open("view=train")
+    page = visitor.page
+    page.get_by_label("Games", exact=True).fill("1000000")
+    page.get_by_label("Opponent in training").select_option("minimax")
+    page.click("#train button.main")
+    page.wait_for_selector("#train .chart")
+    page.click("#train button:has-text('Stop')")
+    page.wait_for_selector("#train .status:has-text('Stopped')")

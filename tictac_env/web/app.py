@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,16 @@ from tictac_env.position import IllegalMove, Position
 from tictac_env.web.asking import MAX_MOVES, Fields, Refused, fields_of, game_in, position_in, seed_in, text
 from tictac_env.web.board_view import board_view, title
 from tictac_env.web.guard import Answer, Guard
+from tictac_env.web.json_routes import json_route
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import DEFAULT, FILE, Opponents, menu
 from tictac_env.web.pages import page_routes
 from tictac_env.web.solvers import Solvers
 from tictac_env.web.thoughts import seed_of, thoughts
+from tictac_env.web.training_routes import training_routes
+from tictac_env.web.trainings import Trainings
 from tictac_env.web.truth import exact_values, page_scores, review
 from tictac_env.web.work import Workers
-
-Handler = Callable[[Fields], Awaitable[Any]]
 
 
 class Server:
@@ -56,7 +57,9 @@ class Server:
     ) -> None:
         self.limits = limits or Limits()
         self.solvers = Solvers()
-        self.opponents = Opponents(self.limits, self.solvers, checkpoints)
+        self.trainings = Trainings(self.limits) if training else None
+        file = self.trainings.file if self.trainings else None
+        self.opponents = Opponents(self.limits, self.solvers, checkpoints, file)
         self.players = Workers(self.limits.threads, self.limits.waiting, "player")
         self.searchers = Workers(self.limits.threads, self.limits.waiting, "searcher")
 
@@ -71,6 +74,8 @@ class Server:
         """Ends what runs."""
         self.players.close()
         self.searchers.close()
+        if self.trainings:
+            self.trainings.close()
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -89,14 +94,15 @@ class Server:
 
     def _routes(self) -> list[Route]:
         return [
-            _route("/api/about", "GET", self.about),
-            _route("/api/opponents", "GET", self.who_plays),
-            _route("/api/position", "GET", self.position),
-            _route("/api/reply", "POST", self.reply),
-            _route("/api/thoughts", "POST", self.thoughts),
-            _route("/api/exact", "POST", self.exact),
-            _route("/api/review", "POST", self.review),
+            json_route("/api/about", "GET", self.about),
+            json_route("/api/opponents", "GET", self.who_plays),
+            json_route("/api/position", "GET", self.position),
+            json_route("/api/reply", "POST", self.reply),
+            json_route("/api/thoughts", "POST", self.thoughts),
+            json_route("/api/exact", "POST", self.exact),
+            json_route("/api/review", "POST", self.review),
             Route("/solve", self.solve, methods=["GET"]),
+            *(training_routes(self.trainings, self.opponents, self.players) if self.trainings else ()),
         ]
 
     async def about(self, fields: Fields) -> Any:
@@ -104,7 +110,7 @@ class Server:
         return {
             "games": [{"name": name, "title": title(game)} for name, game in GAMES.items()],
             "families": [name for name in known_names() if name not in GAMES],
-            "training": False,
+            "training": self.trainings is not None,
             "tournament": False,
         }
 
@@ -192,15 +198,6 @@ class Server:
         """What a search finds in the time that is left when its turn comes."""
         asked = time.monotonic()
         return await self.searchers.do(lambda: search(max(0.0, seconds - (time.monotonic() - asked))))
-
-
-def _route(path: str, method: str, handler: Handler) -> Route:
-    """A route that answers with JSON."""
-
-    async def answer(request: Request) -> Response:
-        return Answer(await handler(await fields_of(request)), headers={"cache-control": "no-store"})
-
-    return Route(path, answer, methods=[method])
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -11,10 +11,15 @@ export function readLink() {
   return found;
 }
 
-export function writeLink(state) {
+// The part of an address behind # for a state. Going there (location.hash = ...) shows it.
+export function linkTo(state) {
   const fields = KNOWN.filter((name) => state[name] !== undefined && state[name] !== null && state[name] !== "");
   const text = new URLSearchParams(fields.map((name) => [name, state[name]])).toString();
-  const hash = `#${text.replaceAll("%3A", ":").replaceAll("%2C", ",")}`;
+  return `#${text.replaceAll("%3A", ":").replaceAll("%2C", ",")}`;
+}
+
+export function writeLink(state) {
+  const hash = linkTo(state);
   if (hash !== location.hash) history.replaceState(null, "", hash);
 }
 

@@ -1,0 +1,103 @@
+"""Trainings begun from the page: each its own, stopped, bounded, forgotten, and played against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from web_client import Client
+
+from tictac_env.web.app import Server
+from tictac_env.web.limits import Limits
+
+SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
+
+
+@pytest.fixture(scope="module", name="trainer")
+def training_client() -> Iterator[Client]:
+    with TestClient(Server(Limits(rate=1e6, burst=10**6, trainings=2, kept_trainings=3)).app()) as http:
+        yield Client(http)
+
+
+def finished(client: Client, token: str) -> Any:
+    """What is told once the training is over."""
+    for _ in range(600):
+        told = client.post("/api/training/look", token=token)
+        if told["state"] != "running":
+            return told
+        time.sleep(0.1)
+    raise TimeoutError(told)
+
+
+def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
+    assert "QLearning" in trainer.get("/api/training/menu")["agents"]
+    token = trainer.post("/api/training/begin", **SMALL)["token"]
+    assert len(token) >= 20
+    told = finished(trainer, token)
+    assert (told["state"], told["done"]) == ("done", 50)
+    assert told["rows"][-1]["at"] == 50
+    assert told["rows"][-1]["infallible"] is False
+    assert trainer.post("/api/training/look", token=token, since=len(told["rows"]))["rows"] == []
+    number = len(told["lessons"]) - 1
+    assert trainer.post("/api/training/lesson", token=token, number=number)["at"] == told["lessons"][number]
+    fields = {"game": "TicTacToe-v0", "moves": "5", "opponent": f"training:{token}"}
+    answer = trainer.post("/api/reply", **fields)
+    values = trainer.post("/api/thoughts", **fields)["moves"]
+    best = max(values, key=lambda move: move["value"])
+    assert answer["action"] == best["action"]
+    assert "holds an agent of the game" in trainer.refused(
+        "POST", "/api/reply", **(fields | {"game": "ConnectFour-v0"})
+    )
+
+
+def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None:
+    long = SMALL | {"total": 1_000_000, "opponent": "minimax"}
+    tokens = [trainer.post("/api/training/begin", **long)["token"] for _ in range(2)]
+    assert tokens[0] != tokens[1]
+    assert "running" in trainer.refused("POST", "/api/training/begin", 429, **long)
+    for token in tokens:
+        trainer.post("/api/training/stop", token=token)
+        assert finished(trainer, token)["state"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"total": "many"}, "total"),
+        ({"agent": "os"}, "agent"),
+        ({"opponent": "file:x.npz"}, "policy's name"),
+        ({"opponent": "mcts:100000000"}, "at most"),
+        ({"opponent": 3}, "opponent must be a string"),
+        ({"settings": {"epsilon": [[1]]}}, "epsilon"),
+        ({"settings": 7}, "settings"),
+        ({"folder": "/"}, "folder"),
+    ],
+)
+def test_plans_are_refused_with_a_reason(trainer: Client, fields: dict[str, Any], said: str) -> None:
+    assert said in trainer.refused("POST", "/api/training/begin", 400, **(SMALL | fields))
+
+
+@pytest.mark.parametrize("path", ["look", "stop", "lesson"])
+def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str) -> None:
+    for token in ("", "x", "../..", "0" * 24):
+        trainer.refused("POST", f"/api/training/{path}", 404, token=token)
+    trainer.refused("POST", "/api/reply", 404, opponent="training:0")
+
+
+def test_trainings_are_forgotten() -> None:
+    with TestClient(Server(Limits(forgotten_after=0.2)).app()) as http:
+        client = Client(http)
+        token = client.post("/api/training/begin", **SMALL)["token"]
+        time.sleep(0.5)
+        client.refused("POST", "/api/training/look", 404, token=token)
+
+
+def test_a_server_without_trainings_says_so() -> None:
+    with TestClient(Server(training=False).app()) as http:
+        client = Client(http)
+        assert client.get("/api/about")["training"] is False
+        client.refused("POST", "/api/training/begin", 404, **SMALL)
+        client.refused("POST", "/api/reply", 404, opponent="training:x")
