@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields, replace
 from typing import Any
 
-from tictac_agents.settings import Settings
+from tictac_agents.settings import GameSettings
 
 
-def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> None:
+def add_arguments(parser: argparse._ActionsContainer, kind: type[GameSettings]) -> None:
     """Adds an option for each setting. The result lacks those that are not given; `settings_from` reads it."""
     explained = explanations(kind)
     for one in fields(kind):
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse._ActionsContainer, kind: type[Settings]) -> N
         )
 
 
-def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
+def settings_from(arguments: argparse.Namespace, base: GameSettings) -> GameSettings:
     """`base` with the changes of the command line.
 
     Raises:
@@ -36,7 +36,7 @@ def settings_from(arguments: argparse.Namespace, base: Settings) -> Settings:
     return replace(base, **given)
 
 
-def explanations(kind: type[Settings]) -> dict[str, str]:
+def explanations(kind: type[GameSettings]) -> dict[str, str]:
     """The explanation of each setting, from the "Attributes" of the docstrings."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__[:-1]):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
+from tictac_agents.deep.s2_network import S2Network
 from tictac_agents.mcts.evaluators import NetworkEvaluator
 from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
@@ -44,4 +45,15 @@ def use_tables(game: str) -> None:
     new_rows(2 * FEWEST_ROWS, np.zeros((1, 3), np.int64))
 
 
-FIRST_USES: dict[str, Callable[[str], None]] = {"mcts": use_tree_search, "tables": use_tables}
+def use_networks(game: str) -> None:
+    """Learns with the network that has a compiled loop, on games in which each cell is an action."""
+    start = Position.start(game)
+    if start.game.num_actions == start.game.cells:
+        S2Network(start.game, seed=0).learn(2, progress_bar=False).act(start, 0)
+
+
+FIRST_USES: dict[str, Callable[[str], None]] = {
+    "mcts": use_tree_search,
+    "tables": use_tables,
+    "networks": use_networks,
+}

@@ -25,8 +25,8 @@ ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The games that an agent learns from; each kind of agent adds its own settings.
+class GameSettings:
+    """What all settings have: the game, and ways to write and read them.
 
     Raises:
         ValueError: a setting is of a wrong type.
@@ -34,24 +34,11 @@ class Settings:
     Attributes:
         game: a game's name, such as ConnectFour-v0 or KInARow-v0:5x6-4; or, of a family, its "id" and sizes, such as
             {"id": "KInARow-v0", "rows": 5}.
-        opponent: a policy's name; None if the agent plays both sides.
-        play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
-            opponent, and for both where the agent plays both sides.
-        illegal: what an illegal action does, "lose" or "raise".
-        rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
-        start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
-            tabulate, each as likely as the others; "random:8" for those after 0 to 8 random moves, each number as
-            likely as the others.
     """
 
-    RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game", "opponent", "play_as", "illegal", "rewards", "start")
+    RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game",)
     """The settings that are not keywords of the algorithm."""
     game: str | Mapping[str, Any] = "TicTacToe-v0"
-    opponent: str | None = "random"
-    play_as: str | None = None
-    illegal: str = "lose"
-    rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
-    start: str = "empty"
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
@@ -88,6 +75,41 @@ class Settings:
         """The keywords of the algorithm's constructor."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.RUN_SETTINGS}
 
+    @property
+    def rules(self) -> Game:
+        """The game's rule book.
+
+        Raises:
+            ValueError: there is no such game.
+        """
+        return game_of(self.game)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(GameSettings):
+    """The games that an agent learns from in environments; each kind of agent adds its own settings.
+
+    Raises:
+        ValueError: a setting is of a wrong type.
+
+    Attributes:
+        opponent: a policy's name; None if the agent plays both sides.
+        play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
+            opponent, and for both where the agent plays both sides.
+        illegal: what an illegal action does, "lose" or "raise".
+        rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
+        start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
+            tabulate, each as likely as the others; "random:8" for those after 0 to 8 random moves, each number as
+            likely as the others.
+    """
+
+    RUN_SETTINGS = (*GameSettings.RUN_SETTINGS, "opponent", "play_as", "illegal", "rewards", "start")
+    opponent: str | None = "random"
+    play_as: str | None = None
+    illegal: str = "lose"
+    rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
+    start: str = "empty"
+
     def env_keywords(self) -> dict[str, Any]:
         """The keywords of `gym.make`, apart from the game.
 
@@ -101,15 +123,6 @@ class Settings:
     def seat(self) -> str:
         """`play_as` as `gym.make` takes it."""
         return self.play_as or ("first" if self.opponent is None else "alternate")
-
-    @property
-    def rules(self) -> Game:
-        """The game's rule book.
-
-        Raises:
-            ValueError: there is no such game.
-        """
-        return game_of(self.game)
 
 
 def starting_positions(game: str | Game, name: str) -> PositionBatch | list[Position] | None:

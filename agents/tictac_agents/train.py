@@ -1,10 +1,13 @@
 """Trains an agent from the command line, whose options are the agent's settings, and says how good it has become.
 
+It is the command `tictac train`; `python -m tictac_agents.train` is the same:
+
 python -m tictac_agents.train DQN                                     # the tuned settings of tic-tac-toe
 python -m tictac_agents.train MaskablePPO --seed 1 --save models/ppo --tensorboard runs
 python -m tictac_agents.train DQN --preset S4-prequel --total-timesteps 100000
 python -m tictac_agents.train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
 python -m tictac_agents.train QLearning --preset self-play --stop-when-proven --save q.npz
+python -m tictac_agents.train FittedQ --preset S4-all-actions --total-games 3000
 python -m tictac_agents.train DQN --help                              # all settings, explained
 
 Networks learn on one thread of torch's: they are small, and more threads are many times slower.
@@ -13,6 +16,8 @@ Networks learn on one thread of torch's: they are small, and more threads are ma
 from __future__ import annotations
 
 import argparse
+import functools
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -25,15 +30,33 @@ import tictac_agents
 from tictac_agents.command_line import add_arguments, settings_from
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED
-from tictac_agents.settings import Settings
+from tictac_agents.games_learner import GamesLearner
+from tictac_agents.games_settings import games_settings
+from tictac_agents.settings import GameSettings, Settings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.arena import play_match, verdict
+from tictac_env.cli.arguments import add_file, whole_number
+from tictac_env.cli.parser import WRONG, CommandParser
 from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
-TABLES = ("MonteCarlo", "QLearning", "S0ValueTD", "Sarsa", "ValueTD")
+GAMES_LEARNERS = ("FittedQ", "GameTree", "S2Network")
+"""Agents that learn from games of their own, without an environment."""
+AGENTS = {
+    "DQN": "deep Q-learning, on Stable-Baselines3",
+    "FittedQ": "deep Q-learning from batches of self-play, a network a seat (S4)",
+    "GameTree": "a search tree that remembers, grown by self-play (S4)",
+    "MaskablePPO": "proximal policy optimisation with masks, on Stable-Baselines3",
+    "MonteCarlo": "a table of action values, by Monte Carlo control",
+    "QLearning": "a table of action values, by Q-learning",
+    "S0ValueTD": "a table of state values, by temporal differences (S0)",
+    "S2Network": "a network that learns after each game against random play (S2)",
+    "Sarsa": "a table of action values, by Sarsa",
+    "ValueTD": "a table of state values, by temporal differences",
+}
+"""The agents that can be trained, and what the help says of each."""
 SHORT_RUN = 100_000
 """How many steps a network learns from if nothing says how many."""
 MATCH_GAMES = 200
@@ -48,18 +71,32 @@ SEATS = {
 
 def main(words: Sequence[str] | None = None) -> Any:
     """Reads the command line, trains, judges and saves; returns the agent."""
-    parser, arguments = parse(words)
     try:
-        settings = chosen(arguments)
-        if not is_small(settings) and arguments.stop_when_proven:
-            raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
-        if arguments.agent in NETWORKS:
-            return train_network(settings, arguments)
-        return train_table(settings, arguments)
-    except ValueError as error:
-        return parser.error(str(error))
+        parser, arguments = parse(words)
+        try:
+            return train(arguments)
+        except ValueError as error:
+            return parser.error(str(error))
     except DependencyNotInstalled as error:
-        return parser.exit(1, f"{error}\n")
+        print(error, file=sys.stderr)
+        raise SystemExit(WRONG) from None
+
+
+def train(arguments: argparse.Namespace) -> Any:
+    """Trains, judges and saves as a parsed command line says; returns the agent.
+
+    Raises:
+        ValueError: a setting is not possible.
+        DependencyNotInstalled: what the agent needs is missing.
+    """
+    settings: Any = chosen(arguments)
+    if arguments.agent in GAMES_LEARNERS:
+        return train_on_games(settings, arguments)
+    if not is_small(settings) and arguments.stop_when_proven:
+        raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
+    if arguments.agent in NETWORKS:
+        return train_network(settings, arguments)
+    return train_table(settings, arguments)
 
 
 def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
@@ -71,7 +108,9 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 
     torch.set_num_threads(1)  # the fastest for networks this small
     settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
-    model = made.from_settings(settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard)
+    model = made.from_settings(
+        settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard and str(arguments.tensorboard)
+    )
     boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
     announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
     exact, best = None, best_file(arguments.save)
@@ -105,14 +144,30 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     return learner
 
 
-def announce(agent: str, settings: Settings, run: str) -> None:
-    """Says what is trained: on which game, against whom, in which seat, and for how long."""
-    game = game_name(settings.rules) or settings.rules
-    against = "itself" if settings.opponent is None else f"{settings.opponent}, {SEATS[settings.seat]}"
-    print(f"{agent} on {game} against {against}: {run}", flush=True)
+def train_on_games(settings: Any, arguments: argparse.Namespace) -> GamesLearner:
+    """Trains an agent on games of its own, and judges it at the end."""
+    made = getattr(tictac_agents, arguments.agent)
+    if arguments.agent == "FittedQ":
+        import torch
+
+        torch.set_num_threads(1)
+    learner: GamesLearner = made(settings.rules, seed=arguments.seed, **settings.keywords())
+    announce(arguments.agent, settings, f"{settings.games:,} games")
+    learner.learn(settings.games, checkpoint=arguments.save)
+    judge(learner, settings, arguments.seed)
+    return learner
 
 
-def judge(agent: Any, settings: Settings, seed: int) -> None:
+def announce(agent: str, settings: GameSettings, run: str) -> None:
+    """Says what is trained: on which game, for how long and, where that is a setting, against whom in which seat."""
+    told = f"{agent} on {game_name(settings.rules) or settings.rules}"
+    if isinstance(settings, Settings):
+        against = "itself" if settings.opponent is None else f"{settings.opponent}, {SEATS[settings.seat]}"
+        told += f" against {against}"
+    print(f"{told}: {run}", flush=True)
+
+
+def judge(agent: Any, settings: GameSettings, seed: int) -> None:
     """Says how good an agent is: exactly if the game is small enough, else by matches, half of them in each seat."""
     if is_small(settings):
         print(verdict(agent, settings.rules))
@@ -126,7 +181,7 @@ def best_file(save: Path | None) -> Path | None:
     return None if save is None else save.with_name(f"{save.name.removesuffix('.zip')}-best.zip")
 
 
-def is_small(settings: Settings) -> bool:
+def is_small(settings: GameSettings) -> bool:
     """Whether the game is small enough for exact verdicts.
 
     Raises:
@@ -135,20 +190,19 @@ def is_small(settings: Settings) -> bool:
     return settings.rules.cells <= SMALL_CELLS
 
 
-def chosen(arguments: argparse.Namespace) -> Settings:
+def chosen(arguments: argparse.Namespace) -> GameSettings:
     """The settings of a preset, the tuned ones of the game or the defaults, with the changes of the command line.
 
     Raises:
         ValueError: there is no such preset, or a setting is of a wrong type.
     """
     agent, known = arguments.agent, presets(arguments.agent)
-    base: Settings
+    base: GameSettings
     game = " ".join(getattr(arguments, "game", ["TicTacToe-v0"]))
     if arguments.preset:
         if arguments.preset not in known:
             raise ValueError(f"{agent} has no preset {arguments.preset!r}; {did_you_mean(arguments.preset, known)}")
-        learner = getattr(tictac_agents, agent)
-        base = PRESETS[agent][arguments.preset] if agent in NETWORKS else preset_settings(learner, arguments.preset)
+        base = _preset(agent, arguments.preset)
     elif agent in TUNED.get(game, {}):
         base = TUNED[game][agent]
     else:
@@ -156,39 +210,58 @@ def chosen(arguments: argparse.Namespace) -> Settings:
     return settings_from(arguments, base)
 
 
-def settings_class(agent: str) -> type[Settings]:
+def _preset(agent: str, name: str) -> GameSettings:
+    if agent in NETWORKS:
+        return PRESETS[agent][name]
+    learner = getattr(tictac_agents, agent)
+    return settings_class(agent)(**learner.PRESETS[name]) if agent in GAMES_LEARNERS else preset_settings(learner, name)
+
+
+def settings_class(agent: str) -> type[GameSettings]:
     """The class of an agent's settings."""
-    return NETWORKS[agent] if agent in NETWORKS else tabular_settings(getattr(tictac_agents, agent))
+    if agent in NETWORKS:
+        return NETWORKS[agent]
+    learner = getattr(tictac_agents, agent)
+    return games_settings(learner) if agent in GAMES_LEARNERS else tabular_settings(learner)
 
 
 def presets(agent: str) -> list[str]:
     """The names of an agent's presets."""
-    return list(PRESETS.get(agent, {}) if agent in NETWORKS else getattr(tictac_agents, agent).PRESETS)
+    return list(PRESETS.get(agent, {}) if agent in NETWORKS else getattr(getattr(tictac_agents, agent), "PRESETS", {}))
 
 
 def parse(words: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     """The parser and the parsed command line; settings are not yet checked."""
-    parser = argparse.ArgumentParser(
-        "python -m tictac_agents.train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = sorted((*NETWORKS, *TABLES))
-    agents = parser.add_subparsers(dest="agent", metavar=f"{{{','.join(names)}}}", required=True)
-    for name in names:
-        one = agents.add_parser(name)
-        run = one.add_argument_group("the run")
-        run.add_argument("--preset", help=f"settings to begin with: {', '.join(presets(name)) or 'there are none'}")
-        run.add_argument("--seed", type=int, default=0, help="makes the run reproducible (default: %(default)s)")
-        run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
-        if name in NETWORKS:
-            run.add_argument("--save", type=Path, help="the file; the best model is kept beside it, as NAME-best.zip")
-            run.add_argument("--tensorboard", metavar="FOLDER", help="where to log")
-            run.add_argument("--eval-freq", type=int, default=20_000, help="steps between two verdicts")
-        else:
-            run.add_argument("--save", type=Path, help="the file, written now and then and at the end")
-            run.add_argument("--eval-freq", type=int, default=1_000, help="games between two verdicts")
-        title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
-        add_arguments(one.add_argument_group(title), settings_class(name))
+    parser = CommandParser(prog="python -m tictac_agents.train", description=__doc__.replace("\npython", "\n  python"))
+    add_agents(parser)
     return parser, parser.parse_args(words)
+
+
+def add_agents(parser: CommandParser) -> None:
+    """Adds the agents as commands, each with its settings as options."""
+    agents = parser.add_subparsers(title="agents", dest="agent", metavar="AGENT", required=True)
+    for name, told in AGENTS.items():
+        agents.add_parser(name, help=told, fill=functools.partial(_add_settings, name))
+
+
+def _add_settings(agent: str, parser: CommandParser) -> None:
+    """Adds the options of an agent."""
+    parser.description = f"{agent}: {AGENTS[agent]}."
+    run = parser.add_argument_group("the run")
+    run.add_argument("--preset", help=f"settings to begin with: {', '.join(presets(agent)) or 'there are none'}")
+    run.add_argument("--seed", type=whole_number(), default=0, help="makes the run reproducible (default: %(default)s)")
+    if agent in NETWORKS:
+        add_file(run, "--save", help="the file; the best model is kept beside it, as NAME-best.zip")
+        add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
+    else:
+        add_file(run, "--save", help="the file, written now and then and at the end")
+    if agent not in GAMES_LEARNERS:
+        run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
+        each, unit = (20_000, "steps") if agent in NETWORKS else (1_000, "games")
+        told = f"{unit} between two verdicts (default: %(default)s)"
+        run.add_argument("--eval-freq", type=whole_number(1), default=each, help=told)
+    title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
+    add_arguments(parser.add_argument_group(title), settings_class(agent))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import pytest
 from tictac_agents.command_line import explanations
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
-from tictac_agents.settings import Settings, reachable_positions, starting_positions
+from tictac_agents.games_settings import games_settings
+from tictac_agents.settings import GameSettings, Settings, reachable_positions, starting_positions
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 
 pytest.importorskip("sb3_contrib")
@@ -27,7 +28,20 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from tictac_agents import DQN, MaskablePPO, MonteCarlo, QLearning, S0ValueTD, Sarsa, SB3VecEnv, ValueTD, train
+from tictac_agents import (
+    DQN,
+    FittedQ,
+    GameTree,
+    MaskablePPO,
+    MonteCarlo,
+    QLearning,
+    S0ValueTD,
+    S2Network,
+    Sarsa,
+    SB3VecEnv,
+    ValueTD,
+    train,
+)
 from tictac_env.arena import play_match, verdict
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
@@ -50,8 +64,15 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [*KINDS.values(), *(tabular_settings(learner) for learner in LEARNERS)])
-def test_every_setting_is_explained(kind: type[Settings]) -> None:
+EXPLAINED = [
+    *KINDS.values(),
+    *(tabular_settings(learner) for learner in LEARNERS),
+    *(games_settings(learner) for learner in (FittedQ, GameTree, S2Network)),
+]
+
+
+@pytest.mark.parametrize("kind", EXPLAINED)
+def test_every_setting_is_explained(kind: type[GameSettings]) -> None:
     said = explanations(kind)
     names = [one.name for one in dataclasses.fields(kind)]
     assert set(names) <= set(said)
@@ -238,7 +259,7 @@ def without_torch(script: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_line_says_what_to_install() -> None:
     done = without_torch("from tictac_agents import train; train.main(['DQN'])")
-    assert done.returncode == 1 and done.stdout == ""
+    assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == 'Stable-Baselines3 is missing: pip install "tictac-env[rl]"\n'
 
 

@@ -92,6 +92,6 @@ def test_ctrl_c_ends_a_command_in_one_line(monkeypatch: pytest.MonkeyPatch, caps
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tictac_env.solver.Solver.solve_many", stop)
-    assert cli.main(["solve", "4"]) == 130
-    assert capsys.readouterr().err.endswith("tictac: stopped\n")
+    monkeypatch.setattr("tictac_env.cli.info.information", stop)
+    assert cli.main(["info"]) == 130
+    assert capsys.readouterr().err == "tictac: stopped\n"

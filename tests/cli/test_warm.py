@@ -39,6 +39,7 @@ for name in ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"):
         agent = getattr(tictac_agents, name)(env, seed=0).learn(total_episodes=9_000, progress_bar=False)
         agent.save("agent.npz")
         type(agent).load("agent.npz", env).act(start, 0)
+tictac_agents.S2Network(GAME, seed=0).learn(100, progress_bar=False).act(start, 0)
 """
 
 
@@ -64,7 +65,14 @@ def test_a_use_is_compiled_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
     done = run(["-m", "tictac_env", "warm", "TicTacToe-v0"], tmp_path / "cache")
-    for what in ("the vector environment", "minimax", "the solver", "tree search", "learning with a table"):
+    for what in (
+        "the vector environment",
+        "minimax",
+        "the solver",
+        "tree search",
+        "learning with a table",
+        "learning with S2's network",
+    ):
         assert f"tictac_env: compiling {what} for TicTacToe-v0 ... " in done.stderr
     assert run(["-c", USES], tmp_path / "cache").stderr == ""
 

@@ -35,7 +35,7 @@ def add_player(parser: argparse.ArgumentParser, *names: str, told: str = "", **k
     complete_words(player, "players", list(POLICIES), files=True)
 
 
-def add_file(parser: argparse.ArgumentParser, *names: str, folder: bool = False, **keywords: Any) -> None:
+def add_file(parser: argparse._ActionsContainer, *names: str, folder: bool = False, **keywords: Any) -> None:
     """Adds an argument that is a file, or a folder."""
     path = parser.add_argument(*names, type=Path, **keywords)
     setattr(path, COMPLETE, "directory" if folder else "file")

@@ -25,5 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Prints the script."""
     from tictac_env.cli.main import make_parser  # which imports the modules of commands, this one too
 
-    print(shtab.complete(make_parser(whole=True), options.shell))
+    parser = make_parser()
+    parser.fill_all()
+    print(shtab.complete(parser, options.shell))
     return 0

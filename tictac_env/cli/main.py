@@ -9,22 +9,22 @@ A command is a module of this package, imported when it is asked for, so that `t
 
 from __future__ import annotations
 
-import argparse
+import functools
 import importlib
 import inspect
 import os
 import sys
-import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
+from tictac_env.cli.parser import WRONG, CommandParser
 
 COMMANDS: dict[str, str] = {
     "play": "play against any player, in the terminal or in a window",
     "serve": "the page in the browser: play, look inside, train",
+    "train": "train an agent, and say how good it has become",
     "audit": "one record of how good a player is",
     "tournament": "everybody against everybody, with ratings",
     "solve": "the exact score of a position and of each move",
@@ -43,8 +43,8 @@ A command explains itself: tictac solve --help
 """
 ALIASES = {"warm": ["compile"]}
 
-FAILED, WRONG, STOPPED, BROKEN_PIPE = 1, 2, 130, 141
-"""Exit statuses: a limit was reached; wrong arguments or files; Ctrl-C; nobody reads the output any more."""
+STOPPED, BROKEN_PIPE = 130, 141
+"""Exit statuses: Ctrl-C; nobody reads the output any more."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -71,8 +71,8 @@ def main(words: Sequence[str] | None = None) -> int:
     return status
 
 
-def make_parser(whole: bool = False) -> CommandParser:
-    """The parser of the command line; unless `whole`, commands are empty until they are asked for."""
+def make_parser() -> CommandParser:
+    """The parser of the command line, with the commands empty until they are asked for."""
     parser = CommandParser(
         prog="tictac",
         description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
@@ -81,52 +81,14 @@ def make_parser(whole: bool = False) -> CommandParser:
     parser.add_argument("--version", action="version", version=f"tictac-env {tictac_env.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
     for name, told in COMMANDS.items():
-        home = f"{__package__}.{name.replace('-', '_')}"
-        command = commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), home=home)
-        if whole:
-            command.fill()
+        fill = functools.partial(_fill, f"{__package__}.{name.replace('-', '_')}")
+        commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), fill=fill)
     return parser
 
 
-class CommandParser(argparse.ArgumentParser):
-    """A parser that tells errors in one line, and that the module of its command fills when it is first used.
-
-    Args:
-        home: the module of the command, None where there is none.
-        keywords: those of `argparse.ArgumentParser`.
-    """
-
-    def __init__(self, *, home: str | None = None, **keywords: Any) -> None:
-        super().__init__(formatter_class=_Formatter, **keywords)
-        self._home = home
-
-    def fill(self) -> None:
-        """Adds what the module of the command has to add, once."""
-        if self._home is None:
-            return
-        module, self._home = importlib.import_module(self._home), None
-        self.description, self.epilog = inspect.getdoc(module), module.EXAMPLES
-        self.set_defaults(run=module.run)
-        module.add(self)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class's, but words that nothing stands for are told by the parser they were given to."""
-        self.fill()
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
-
-    def error(self, message: str) -> Any:
-        """Tells what is wrong in one line, and ends the program with status 2."""
-        self.exit(WRONG, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-class _Formatter(argparse.HelpFormatter):
-    """Wraps paragraphs to the width of the terminal, but leaves indented ones (examples) as they are."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        paragraphs = text.strip("\n").split("\n\n")
-        return "\n\n".join(
-            paragraph if paragraph.startswith(" ") else textwrap.fill(paragraph, width) for paragraph in paragraphs
-        )
+def _fill(home: str, parser: CommandParser) -> None:
+    """Has the module of a command add what it has to add."""
+    module = importlib.import_module(home)
+    parser.description, parser.epilog = inspect.getdoc(module), module.EXAMPLES
+    parser.set_defaults(run=module.run)
+    module.add(parser)

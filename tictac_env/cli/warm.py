@@ -27,7 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     games = f"any of {', '.join(known_names())}, with sizes if wanted; none: all"
     complete_words(parser.add_argument("games", nargs="*", metavar="GAME", help=games), "games", known_names())
-    parser.add_argument("--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables")
+    parser.add_argument(
+        "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,92 @@
+"""`tictac train`: what `python -m tictac_agents.train` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tictac_agents import GameTree, QLearning, S2Network
+from tictac_agents.train import AGENTS
+from tictac_env import Position, cli
+
+TTT = "TicTacToe-v0"
+
+
+def test_a_table_is_trained_judged_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q.npz"
+    words = ["train", "QLearning", "--seed", "4", "--total-episodes", "300", "--play-as", "first", "--save", str(path)]
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("QLearning on TicTacToe-v0 against random, as the first player: 300 games\n")
+    assert "exploitability" in out and "\r" not in out + err  # no bar: this is no terminal
+    assert QLearning.load(path).num_episodes == 300
+
+
+@pytest.mark.parametrize("learner", [S2Network, GameTree])
+def test_agents_that_learn_from_games_of_their_own(
+    learner: type[S2Network | GameTree], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The very agent that code makes."""
+    path, start = tmp_path / "agent.npz", Position.start(TTT)
+    words = ["train", learner.__name__, "--game", TTT, "--total-games", "200", "--seed", "3", "--save", str(path)]
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.startswith(f"{learner.__name__} on TicTacToe-v0: 200 games\n")
+    trained, wanted = learner.load(path), learner(TTT, seed=3).learn(200, progress_bar=False)
+    assert trained.num_games == 200
+    shown = "values" if learner is S2Network else "visits"
+    assert np.array_equal(getattr(trained, shown)(start), getattr(wanted, shown)(start))
+
+
+def test_a_preset_and_changes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["train", "S2Network", "--preset", "S2", "--games-a-seat", "60", "--order", "alternate"]) == 0
+    assert capsys.readouterr().out.startswith("S2Network on TicTacToe-v0: 120 games\n")
+
+
+def test_fitted_q_is_trained_in_batches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "fitted.npz"
+    words = ["--game", "KInARow-v0:4x4-3", "--batch-games", "4", "--epochs", "1", "--total-games", "8"]
+    assert cli.main(["train", "FittedQ", *words, "--epsilon", "1.0", "0.5", "--save", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("FittedQ on KInARow-v0:4x4-3: 8 games\n")
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_agent_explains_its_settings(agent: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if agent == "FittedQ":
+        pytest.importorskip("torch")
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["train", agent, "--help"])
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: tictac train {agent} ") and AGENTS[agent] in " ".join(out.split())
+    assert "--game" in out and "(default: " in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["QLearning", "--gamma", "9"], "gamma must be a number"),
+        (["QLearning", "--preset", "S9"], "QLearning has no preset 'S9'"),
+        (["QLearning", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most"),
+        (["S2Network", "--game", "ConnectFour-v0"], "S2's network needs a game in which each cell is an action"),
+        (["S2Network", "--total-games", "-5"], "total_games"),
+        (["GameTree", "--draw", "2"], "draw must be a number in [-1, 1], not 2"),
+    ],
+)
+def test_settings_that_are_wrong_end_with_one_line_and_status_2(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["train", *words]) == 2
+    _, err = capsys.readouterr()
+    assert told in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["QLerning"], ["QLearning", "--gama", "1"], ["QLearning", "--seed", "x"]])
+def test_options_that_are_wrong_end_with_one_line_and_status_2(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["train", *words])
+    assert capsys.readouterr().err.count("\n") == 1
