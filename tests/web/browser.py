@@ -55,7 +55,7 @@ class Visitor:
     def __init__(self, browser: Any, address: str, size: dict[str, int] = DESKTOP, **context: Any) -> None:
         self.address = address
         self.context = browser.new_context(viewport=size, reduced_motion="reduce", **context)
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(45_000)
         self.page = self.context.new_page()
         self.wrong: list[str] = []
         self.asked: list[str] = []

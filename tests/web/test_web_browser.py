@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PHONE, Visitor, needs_chromium, one_browser, served  # noqa: F401  # the fixture `browser`
+from browser import DESKTOP, PHONE, Visitor, needs_chromium, one_browser, served  # noqa: F401  # the fixture `browser`
 
+from tictac_env.arena import round_robin
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.solver import solve
 
 pytestmark = needs_chromium
+VIEWS = ("view=train", "view=tournament")
 
 
 @pytest.fixture(scope="module")
@@ -270,3 +273,59 @@ def test_a_training_is_stopped(visitor: Visitor) -> None:
     page.wait_for_selector("#train .chart")
     page.click("#train button:has-text('Stop')")
     page.wait_for_selector("#train .status:has-text('Stopped')")
+
+
+@pytest.mark.slow
+def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: Path) -> None:
+    store = tmp_path / "games.sqlite"
+    tournament = round_robin(["random", "rule", "minimax"], games=8, openings=2, store=store)
+    with served("--store", str(store)) as address:
+        visitor = Visitor(browser, address)
+        visitor.open("view=tournament")
+        page = visitor.page
+        page.wait_for_selector(".cross")
+        names = page.locator(".ratings tbody th").all_inner_texts()
+        assert names == list(tournament.ratings().names)
+        cell = page.locator(f".cross button[title^='{names[0]} against {names[1]}']")
+        score = 100 * tournament.matches[names[0], names[1]].total.score
+        assert f": {score:.1f} %; won/drawn/lost" in cell.get_attribute("title")
+        assert abs(int(cell.inner_text()) - score) <= 0.5
+        cell.click()
+        page.wait_for_selector(f"text={names[0]} (first) against {names[1]} (second): 4.")
+        page.locator(".games a").first.click()
+        visitor.wait_for("to move")
+        assert page.locator(".board .stone").count() == 2  # the opening
+        page.click("[data-step=last]")
+        moves = visitor.moves()
+        played = [r for r in tournament.games if (r.fixture.first.name, r.fixture.second.name) == (names[0], names[1])]
+        assert "".join(moves) == played[0].moves
+        visitor.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, tmp_path: Path, scheme: str) -> None:
+    """In every view, at desktop and phone width."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    store = tmp_path / "games.sqlite"
+    round_robin(["random", "rule", "minimax"], games=4, store=store)
+    with served("--store", str(store)) as address:
+        for size in (DESKTOP, PHONE):
+            visitor = Visitor(browser, address, size, color_scheme=scheme, bypass_csp=True)
+            for link in ("game=ConnectFour-v0&moves=4453&opponent=mcts:100", "game=TicTacToe-v0&moves=14253", *VIEWS):
+                visitor.open(link)
+                if "moves" in link:
+                    for box in ("show-thoughts", "show-exact", "show-review"):
+                        visitor.page.check(f"#{box}")
+                    visitor.page.wait_for_selector(".blunders")
+                if "train" in link:
+                    visitor.page.get_by_label("Games", exact=True).fill("20")
+                    visitor.page.click("#train button.main")
+                    visitor.page.wait_for_selector("#train .status:has-text('over')", timeout=60_000)
+                if "tournament" in link:
+                    visitor.page.wait_for_selector(".games")
+                found = axe.run(visitor.page).response["violations"]
+                serious = [one for one in found if one["impact"] in ("serious", "critical")]
+                told = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+                assert not told, (link, size, told)
+            visitor.close()

@@ -26,6 +26,8 @@ from tictac_env.web.json_routes import json_route
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import DEFAULT, FILE, Opponents, menu
 from tictac_env.web.pages import page_routes
+from tictac_env.web.result_routes import result_routes
+from tictac_env.web.results import Results
 from tictac_env.web.solvers import Solvers
 from tictac_env.web.thoughts import seed_of, thoughts
 from tictac_env.web.training_routes import training_routes
@@ -60,6 +62,7 @@ class Server:
         self.trainings = Trainings(self.limits) if training else None
         file = self.trainings.file if self.trainings else None
         self.opponents = Opponents(self.limits, self.solvers, checkpoints, file)
+        self.results = Results(store) if store is not None else None
         self.players = Workers(self.limits.threads, self.limits.waiting, "player")
         self.searchers = Workers(self.limits.threads, self.limits.waiting, "searcher")
 
@@ -102,6 +105,7 @@ class Server:
             json_route("/api/exact", "POST", self.exact),
             json_route("/api/review", "POST", self.review),
             Route("/solve", self.solve, methods=["GET"]),
+            *(result_routes(self.results, self.searchers) if self.results else ()),
             *(training_routes(self.trainings, self.opponents, self.players) if self.trainings else ()),
         ]
 
@@ -111,7 +115,7 @@ class Server:
             "games": [{"name": name, "title": title(game)} for name, game in GAMES.items()],
             "families": [name for name in known_names() if name not in GAMES],
             "training": self.trainings is not None,
-            "tournament": False,
+            "tournament": self.results is not None,
         }
 
     async def who_plays(self, fields: Fields) -> Any:

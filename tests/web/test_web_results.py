@@ -1,0 +1,100 @@
+"""Tournaments in the page: the ratings and games are those of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from web_client import PATIENT, Client
+
+from tictac_env.arena import ResultStore, ratings, round_robin
+from tictac_env.web.app import Server
+from tictac_env.web.results import PAGE
+
+
+@pytest.fixture(scope="module", name="store")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stores") / "games.sqlite"
+    round_robin(["random", "rule", "minimax"], games=24, openings=2, store=path)
+    round_robin(["random", "rule"], game="ConnectFour-v0", games=4, openings=1, store=path)
+    return path
+
+
+@pytest.fixture(scope="module", name="client")
+def tournament_client(store: Path) -> Iterator[Client]:
+    with TestClient(Server(PATIENT, store=store).app()) as http:
+        yield Client(http)
+
+
+def test_the_stores_games_are_listed(client: Client) -> None:
+    assert client.get("/api/about")["tournament"] is True
+    (only,) = client.get("/api/tournament")["stores"]
+    assert only["store"] == "games"
+    assert {one["game"]: one["count"] for one in only["games"]} == {"TicTacToe-v0": 72, "ConnectFour-v0": 4}
+
+
+def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, store: Path) -> None:
+    found = client.get("/api/tournament/table", store="games", game="TicTacToe-v0")
+    truth = ratings(store, "TicTacToe-v0")
+    assert [one["name"] for one in found["players"]] == list(truth.names)
+    assert [one["elo"] for one in found["players"]] == [row["elo"] for row in truth.table()]
+    assert [one["low"] for one in found["players"]] == [row["low"] for row in truth.table()]
+    for pair, row in zip(found["pairs"], truth.cross_table(), strict=True):
+        assert (pair["player"], pair["opponent"], pair["score"]) == (row["player"], row["opponent"], row["score"])
+        games = [a + b for a, b in zip(pair["as_first"], pair["as_second"], strict=True)]
+        assert sum(games) == row["games"]
+        assert (games[0] + games[1] / 2) / sum(games) == pytest.approx(row["score"])
+
+
+def test_every_game_can_be_replayed(client: Client, store: Path) -> None:
+    seen = []
+    for page in range(5):
+        found = client.get("/api/tournament/games", store="games", game="TicTacToe-v0", page=page)
+        seen += found["games"]
+        assert found["count"] == 72
+    assert len(seen) == 72
+    with ResultStore(store) as kept:
+        records = list(kept.games("TicTacToe-v0"))
+    for one, record in zip(seen, records, strict=True):
+        assert (one["moves"], one["result"]) == (record.moves, record.result)
+        assert one["first"] == record.fixture.first.name
+        shown = client.get("/api/position", game="TicTacToe-v0", moves=one["moves"])
+        assert shown["over"]
+        assert one["start"] == 2
+
+
+def test_games_of_two_players_in_their_seats(client: Client) -> None:
+    fields = {"store": "games", "game": "TicTacToe-v0", "first": "rule", "second": "random"}
+    found = client.get("/api/tournament/games", **fields)
+    assert found["count"] == 12
+    assert len(found["games"]) == min(12, PAGE)
+    assert {(one["first"], one["second"]) for one in found["games"]} == {("rule", "random")}
+
+
+def test_games_that_are_added_are_seen(store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "more.sqlite"
+    round_robin(["random", "rule"], games=2, store=path)
+    with TestClient(Server(PATIENT, store=tmp_path).app()) as http:
+        client = Client(http)
+        from tictac_env.web import results
+
+        assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 2
+        round_robin(["random", "rule"], games=6, store=path)
+        before, results.SECONDS_BETWEEN_LOOKS = results.SECONDS_BETWEEN_LOOKS, 0.0
+        try:
+            assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 6
+        finally:
+            results.SECONDS_BETWEEN_LOOKS = before
+
+
+def test_what_is_not_there_is_refused(client: Client, tmp_path: Path) -> None:
+    client.refused("GET", "/api/tournament/table", 404, store="../games", game="TicTacToe-v0")
+    client.refused("GET", "/api/tournament/table", 404, store="games", game="KInARow-v0")
+    client.refused("GET", "/api/tournament/games", 400, store="games", game="TicTacToe-v0", page=-1)
+    with pytest.raises(ValueError, match="no result store"):
+        Server(store=tmp_path / "none.sqlite")
+    (tmp_path / "other.sqlite").write_text("no store")
+    with pytest.raises(ValueError, match="no result store"):
+        Server(store=tmp_path)
