@@ -3,6 +3,7 @@
 - `tabular/`: Q-learning, Sarsa, Monte Carlo control and TD learning with tables.
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
+- `line_network/`: a learned network of state values that plays without torch.
 - `deep/`: DQN and MaskablePPO on Stable-Baselines3, and two published networks.
 
 Import agents from here: `from tictac_agents import MCTS`. Beside the folders, `train.py` is the command line, with the
@@ -24,6 +25,7 @@ _HOME = {
     "GamesCallback": "tictac_agents.deep.callbacks",
     "LearningCurve": "tictac_agents.tabular.learning_curve",
     "Learner": "tictac_agents.tabular.learner",
+    "LineNetwork": "tictac_agents.line_network.network",
     "MCTS": "tictac_agents.mcts.mcts",
     "MaskablePPO": "tictac_agents.deep.maskable_ppo",
     "ModelPolicy": "tictac_env.policies.adapters",
@@ -69,7 +71,9 @@ def _importable() -> list[str]:
         for name in _HOME:
             __getattr__(name)
     except DependencyNotInstalled as error:
-        rest = [name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.")]
+        rest = [
+            name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.") or name == "LineNetwork"
+        ]
         missing = ", ".join(name for name in _HOME if name not in rest)
         warnings.warn(f"{error}; without it there are no {missing}", stacklevel=3)
         return rest

@@ -16,6 +16,7 @@ POLICIES: dict[str, str] = {
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
+    "network": "tictac_agents.line_network.network:LineNetwork",
     "level": "tictac_env.policies.levels:Level",
     "perfect": "tictac_env.solver.perfect:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_agents.line_network.lines import cells_beneath, num_features, windows
 from tictac_env.games import Game, game_of
 from tictac_env.games.k_in_a_row import KInARow
 
@@ -60,8 +61,7 @@ class LineFeatures(BaseFeaturesExtractor):
             raise ValueError(f"LineFeatures needs planes or boards of {rules!r}, not {observation_space}")
         in_windows = windows(rules)
         self._lacking = [count for count in (2, 1) if count < rules.connect]
-        per_side = 2 * rules.cells + len(self._lacking) * len(in_windows) + 1
-        super().__init__(observation_space, 2 * (per_side + 2 * rules.cols * rules.gravity))
+        super().__init__(observation_space, num_features(rules))
         self.game = rules
         # Constants of the game, made afresh with the network: a checkpoint need not hold them.
         self._keep("_windows", in_windows)
@@ -161,28 +161,3 @@ def afterstates(now: torch.Tensor, num_actions: int) -> torch.Tensor:
         lands = torch.arange(rows, device=now.device)[:, None] == lowest
         stones = one_each[:, None, :] * lands[:, None]
     return now[:, None] + stones
-
-
-def windows(game: KInARow) -> npt.NDArray[np.float32]:
-    """All lines of a game, each as the cells that make it up: float32 (windows, cells) of 0 and 1, the cells row by row
-    from the top left; (69, 42) on Connect Four.
-    """
-    cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
-    lines = [
-        sum(begin << step * place for place in range(game.connect))
-        for step in game.steps
-        for begin in cells
-        if game.runs(game.full, step) & begin
-    ]
-    unlike = list(dict.fromkeys(lines))  # a line of one cell runs in every direction
-    return np.array([[line & cell != 0 for cell in cells] for line in unlike], np.float32)
-
-
-def cells_beneath(game: KInARow) -> npt.NDArray[np.int64]:
-    """For each cell, row by row from the top left, the number of the one beneath; the number of cells if there is none.
-
-    int64 (cells,).
-    """
-    cells = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
-    number = {cell: i for i, cell in enumerate(cells)}
-    return np.array([number.get(game.beneath(cell), len(cells)) for cell in cells], np.int64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.mcts.leaves import Leaves
 from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import Game, describe_game
 from tictac_env.position_batch import PositionBatch
@@ -25,6 +26,7 @@ class Evaluation(NamedTuple):
     """(B, num_actions), not negative: how good each action looks. Those of the legal ones are scaled to sum 1."""
 
 
+@runtime_checkable
 class Evaluator(Protocol):
     """Evaluates unfinished positions, any number at once. Its answer for one must not depend on the others."""
 
@@ -33,6 +35,18 @@ class Evaluator(Protocol):
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
         """The values of B unfinished positions, and priors if it gives them."""
+
+
+@runtime_checkable
+class CompiledEvaluator(Protocol):
+    """Evaluates positions, without priors, within the compiled search, which Python code would hold up."""
+
+    def compiled(self, game: Game) -> Leaves:
+        """The record that gives values, for the use of one thread.
+
+        Raises:
+            ValueError: it evaluates no positions of this game.
+        """
 
 
 class ExactEvaluator:

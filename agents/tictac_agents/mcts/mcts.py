@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.action_masks import allowed_actions
-from tictac_agents.mcts.evaluators import Evaluator
+from tictac_agents.mcts.evaluators import CompiledEvaluator, Evaluator
+from tictac_agents.mcts.leaves import Rollouts
 from tictac_agents.mcts.report import MoveReport, SearchReport
 from tictac_agents.mcts.root import (
     Root,
@@ -23,7 +24,7 @@ from tictac_agents.mcts.root import (
     set_priors,
 )
 from tictac_agents.mcts.search_tree import bytes_per_node
-from tictac_agents.mcts.simulation import ROLLOUT_AT_RANDOM, ROLLOUT_BY_RULE, ROLLOUT_STORED, SearchParams
+from tictac_agents.mcts.simulation import SearchParams
 from tictac_agents.predicts import Predicts
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.compiled import in_one_line
@@ -34,7 +35,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, position_seed
 
-ROLLOUTS = {"rule": ROLLOUT_BY_RULE, "random": ROLLOUT_AT_RANDOM, "stored": ROLLOUT_STORED}
+ROLLOUTS = ("rule", "random", "stored")
 MAX_SIMULATIONS = 1 << 24
 """Sums in float32 are exact up to here."""
 CHUNK = 1 << 15
@@ -128,7 +129,7 @@ class MCTS(Predicts, Policy):
         milliseconds: float | None = None,
         exploration: float = 1.0,
         rollout: str = "rule",
-        evaluator: Evaluator | None = None,
+        evaluator: Evaluator | CompiledEvaluator | None = None,
         solver: bool = True,
         choose: str = "visits",
         draw: float = 0.0,
@@ -147,7 +148,7 @@ class MCTS(Predicts, Policy):
         self.simulations = None if simulations is None else positive("simulations", simulations, MAX_SIMULATIONS)
         self.milliseconds = milliseconds
         self.exploration = number("exploration", exploration, 0, 1e6)
-        self.rollout = one_of("rollout", rollout, tuple(ROLLOUTS))
+        self.rollout = one_of("rollout", rollout, ROLLOUTS)
         self.evaluator = evaluator
         self.solver = flag("solver", solver)
         self.choose = one_of("choose", choose, ("visits", "value"))
@@ -166,7 +167,7 @@ class MCTS(Predicts, Policy):
             exploration=float(exploration),
             draw=float(draw),
             solver=solver,
-            rollout=ROLLOUTS[rollout] if evaluator is None else ROLLOUT_AT_RANDOM,
+            stored=rollout == "stored" and evaluator is None,
         )
         self._kept: list[Root] = []
 
@@ -195,7 +196,8 @@ class MCTS(Predicts, Policy):
 
     @property
     def batched(self) -> bool:
-        return self.evaluator is not None and self.milliseconds is None and not self.reuse
+        asked = self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator)
+        return asked and self.milliseconds is None and not self.reuse
 
     @property
     def one_game_at_a_time(self) -> bool:
@@ -265,7 +267,7 @@ class MCTS(Predicts, Policy):
         roots = [root for one in trees for root in one]
         before = sum(root.simulations for root in roots)
         began = time.perf_counter()
-        if self.evaluator is not None:
+        if self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator):
             self._simulate_with_evaluator(roots, self.evaluator, began)
         elif len(roots) == 1:
             self._simulate(roots[0], self._budget(0, roots[0].simulations), began)
@@ -284,7 +286,7 @@ class MCTS(Predicts, Policy):
     def _roots(self, position: Position, seed: int) -> list[Root]:
         """A tree for each thread: new, or what is left of those that were kept."""
         game = position.game
-        priors = self.evaluator is not None and self.evaluator.priors
+        priors = isinstance(self.evaluator, Evaluator) and self.evaluator.priors
         capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, priors)
         if self.simulations is not None:
             each = game.cells if self.rollout == "stored" else 1
@@ -306,10 +308,14 @@ class MCTS(Predicts, Policy):
         return self.simulations // self.threads + (thread < self.simulations % self.threads)
 
     def _simulate(self, root: Root, simulations: int, began: float) -> None:
-        """Grows a tree by simulations with rollouts."""
+        """Grows a tree by simulations whose leaves are evaluated by compiled code."""
+        if isinstance(self.evaluator, CompiledEvaluator):
+            leaves = self.evaluator.compiled(root.position.game)
+        else:
+            leaves = Rollouts(self.rollout == "rule")
         left, chunk = simulations, CHUNK if self.milliseconds is None else 32
         while left and not (self.solver and root.proven is not None):
-            left -= root.simulate(min(chunk, left), self._params)
+            left -= root.simulate(min(chunk, left), self._params, leaves)
             if self.milliseconds is not None:
                 elapsed = time.perf_counter() - began
                 rest = self.milliseconds / 1000 - elapsed

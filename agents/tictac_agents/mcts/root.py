@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tictac_agents.mcts import simulation
 from tictac_agents.mcts.evaluators import Evaluator, checked
+from tictac_agents.mcts.leaves import Leaves
 from tictac_agents.mcts.rollouts import first_state
 from tictac_agents.mcts.search_tree import (
     ILLEGAL_ACTION,
@@ -56,11 +57,11 @@ class Root:
         """The result of the root's position if it is proven, else None."""
         return best_proven(self.tree.proven[0].tolist())
 
-    def simulate(self, simulations: int, params: SearchParams) -> int:
-        """Runs `simulations` with rollouts, fewer if the root is proven, and returns how many."""
+    def simulate(self, simulations: int, params: SearchParams, leaves: Leaves) -> int:
+        """Runs `simulations`, fewer if the root is proven, and returns how many."""
         root = self.position
         done, self.state = simulation.simulate(
-            root.game, self.tree, root.own, root.opp, simulations, params, self.state
+            root.game, self.tree, root.own, root.opp, simulations, params, leaves, self.state
         )
         return done
 

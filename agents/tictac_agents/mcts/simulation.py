@@ -1,7 +1,7 @@
 """The simulations of a search: select a leaf, expand the tree, evaluate the leaf, back its value up.
 
-`simulate` is the whole of it where leaves are evaluated by rollouts. Where an evaluator is asked, which is best asked
-about many leaves at once, `select_leaves` and `backup_leaf` are its two halves.
+`simulate` is the whole of it where leaves are evaluated by compiled code (`leaves.py`). Where an evaluator in Python is
+asked, which is best asked about many leaves at once, `select_leaves` and `backup_leaf` are its two halves.
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.mcts.rollouts import rollout
+from tictac_agents.mcts.leaves import Leaves
 from tictac_agents.mcts.search_tree import UNPROVEN, SearchTree, add_node
 from tictac_agents.mcts.selection import select_puct, select_uct
 from tictac_env.compiled import borrowing_kernel
 from tictac_env.games import UNFINISHED, Game
-
-ROLLOUT_BY_RULE, ROLLOUT_AT_RANDOM, ROLLOUT_STORED = 0, 1, 2
-"""How a game goes on beyond the tree: by the win-or-block rule, at random, or in the tree, each position getting a node
-at once.
-"""
 
 
 class SearchParams(NamedTuple):
@@ -29,7 +24,8 @@ class SearchParams(NamedTuple):
     exploration: float
     draw: float
     solver: bool
-    rollout: int
+    stored: bool
+    """Whether a game goes on in the tree to its very end, each position getting a node at once."""
 
 
 class Leaf(NamedTuple):
@@ -46,7 +42,14 @@ class Leaf(NamedTuple):
 
 @borrowing_kernel
 def simulate(
-    game: Game, tree: SearchTree, own: int, opp: int, simulations: int, params: SearchParams, state: int
+    game: Game,
+    tree: SearchTree,
+    own: int,
+    opp: int,
+    simulations: int,
+    params: SearchParams,
+    leaves: Leaves,
+    state: int,
 ) -> tuple[int, int]:
     """Runs `simulations` from the root, fewer if it is proven. Each updates the statistics of its moves.
 
@@ -57,11 +60,11 @@ def simulate(
     for done in range(simulations):
         leaf, state = select_leaf(game, tree, own, opp, total + done, params, state)
         if leaf.proven == UNPROVEN:
-            result, state = rollout(game, leaf.own, leaf.opp, params.rollout == ROLLOUT_BY_RULE, state)
-            value = -result
+            value, state = leaves.leaf_value(game, leaf.own, leaf.opp, state)
+            value = -value
         else:
-            value = leaf.proven
-        backup(tree, tree.path, leaf.depth, float(value), params.draw, 0.0)
+            value = float(leaf.proven)
+        backup(tree, tree.path, leaf.depth, value, params.draw, 0.0)
         certain = leaf.proven != UNPROVEN and params.solver
         if certain and backup_proven(game, tree, tree.path, leaf.depth) != UNPROVEN:
             return done + 1, state
@@ -109,7 +112,7 @@ def select_leaf(
                 proven = -result
                 tree.proven[node, action] = proven
                 break
-            if params.rollout != ROLLOUT_STORED:
+            if not params.stored:
                 break
         child = tree.children[node, action]
         if child == 0:

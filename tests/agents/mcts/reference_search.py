@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tictac_agents.mcts.evaluators import Evaluation
-from tictac_agents.mcts.mcts import MCTS, ROLLOUTS
+from tictac_agents.mcts.mcts import MCTS
 from tictac_agents.mcts.rollouts import first_state, random_below, rollout
-from tictac_agents.mcts.simulation import ROLLOUT_BY_RULE, ROLLOUT_STORED
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
@@ -44,7 +43,7 @@ class ReferenceSearch:
 
     def __init__(self, agent: MCTS, position: Position, seed: int) -> None:
         self.agent = agent
-        self.rollout = ROLLOUTS[agent.rollout]
+        self.rollout = agent.rollout
         self.root = Node(position)
         self.state = first_state(mix(mix(seed) ^ 0))
         assert agent.simulations is not None
@@ -63,10 +62,8 @@ class ReferenceSearch:
             after = node.position.play(action)
             if visited == 0 and after.is_over:
                 value = node.proven[action] = -after.result
-            elif visited == 0 and self.rollout != ROLLOUT_STORED:
-                found, self.state = rollout(
-                    after.game, after.own, after.opp, self.rollout == ROLLOUT_BY_RULE, self.state
-                )
+            elif visited == 0 and self.rollout != "stored":
+                found, self.state = rollout(after.game, after.own, after.opp, self.rollout == "rule", self.state)
                 value = -found
             else:
                 child = node.children.setdefault(action, Node(after))
