@@ -1,9 +1,9 @@
-"""Makes the shipped networks, the policy "network", of trained models.
+r"""Makes the shipped networks, the policy "network", of trained models.
 
     python benchmarks/connect_four.py DQN           # leaves its models in models/
-    python -m tictac_agents.train DQN --policy AfterstatePolicy --policy-kwargs \\
-        '{"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": "TicTacToe-v0"}, \\
-        "net_arch": [32, 32]}' --save models/tic-tac-toe
+    python -m tictac_agents.train DQN --policy AfterstatePolicy --policy-kwargs \
+        '{"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": "TicTacToe-v0"}, \
+        "net_arch": [64, 64]}' --stop-when-proven --save models/tic-tac-toe
     python tools/ship_networks.py models/connect-four-DQN-*-best.zip models/tic-tac-toe-best.zip
 
 Of the models of a game the one that errs least is taken: on Connect Four on the choosing suite, on which nothing is

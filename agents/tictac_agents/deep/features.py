@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled

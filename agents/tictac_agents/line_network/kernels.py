@@ -22,8 +22,8 @@ SURE = np.float32(1e9)
 class LineWeights(NamedTuple):
     """The weights, and what is needed to find the features; a record of `Leaves` too, which gives a search its values.
 
-    Features are 0 or 1, and few are 1. After ReLU about half of a layer's units are 0. So the product of a layer's inputs
-    and its matrix is a sum over a few rows of the matrix.
+    Few features are 1, the others 0, and after ReLU about half of a layer's units are 0. So the product of a layer's
+    inputs and its matrix is a sum over a few rows of the matrix.
     """
 
     cells: Ints
@@ -33,7 +33,7 @@ class LineWeights(NamedTuple):
     inputs: Ints
     """(hidden layers,): how many inputs each hidden layer has."""
     rows: Floats
-    """(R, width): for each hidden layer a row for each input, then one of its biases. Narrower layers are filled with 0."""
+    """(R, width): for each hidden layer a row for each input, then one of its biases, filled with 0 to one width."""
     last: Floats
     """(width + 1,): the weights of the last layer, then its bias."""
     units: Floats
@@ -126,7 +126,7 @@ def _add_scaled_rows(rows: Floats, active: Ints, count: int, scales: Floats, sum
 
 @borrowing_kernel
 def find_features(game: KInARow, net: LineWeights, own: int, opp: int) -> int:
-    """Fills `active` with the numbers of the features that are 1, as `LineFeatures` numbers them; how many there are."""
+    """Fills `active` with the numbers that `LineFeatures` gives the features that are 1; returns how many there are."""
     cells, windows, active = len(net.cells), len(net.lines), net.active
     count = 0
     for cell in range(cells):

@@ -55,7 +55,7 @@ class LineNetwork(Predicts, Policy):
         >>> network = LineNetwork.shipped("ConnectFour-v0")
         >>> position = Position.from_moves("ConnectFour-v0", "444333")
         >>> network.act(position, seed=0), MCTS(100, evaluator=network).act(position, seed=0)
-        (1, 1)
+        (2, 2)
     """
 
     name = "network"
