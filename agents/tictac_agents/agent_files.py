@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import tictac_agents
-from tictac_env.games import Game, game_of
+from tictac_env.games import Game, game_name, game_of
 from tictac_env.policies.players import settings_of
 from tictac_env.storage import kind_of
 
@@ -32,7 +32,8 @@ def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str,
     target = Path(path)
     agent, settings, of_game = _network(target, game) if target.suffix == ".zip" else _table(target)
     if of_game is not None and of_game != game:
-        raise ValueError(f"{os.fspath(path)} holds an agent of the game {of_game!r}, not of {game!r}")
+        known, wanted = (game_name(one) or repr(one) for one in (of_game, game))
+        raise ValueError(f"{os.fspath(path)} holds an agent of the game {known}, not of {wanted}")
     return agent, settings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,7 +221,9 @@ def test_seats_alternate_from_game_to_game(monkeypatch: pytest.MonkeyPatch, caps
     assert "rule (X) plays " in capsys.readouterr().out
 
 
-def test_a_checkpoint_plays(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "pupil.npz"
     QLearning(TTT, seed=0).learn(total_episodes=50, progress_bar=False).save(path)
     typed(monkeypatch, "1\nquit\n")
@@ -242,14 +245,16 @@ def test_the_end_of_the_input_ends_the_game(
         (["levle:3"], "did you mean level"),
         (["nobody.npz"], "there is no file 'nobody.npz'"),
         (["level:11"], "a level must be a whole number from 1 to 10"),
+        (["{folder}/four.npz", "--game", TTT], "holds an agent of the game KInARow-v0:3x4-3, not of TicTacToe-v0"),
         (["rule", "--game", "Chess"], "no game is called 'Chess'"),
         (["rule", "--position", "4444444"], "column 4 is full"),
         (["rule", "--position", "4455336"], "the game is over after 4455336"),
     ],
 )
 def test_wrong_players_and_positions_are_named(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["play", *arguments]) == 2
+    QLearning("KInARow-v0:3x4-3", seed=0).save(tmp_path / "four.npz")
+    assert cli.main(["play", *(word.format(folder=tmp_path) for word in arguments)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and told in err and err.count("\n") == 1

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
 from tictac_env import Position, cli, play_match
@@ -34,7 +35,9 @@ class Script:
     def watch(self, window: Window, position: Position, fps: float = 0) -> None:
         self.show(window, position)
         self.titles.append(window.title)
-        if "thinks" in window.title or "solving" in window.title or not self.deeds:
+        assert len(self.titles) < 3_000, f"nothing ends the game; last shown: {self.titles[-1]}"
+        waits = fps > 0 and "thinks" not in window.title and "solving" not in window.title
+        if not waits or not self.deeds:
             return
         deed = self.deeds.pop(0)
         if deed == "close":
@@ -53,6 +56,7 @@ class Script:
 def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Makes a script the person before every window; without a screen."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)
     yield lambda *deeds: (
         script := Script(*deeds),
         monkeypatch.setattr(Window, "show", lambda window, position, fps=0: script.watch(window, position, fps)),
@@ -97,6 +101,16 @@ def test_the_policy_human_window_plays_by_clicks_and_waits_at_the_end(person: An
     person("close")
     with pytest.raises(KeyboardInterrupt):
         play_match("human:window", "random", TTT, games=1)
+
+
+def test_a_person_clicks_in_the_window_of_an_environment(person: Any) -> None:
+    person("click 5", "click 1")
+    env = gym.make(TTT, opponent="human:window", play_as="second", render_mode="human")
+    env.reset(seed=0)
+    assert env.unwrapped.position.to_moves() == "5"
+    env.step(8)
+    assert env.unwrapped.position.to_moves() == "591"
+    env.close()
 
 
 def test_a_missing_pygame_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

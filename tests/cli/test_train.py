@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tictac_agents import GameTree, QLearning, S2Network
+from tictac_agents import GameTree, QLearning, S2Network, train
 from tictac_agents.train import AGENTS
 from tictac_env import Position, cli
 
@@ -44,8 +44,11 @@ def test_a_preset_and_changes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("S2Network on TicTacToe-v0: 120 games\n")
 
 
-def test_fitted_q_is_trained_in_batches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fitted_q_is_trained_in_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("torch")
+    monkeypatch.setattr(train, "MATCH_GAMES", 4)
     path = tmp_path / "fitted.npz"
     words = ["--game", "KInARow-v0:4x4-3", "--batch-games", "4", "--epochs", "1", "--total-games", "8"]
     assert cli.main(["train", "FittedQ", *words, "--epsilon", "1.0", "0.5", "--save", str(path)]) == 0
