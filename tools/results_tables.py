@@ -261,6 +261,26 @@ def s4_network() -> Table:
     return chosen(read("s4-network-curve"), columns)
 
 
+def ceilings() -> Table:
+    """Networks of Connect Four as the solver taught them, each after the means of those that learned by themselves."""
+    sets = {"end_easy": "mistakes on end_easy, %", "middle_easy": "mistakes on middle_easy, %"}
+    sets |= {"middle_medium": "mistakes on middle_medium, %", "C4-Exact-v1": "mistakes on C4-Exact-v1, %"}
+    sets |= {phase: f"C4-Exact-v1, {phase}, %" for phase in ("opening", "middle", "end")}
+    learned = [row for row in read("connect-four-runs") if row["model"] == "best"]
+    table = []
+    for row in read("ceilings-networks"):
+        agent, _, shown = row["network"].partition(": ")
+        alone = [one for one in learned if one["agent"] == agent and shown == "lines, afterstates"]
+        if alone:
+            means = {
+                name: f"{sum(float(one[column]) for one in alone) / len(alone):.1f}" for name, column in sets.items()
+            }
+            table.append({"network": row["network"], "taught by": "its own games"} | means)
+        means = {name: fixed(1)(row[name]) for name in sets}
+        table.append({"network": row["network"], "taught by": f"the solver: {row['learns']}"} | means)
+    return table
+
+
 def audits() -> Table:
     """Players judged on the reporting suite of Connect Four."""
     percent, columns = fixed(1, 100), ("mistakes", "opening", "middle", "end")
@@ -290,6 +310,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
     "connect-four": partial(whole, "connect-four-summary"),
+    "ceilings": ceilings,
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
     "tutorial": partial(whole, "pettingzoo-tutorial-summary"),

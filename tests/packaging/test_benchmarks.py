@@ -36,6 +36,7 @@ SMALL = {
     "benchmarks.s4_network": "--games 4 --seeds 1 --workers 1",
     "benchmarks.arena_speed": "--games 20",
     "benchmarks.learning": "--seeds 1",
+    "benchmarks.ceilings": "--games 5",
     "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
     "benchmarks.self_play": "--steps 2048 --runs 1",
     "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
@@ -46,10 +47,19 @@ SMALL = {
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }
-NAMED = {"benchmarks.learning": ["SB3's own DQN"], "tools.tune": ["MaskablePPO"]}
+NAMED = {
+    "benchmarks.learning": ["SB3's own DQN"],
+    "benchmarks.ceilings": ["DQN: planes"],
+    "tools.tune": ["MaskablePPO"],
+}
 """Arguments that stand before the others."""
 QUICK = ["benchmarks.reproduce", "benchmarks.exact_results"]
-NEEDS = {"learning": "sb3_contrib", "self_play": "sb3_contrib", "pettingzoo_tutorial": "sb3_contrib"}
+NEEDS = {
+    "learning": "sb3_contrib",
+    "ceilings": "sb3_contrib",
+    "self_play": "sb3_contrib",
+    "pettingzoo_tutorial": "sb3_contrib",
+}
 NEEDS |= {"s4_network": "torch", "tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
 
 

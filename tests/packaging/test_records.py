@@ -58,29 +58,39 @@ def test_the_published_networks() -> None:
 def test_the_deep_agents() -> None:
     pytest.importorskip("sb3_contrib")
     script = importlib.import_module("benchmarks.learning")
-    runs = store("learning")
-    assert runs.missing(script.settings_of(name, seed) for name in script.ROWS for seed in range(5)) == [], RENAMED
-    assert text(script.summary(script.runs_in(runs))) == record("learning-summary")
+    for learned in script.LEARNED.values():
+        runs = store(learned.NAME)
+        jobs = [learned.settings_of(name, seed) for name in learned.ROWS for seed in range(learned.SEEDS)]
+        assert runs.missing(jobs) == [], RENAMED
+        for table, rows in learned.tables(script.runs_in(runs, learned)).items():
+            assert text(rows) == record(f"{learned.NAME}-{table}")
     costs = record("self-play-cost")
     assert len(costs) == 4 and all(float(row["pool, times random"]) <= 1.5 for row in costs)
 
 
 def test_the_deep_agents_on_connect_four() -> None:
     """Each seed wins what was promised, from both seats against random play, over both against the others."""
-    pytest.importorskip("sb3_contrib")
-    script = importlib.import_module("benchmarks.connect_four")
-    runs = store("connect-four")
-    jobs = {agent: [script.job(agent, seed) for seed in range(3)] for agent in ("DQN", "MaskablePPO")}
-    assert runs.missing(itertools.chain(*jobs.values())) == [], RENAMED
-    found = {agent: [runs[settings] for settings in jobs[agent]] for agent in jobs}
-    assert text(script.summary(found)) == record("connect-four-summary")
     promised = {"DQN": ((99, 95, 80, 60), 12), "MaskablePPO": ((97, 95, 75, 60), 20)}
-    for agent, (wins, mistakes) in promised.items():
-        for one in found[agent]:
-            won = {name: [one[f"{name}, {seat}"] for seat in script.SEATS] for name in script.OPPONENTS}
-            assert min(won["random"]) >= wins[0]
-            assert all(sum(won[name]) / 2 >= least for name, least in zip(script.OPPONENTS[1:], wins[1:], strict=True))
-            assert one["middle_medium"] <= mistakes and one["curve"][-1][0] <= 600
+    rows = [row for row in record("connect-four-runs") if row["model"] == "best"]
+    assert [(row["agent"], row["seed"]) for row in rows] == [
+        (agent, f"{seed}") for agent in promised for seed in range(3)
+    ]
+    for row in rows:
+        wins, mistakes = promised[row["agent"]]
+        for name, least in zip(("random", "rule", "minimax:2", "minimax:4"), wins, strict=True):
+            won = [float(row[f"won against {name} {seat}, %"]) for seat in ("first", "second")]
+            assert (min(won) if name == "random" else sum(won) / 2) >= least
+        assert float(row["mistakes on middle_medium, %"]) <= mistakes and float(row["CPU-s"]) <= 600
+
+
+def test_the_ceilings() -> None:
+    """Networks taught by the solver, whose runs are of the settings in the code."""
+    pytest.importorskip("sb3_contrib")
+    script, runs = importlib.import_module("benchmarks.ceilings"), store("ceilings")
+    jobs = [script.job(name, 0, script.GAMES) for name in script.NETWORKS]
+    assert runs.missing(jobs) == [], RENAMED
+    rows = record("ceilings-networks")
+    assert text([script.row(job, runs[job]) for job in jobs]) == rows
 
 
 def test_the_search() -> None:
