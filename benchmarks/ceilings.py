@@ -1,6 +1,6 @@
 """How well the networks of Connect Four play if the solver teaches them: what a learner can hope for at best.
 
-    python benchmarks/ceilings.py                       # all networks, about an hour of CPU time
+    python benchmarks/ceilings.py                       # all networks, about 10 minutes of CPU time
 
 Each network is the learner's own, made by its tuned settings, and is shown positions that no suite and no test set
 has (`labelled_positions.py`), their mirror images as often. "values": it learns the outcome, 1, 0 or -1, that each
@@ -79,18 +79,18 @@ def of_s4(seed: int, all_actions: bool) -> tuple[nn.Module, Forward]:
 
 HIDDEN = {"net_arch": [128, 128]}
 NETWORKS: dict[str, tuple[Callable[[int], tuple[nn.Module, Forward]], str, int]] = {
-    "DQN: lines, afterstates": (of_dqn, "values", 30),
-    "DQN: lines, afterstates, as a policy": (of_dqn, "moves", 30),
-    "MaskablePPO: lines, afterstates": (of_ppo, "moves", 30),
-    "DQN: planes": (functools.partial(of_dqn, policy="MlpPolicy", policy_kwargs=HIDDEN), "values", 100),
+    "DQN: lines, afterstates": (of_dqn, "values", 15),
+    "DQN: lines, afterstates, as a policy": (of_dqn, "moves", 15),
+    "MaskablePPO: lines, afterstates": (of_ppo, "moves", 15),
+    "DQN: planes": (functools.partial(of_dqn, policy="MlpPolicy", policy_kwargs=HIDDEN), "values", 50),
     "DQN: convolutions": (
         functools.partial(
             of_dqn, policy="MlpPolicy", policy_kwargs={**HIDDEN, "features_extractor_class": "ConvFeatures"}
         ),
         "values",
-        20,
+        10,
     ),
-    "S4, all actions": (functools.partial(of_s4, all_actions=True), "values", 8),
+    "S4, all actions": (functools.partial(of_s4, all_actions=True), "values", 4),
 }
 """How a network is made of a seed, what it learns, and for how many epochs."""
 
