@@ -137,8 +137,8 @@ def measures(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def tables(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """A line for each model; and one for each measure, with the mean over the seeds, its interval (Student's t, 95
-    %), the least and the most of the best models, and the mean alone of the last ones.
+    """A line for each model; and `summary`, one for each measure with the mean over the seeds, in per cent with its
+    interval (Student's t, 95 %), of the best models and of the last.
     """
     lines = [
         {"agent": run["agent"], "seed": run["seed"], "model": which, "CPU-s": seconds_at(run, run[which]["steps"])}
@@ -146,16 +146,12 @@ def tables(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]
         for run in runs
         for which in ("best", "last")
     ]
-    agents = list(dict.fromkeys(run["agent"] for run in runs))
     summary = []
     for name in list(lines[0])[3:]:
         row = {"measure": name}
-        for agent in agents:
-            best, last = (
-                [line[name] for line in lines if (line["agent"], line["model"]) == (agent, which)]
-                for which in ("best", "last")
-            )
-            row |= {agent: told(best), f"{agent}, last": f"{mean(last):,.{0 if max(last) > 1000 else 1}f}"}
+        for agent, which in dict.fromkeys((line["agent"], line["model"]) for line in lines):
+            values = [line[name] for line in lines if (line["agent"], line["model"]) == (agent, which)]
+            row[f"{agent}, {which}"] = told(values) if name.endswith("%") else f"{mean(values):,.0f}"
         summary.append(row)
     return {"runs": lines, "summary": summary}
 

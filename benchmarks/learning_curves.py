@@ -40,12 +40,8 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
 
 
 def told(values: Sequence[float]) -> str:
-    """The mean of the seeds with its interval, and the least and the most."""
-    digits = 0 if max(values) > 1000 else 1
-    middle, half, least, most = (
-        f"{value:,.{digits}f}" for value in (mean(values), half_width(values), min(values), max(values))
-    )
-    return f"{middle} ± {half} ({least}-{most})"
+    """The mean of the seeds with its interval."""
+    return f"{mean(values):.1f} ± {half_width(values):.1f}"
 
 
 def draw(panels: Sequence[Panel], path: Path) -> None:

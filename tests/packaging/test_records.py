@@ -69,18 +69,19 @@ def test_the_deep_agents() -> None:
 
 
 def test_the_deep_agents_on_connect_four() -> None:
-    """Each seed wins what was promised, from both seats against random play, over both against the others."""
+    """Each seed wins at its end what was promised, from both seats against random play, over both against the others;
+    and neither it nor the model chosen errs more often.
+    """
     promised = {"DQN": ((99, 95, 80, 60), 12), "MaskablePPO": ((97, 95, 75, 60), 20)}
-    rows = [row for row in record("connect-four-runs") if row["model"] == "best"]
-    assert [(row["agent"], row["seed"]) for row in rows] == [
-        (agent, f"{seed}") for agent in promised for seed in range(3)
-    ]
+    rows = record("connect-four-runs")
+    kinds = [(agent, f"{seed}", model) for agent in promised for seed in range(3) for model in ("best", "last")]
+    assert [(row["agent"], row["seed"], row["model"]) for row in rows] == kinds
     for row in rows:
         wins, mistakes = promised[row["agent"]]
+        assert float(row["mistakes on middle_medium, %"]) <= mistakes and float(row["CPU-s"]) <= 600
         for name, least in zip(("random", "rule", "minimax:2", "minimax:4"), wins, strict=True):
             won = [float(row[f"won against {name} {seat}, %"]) for seat in ("first", "second")]
-            assert (min(won) if name == "random" else sum(won) / 2) >= least
-        assert float(row["mistakes on middle_medium, %"]) <= mistakes and float(row["CPU-s"]) <= 600
+            assert row["model"] == "best" or (min(won) if name == "random" else sum(won) / 2) >= least
 
 
 def test_the_ceilings() -> None:
