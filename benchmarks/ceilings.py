@@ -204,10 +204,15 @@ def main() -> None:
     store = RunStore(options.output / "ceilings-runs.jsonl")
     jobs = [job(name, options.seed, options.games) for name in options.networks or NETWORKS]
     store.complete(jobs, functools.partial(run, labels=options.output / "labels", data=options.data))
-    rows = [row(settings, store[settings]) for settings in jobs]
+    rows = table(store, options.seed, options.games)
     show("Networks of Connect Four taught by the solver", rows)
-    if not options.networks or options.output != RESULTS:
-        save("ceilings", {"games of each kind": options.games}, {"networks": rows}, options.output)
+    save("ceilings", {"games of each kind": options.games}, {"networks": rows}, options.output)
+
+
+def table(store: RunStore, seed: int, games: int) -> list[dict[str, Any]]:
+    """A row for each network that there is a run of."""
+    jobs = [job(name, seed, games) for name in NETWORKS]
+    return [row(settings, store[settings]) for settings in jobs if settings in store]
 
 
 def row(settings: Settings, results: Mapping[str, Any]) -> dict[str, Any]:
