@@ -332,6 +332,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "suites": suites,
     "ratings-coverage": partial(whole, "ratings-coverage-worlds"),
     "arena-speed": partial(whole, "arena-speed-games"),
+    "web-load": partial(whole, "web-load-replies"),
     "audits": audits,
 }
 

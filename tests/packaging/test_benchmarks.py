@@ -42,6 +42,7 @@ SMALL = {
     "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
+    "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule",
     "benchmarks.audits": "--players random --sample 3",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
@@ -60,7 +61,13 @@ NEEDS = {
     "self_play": "sb3_contrib",
     "pettingzoo_tutorial": "sb3_contrib",
 }
-NEEDS |= {"s4_network": "torch", "tune": "optuna", "solver": "bitbully", "openings": "bitbully"}
+NEEDS |= {
+    "s4_network": "torch",
+    "tune": "optuna",
+    "solver": "bitbully",
+    "openings": "bitbully",
+    "web_load": "starlette",
+}
 
 
 def load(name: str) -> ModuleType:

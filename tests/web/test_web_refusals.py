@@ -13,13 +13,20 @@ from conftest import breadth
 from starlette.testclient import TestClient
 from web_client import PATIENT, Client, shared_client  # noqa: F401  # the fixture `client`
 
+from tictac_env.arena import round_robin
 from tictac_env.web.app import Server
 from tictac_env.web.guard import HEADERS, Rates
 from tictac_env.web.limits import Limits
 
 PATHS = {
-    "GET": ("/api/about", "/api/opponents", "/api/position", "/solve", "/", "/static/base.css"),
-    "POST": ("/api/reply", "/api/thoughts", "/api/exact", "/api/review"),
+    "GET": (
+        *("/api/about", "/api/opponents", "/api/position", "/solve", "/", "/static/base.css", "/api/training/menu"),
+        *("/api/tournament", "/api/tournament/table", "/api/tournament/games"),
+    ),
+    "POST": (
+        *("/api/reply", "/api/thoughts", "/api/exact", "/api/review"),
+        *("/api/training/begin", "/api/training/look", "/api/training/stop", "/api/training/lesson"),
+    ),
 }
 
 
@@ -159,10 +166,14 @@ def malformed(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
 
     method = rng.choice(("GET", "POST", "POST", "PUT", "HEAD"))
     path = rng.choice(PATHS["GET"] + PATHS["POST"] + ("/api/", "/static/", "/static/%2e%2e/app.py", "/" + "x" * 300))
-    names = ("game", "moves", "opponent", "seed", "pos")
+    names = ("game", "moves", "opponent", "seed", "pos", "token", "number", "store", "page", "settings", "agent")
     fields = {name: value() for name in rng.sample(names, rng.randrange(len(names)))}
     if rng.random() < 0.7:
         fields |= {"game": rng.choice(("TicTacToe-v0", "ConnectFour-v0")), "opponent": rng.choice(("rule", "mcts:5"))}
+    if path.endswith("begin"):  # else some would begin trainings
+        fields["total"] = rng.choice((0, -5, None, "x", 10**9, 1.5, [], True))
+    if path.startswith("/api/tournament/") and rng.random() < 0.5:
+        fields |= {"store": "games", "page": rng.choice((0, 1, 10**9))}
     keywords: dict[str, Any] = {"headers": {"content-type": rng.choice(("application/json", "application/json", "x"))}}
     if method == "POST":
         body = json.dumps(fields).encode()
@@ -182,12 +193,14 @@ def _sendable(value: Any) -> str:
 
 
 @pytest.mark.parametrize("requests", breadth([400], [10_000]))
-def test_malformed_requests_never_make_the_server_fail(requests: int) -> None:
+def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: Path) -> None:
     """And every refusal is JSON with a reason."""
+    store = tmp_path / "games.sqlite"
+    round_robin(["random", "rule"], games=2, store=store)
     rng = random.Random(0)
     quick = Limits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
     statuses: dict[int, int] = {}
-    with TestClient(Server(quick).app(), raise_server_exceptions=True) as http:
+    with TestClient(Server(quick, store=store).app()) as http:
         for _ in range(requests):
             method, path, keywords = malformed(rng)
             response = http.request(method, path, **keywords)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tictac_env.first_uses import use_solver
 from tictac_env.games import GAMES, Game
 from tictac_env.games.registry import known_names
 from tictac_env.policies.policy import action_of
@@ -68,10 +69,11 @@ class Server:
 
     def warm(self) -> None:
         """Loads, or compiles, what the first visitors would wait for."""
-        for game in GAMES.values():
+        for name, game in GAMES.items():
             start = Position.start(game)
-            for name in ("mcts:10", "minimax:2", "rule", "perfect"):
-                self.opponents.get(name, game).act(start, 0)
+            for opponent in ("mcts:10", "minimax:2", "rule", "perfect"):
+                self.opponents.get(opponent, game).act(start, 0)
+            use_solver(name)
 
     def close(self) -> None:
         """Ends what runs."""

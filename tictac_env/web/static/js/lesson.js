@@ -67,8 +67,8 @@ export class LessonView {
       el("td", {}, i + 1),
       el("td", {}, el("span", { class: `dot seat${backup.seat}` }), SIDES[backup.seat]),
       el("td", {}, of),
-      el("td", { class: "number" }, backup.before.toFixed(5)),
-      el("td", { class: `number ${grown}` }, `${grown === "up" ? "▲" : "▼"} ${backup.after.toFixed(5)}`),
+      el("td", { class: "number" }, backup.before.toFixed(7)),
+      el("td", { class: `number ${grown}` }, `${grown === "up" ? "▲" : "▼"} ${backup.after.toFixed(7)}`),
     );
   }
 

@@ -17,6 +17,7 @@ export class Table {
     this.trouble = trouble; // shows an error, or nothing
     this.said = "";
     this.turn = 0; // changes with every change of the game, so that late answers are dropped
+    this.looks = 0; // changes with every look inside, for the same reason
     this.state = {};
     this.board = new Board(byId("board"), { play: (move) => this.move(move), illegal: (text) => this.say(text) });
     this.setup = new Setup(byId("setup"), about.games, (chosen) => this.begin(chosen));
@@ -169,7 +170,8 @@ export class Table {
 
   // What is shown beside the board: notes on the moves, and the evaluation.
   async look() {
-    const turn = this.turn;
+    const look = ++this.looks;
+    const late = () => look !== this.looks;
     const { opponent, seed, at } = this.state;
     const [thoughts, exact] = [byId("show-thoughts").checked, byId("show-exact").checked];
     byId("thinker-row").hidden = !thoughts;
@@ -185,16 +187,16 @@ export class Table {
         const thinker = chosen === "opponent" ? opponent : chosen;
         looks.push(
           insightOf(this.shown, { thoughts, exact, thinker, seed: Number(seed) }).then(({ notes, text }) => {
-            if (turn !== this.turn) return;
+            if (late()) return;
             this.board.annotate(notes);
             byId("insight").textContent = text;
           }),
         );
       }
-      if (byId("show-review").checked) looks.push(showReview(byId("review"), this.line, at, (ply) => this.step(ply)));
+      if (byId("show-review").checked) looks.push(showReview(byId("review"), this.line, at, (ply) => this.step(ply), late));
       await Promise.all(looks);
     } catch (error) {
-      if (turn === this.turn) byId("insight").textContent = error.message;
+      if (!late()) byId("insight").textContent = error.message;
     }
   }
 

@@ -6,10 +6,10 @@ import { el, svg } from "./dom.js";
 const HEIGHT = 40;
 const WIDTH = 100;
 
-// go(ply) shows that position.
-export async function showReview(root, position, at, go) {
+// go(ply) shows that position; late() tells whether nobody wants the answer any more.
+export async function showReview(root, position, at, go, late) {
   const { plies, complete } = await post("/api/review", { game: position.game, moves: position.moves });
-  draw(root, position, plies, complete, at, go);
+  if (!late()) draw(root, position, plies, complete, at, go);
 }
 
 function draw(root, position, plies, complete, at, go) {
