@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tictac_env.position import Position
 
 
-def render_svg(position: Position, cell_size: int = 48) -> str:
+def render_svg(position: Position, cell_size: int = 48, background: bool = True) -> str:
     """The picture of `position` as a complete SVG document that refers to nothing outside itself.
 
     Each shape with a role (see `Scene`) carries it as its class.
@@ -18,22 +18,23 @@ def render_svg(position: Position, cell_size: int = 48) -> str:
     Args:
         position: what to draw.
         cell_size: the pixels a cell measures where the page sets no other size.
+        background: whether the margin around the board is painted; else the page shows through.
 
     Raises:
         ValueError: `cell_size` is not positive.
     """
     if not cell_size > 0:  # so that NaN is caught too
         raise ValueError(f"cell_size must be positive, not {cell_size!r}")
-    return scene_to_svg(scene(position), cell_size)
+    return scene_to_svg(scene(position), cell_size, background)
 
 
-def scene_to_svg(picture: Scene, cell_size: float) -> str:
-    """`picture` as an SVG document, `cell_size` pixels a cell."""
+def scene_to_svg(picture: Scene, cell_size: float, background: bool = True) -> str:
+    """`picture` as an SVG document, `cell_size` pixels a cell; on nothing where `background` is False."""
     width, height = picture.width, picture.height
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}"'
         f' width="{width * cell_size:g}" height="{height * cell_size:g}">',
-        f'<rect width="{width:g}" height="{height:g}" fill="{picture.background}"/>',
+        *([f'<rect width="{width:g}" height="{height:g}" fill="{picture.background}"/>'] if background else []),
         *map(_element, picture.shapes),
         "</svg>",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,12 +74,14 @@ class Verdict:
         as_first: in the first player's seat.
         as_second: in the second's.
         basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+        game: the rule book.
     """
 
     policy: str
     as_first: SeatVerdict
     as_second: SeatVerdict
     basis: str
+    game: Game = field(repr=False)
 
     @property
     def infallible(self) -> bool:
@@ -105,6 +107,11 @@ class Verdict:
                 f"v best {seat.against_best.percentages} (W/D/L)"
             )
         return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows])
+
+    def _repr_html_(self) -> str:
+        from tictac_env.arena.exact.verdict_html import verdict_html
+
+        return verdict_html(self)
 
 
 class Exploitability(NamedTuple):
@@ -146,6 +153,7 @@ def tabulated_verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int 
         first,
         second,
         basis_of(player, rules),
+        rules,
     )
 
 

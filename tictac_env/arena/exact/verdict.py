@@ -76,6 +76,11 @@ class GameResults:
     def __str__(self) -> str:
         return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *map(str, self.against)])
 
+    def _repr_html_(self) -> str:
+        from tictac_env.arena.exact.verdict_html import results_html
+
+        return results_html(self)
+
 
 @overload
 def verdict(policy: Any, game: Literal["TicTacToe-v0"] = ..., seed: int = ...) -> Verdict: ...
