@@ -24,7 +24,7 @@ def training_client() -> Iterator[Client]:
 
 def finished(client: Client, token: str) -> Any:
     """What is told once the training is over."""
-    for _ in range(600):
+    for _ in range(1200):
         told = client.post("/api/training/look", token=token)
         if told["state"] != "running":
             return told
@@ -53,6 +53,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None:
     long = SMALL | {"total": 1_000_000, "opponent": "minimax"}
     tokens = [trainer.post("/api/training/begin", **long)["token"] for _ in range(2)]

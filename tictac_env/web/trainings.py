@@ -24,7 +24,7 @@ PROCESS = "tictac_agents.watched.run"
 """What checks a training, what offers them, and the module that runs one; named here, imported when used."""
 MOST_POINTS = 500
 """How many points of a curve, and games walked through, are kept."""
-GRACE = 20.0
+GRACE = 60.0
 """How many seconds a training that was asked to stop has for it."""
 
 
@@ -54,6 +54,7 @@ class Training:
         self.asked_for = time.monotonic()
         self.done = 0
         self.state = "running"
+        self._asked_to_stop = False
         self.reason = ""
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
@@ -106,6 +107,7 @@ class Training:
 
     def stop(self) -> None:
         """Asks it to stop, and to keep what is learned; ends it where it does not."""
+        self._asked_to_stop = True
         self._write("stop")
         end = threading.Timer(GRACE, self.kill)
         end.daemon = True
@@ -140,7 +142,8 @@ class Training:
                     pipe.close()
         with self._lock:
             if self.state == "running":
-                self.state, self.reason = "failed", "its process ended without a word"
+                word = "stopped" if self._asked_to_stop else "failed"
+                self.state, self.reason = word, "its process ended without a word"
 
     def _heard(self, told: dict[str, Any]) -> None:
         kind = told.pop("kind")
@@ -170,7 +173,7 @@ class Trainings:
         self.limits = limits
         self._of_token: dict[str, Training] = {}
         self._lock = threading.Lock()
-        self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # made when it is needed
 
     def start(self, plan: Mapping[str, Any]) -> str:
         """Begins a training; its token.
@@ -195,6 +198,8 @@ class Trainings:
                 )
                 self._forget(oldest)
             token = secrets.token_urlsafe(18)
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
             folder = Path(self._folder.name) / secrets.token_hex(8)
             folder.mkdir()
             self._of_token[token] = Training(checked, folder, self.limits.training_seconds)
@@ -227,7 +232,9 @@ class Trainings:
         with self._lock:
             for token in list(self._of_token):
                 self._forget(token)
-        self._folder.cleanup()
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
 
     def _forget_old(self) -> None:
         before = time.monotonic() - self.limits.forgotten_after
