@@ -24,6 +24,7 @@ from tictac_env.cli.parser import WRONG, CommandParser
 COMMANDS: dict[str, str] = {
     "play": "play against any player, in the terminal or in a window",
     "serve": "the page in the browser: play, look inside, train",
+    "export-page": "the page as a folder that needs no server",
     "train": "train an agent, and say how good it has become",
     "audit": "one record of how good a player is",
     "tournament": "everybody against everybody, with ratings",

@@ -1,0 +1,215 @@
+"""The page without a server: its rules, its network and its exact values are those of the package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tictac_agents import LineNetwork
+from tictac_agents.line_network.kernels import SURE, action_values
+from tictac_env import Position, cli, move_accuracy, solve, verdict
+from tictac_env.games import get_game
+from tictac_env.position_batch import PositionBatch
+from tictac_env.solver.book import opening_book_of
+from tictac_env.web.export import folder
+from tictac_env.web.export.bundle import bundle
+from tictac_env.web.export.packing import quantised
+
+NODE = shutil.which("node")
+GAMES = "TicTacToe-v0", "ConnectFour-v0"
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script for node, made of the page's modules and data."""
+    path = tmp_path_factory.mktemp("judge") / "judge.js"
+    data = [text for name, text in folder.page_files().items() if name.startswith("data/")]
+    path.write_text("".join(data) + bundle("export_judge.js", (Path(__file__).parent, folder.OWN)))
+    return path
+
+
+def judged(judge: Path, game: str, games: list[str], values: bool) -> Iterator[list[dict[str, Any]]]:
+    """What the page says of each position of each game."""
+    asked = json.dumps({"game": game, "games": games, "values": values})
+    assert NODE is not None
+    done = subprocess.run([NODE, str(judge)], input=asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(games)
+    return map(json.loads, lines)
+
+
+def random_games(game: str, count: int) -> Iterator[list[Position]]:
+    """All positions of each of so many games of random play."""
+    rng = np.random.default_rng(20)
+    for _ in range(count):
+        positions = [Position.start(game)]
+        while legal := positions[-1].legal_actions:
+            positions.append(positions[-1].play(int(rng.choice(legal))))
+        yield positions
+
+
+def check_rules(position: Position, found: dict[str, Any]) -> None:
+    after = [position.play(action).last_cell for action in position.legal_actions]
+    assert [tuple(one) for one in found["legal"]] == [
+        (action, *cell) for action, cell in zip(position.legal_actions, after, strict=True) if cell
+    ]
+    outcome = position.outcome
+    assert found["over"] == position.is_over
+    assert found["winner"] == (outcome.winner if outcome else None)
+    assert sorted(map(tuple, found["line"])) == (sorted(map(tuple, outcome.cells)) if outcome else [])
+    assert found["cells"] == "".join(map(str, position.to_array().ravel()))
+
+
+def rounded(network: LineNetwork) -> LineNetwork:
+    """The network as the page has it."""
+    pairs = [(quantised(matrix), biases) for matrix, biases in network.layers]
+    return LineNetwork(network.game, [(whole * scales[:, None], biases) for (whole, scales), biases in pairs])
+
+
+def check_values(game: str, positions: list[Position], found: list[dict[str, Any]]) -> None:
+    """Each value is that of the rounded network but for the order of additions, and near that of the network itself."""
+    rules, shipped = get_game(game), LineNetwork.shipped(game)
+    batch = PositionBatch.of(positions)
+    wanted = np.empty((2, len(batch), rules.num_actions), np.float32)
+    for network, values in zip((rounded(shipped), shipped), wanted, strict=True):
+        action_values(rules, network.compiled(rules), batch.own, batch.opp, values)
+    shown = np.array([value for one in found for value in one["values"]])
+    assert not (shown == 0).all()
+    exact, original = wanted[:, np.isfinite(wanted[0])]
+    assert np.array_equal(shown == SURE, exact == SURE) and (exact != -SURE).all()
+    estimates = exact != SURE
+    assert np.abs(shown - exact)[estimates].max() < 2e-5
+    assert np.abs(shown - original)[estimates].max() < 0.1
+
+
+def check_scores(position: Position, found: list[int | None]) -> int:
+    """Scores are true, and are there wherever the table or the book has them; returns how many there are."""
+    book = opening_book_of(position.game)
+    late = position.ply >= 30 or position.game.cells == 9
+    for action, score in zip(position.legal_actions, found, strict=True):
+        after = position.play(action)
+        known = book.score(after) if book and not after.is_over else None
+        if known is not None or late:
+            wanted = -known if known is not None else solve(position).action_scores[action]
+            assert score == wanted or (score is None and book is not None and known is None), (position, action)
+        if after.is_over or book is None:
+            assert score is not None
+    return sum(score is not None for score in found)
+
+
+@needs_node
+@pytest.mark.parametrize("game", GAMES)
+def test_the_page_plays_by_the_rules_and_shows_the_values_of_the_package(judge: Path, game: str) -> None:
+    games = list(random_games(game, 150))
+    positions, found = [], []
+    known = 0
+    for played, said in zip(games, judged(judge, game, [one[-1].to_moves() for one in games], True), strict=True):
+        for position, one in zip(played, said, strict=True):
+            check_rules(position, one)
+            known += check_scores(position, one["scores"])
+        positions += played[:-1]
+        found += said[:-1]
+    check_values(game, positions, found)
+    assert known > 5_000 if game == "ConnectFour-v0" else known > 3_000
+
+
+@needs_node
+@pytest.mark.slow
+@pytest.mark.parametrize("game", GAMES)
+def test_ten_thousand_games(judge: Path, game: str) -> None:
+    games = list(random_games(game, 10_000))
+    texts = [one[-1].to_moves() for one in games]
+    for played, said in zip(games, judged(judge, game, texts, False), strict=True):
+        for position, one in zip(played, said, strict=True):
+            check_rules(position, one)
+    wins: dict[int | None, int] = {None: 0, 0: 0, 1: 0}
+    for played in games:
+        outcome = played[-1].outcome
+        assert outcome is not None
+        wins[outcome.winner] += 1
+    assert min(wins.values()) > 10  # draws are rare on a large board
+
+
+@pytest.mark.slow
+def test_rounding_costs_no_strength() -> None:
+    """Where 3,000 moves are judged, a handful may differ; tic-tac-toe is proven again."""
+    shipped = LineNetwork.shipped("ConnectFour-v0")
+    before, after = move_accuracy(shipped, "C4-Choose-v1"), move_accuracy(rounded(shipped), "C4-Choose-v1")
+    assert abs(after.compare(before).difference) < 0.003
+    assert verdict(rounded(LineNetwork.shipped("TicTacToe-v0"))).exploitability == 0
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_the_folder_is_small_whole_and_refers_to_nothing_outside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "deep" / "site"
+    assert cli.main(["export-page", str(target)]) == 0
+    assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
+    files = contents(target)
+    assert files.keys() == folder.page_files().keys()
+    assert sum(map(len, files.values())) < 700_000
+    text = b"".join(files.values()).decode()
+    addresses = {word for word in text.split() if "://" in word}
+    assert all("www.w3.org" in word for word in addresses), addresses  # the name of SVG, which nobody loads
+    assert "/static/" not in text and 'type="module"' not in text
+
+
+def test_an_export_is_replaced_and_nothing_else_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "site"
+    target.mkdir()
+    folder.export_page(target)  # into an empty folder
+    files = contents(target)
+    record = json.loads(files["export.json"])
+    record["sha256"] |= {"old.js": "", "../outside.txt": ""}
+    (target / "export.json").write_text(json.dumps(record))
+    for path in (target / "old.js", tmp_path / "outside.txt", target / "CNAME"):
+        path.write_text("kept?")
+    (target / "page.js").write_text("damaged")
+    folder.export_page(target)
+    assert contents(target) == files | {"CNAME": b"kept?"}
+    assert (tmp_path / "outside.txt").exists()
+
+    for record_text in ("{}", "not JSON", '{"kind": "tictac export-page", "sha256": null}', None):
+        other = tmp_path / "other"
+        shutil.rmtree(other, ignore_errors=True)
+        other.mkdir()
+        (other / "letter.txt").write_text("mine")
+        if record_text is not None:
+            (other / "export.json").write_text(record_text)
+        before = contents(other)
+        assert cli.main(["export-page", str(other)]) == 2
+        assert "is neither empty nor an earlier export" in capsys.readouterr().err
+        assert contents(other) == before
+    assert cli.main(["export-page", str(other / "letter.txt")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_modules_that_cannot_be_bundled_are_named(tmp_path: Path) -> None:
+    (tmp_path / "fine.js").write_text("export const one = 1;\n")
+    (tmp_path / "a.js").write_text(
+        'import { one } from "./fine.js";\nimport { b } from "./b.js";\nexport const a = one + b;\n'
+    )
+    (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = a;\n')
+    (tmp_path / "star.js").write_text('import * as fine from "./fine.js";\n')
+    (tmp_path / "default.js").write_text("export default 1;\n")
+    (tmp_path / "lost.js").write_text('import { two } from "./two.js";\n')
+    with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
+        bundle("a.js", [tmp_path])
+    for name in ("star.js", "default.js"):
+        with pytest.raises(ValueError, match=f"{name} imports or exports"):
+            bundle(name, [tmp_path])
+    with pytest.raises(FileNotFoundError, match=r"two\.js"):
+        bundle("lost.js", [tmp_path])
