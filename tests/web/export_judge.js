@@ -7,7 +7,7 @@ import { Position } from "./rules.js";
 
 const { readFileSync } = require("node:fs");
 
-async function judge({ game, games, values }) {
+async function judge({ game, games }) {
   const about = await load(game);
   for (const moves of games) {
     const plies = Array.from({ length: moves.length + 1 }, (_, ply) => {
@@ -19,8 +19,8 @@ async function judge({ game, games, values }) {
         winner,
         line,
         cells: cells.flat().join(""),
-        values: values ? [...about.network.values(position).values()] : null,
-        scores: values ? [...scores(about.known, position).values()] : null,
+        values: [...about.network.values(position).values()],
+        scores: [...scores(about.known, position).values()],
       };
     });
     process.stdout.write(`${JSON.stringify(plies)}\n`);

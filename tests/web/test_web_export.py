@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -36,9 +37,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def judged(judge: Path, game: str, games: list[str], values: bool) -> Iterator[list[dict[str, Any]]]:
+def judged(judge: Path, game: str, games: list[str]) -> Iterator[list[dict[str, Any]]]:
     """What the page says of each position of each game."""
-    asked = json.dumps({"game": game, "games": games, "values": values})
+    asked = json.dumps({"game": game, "games": games})
     assert NODE is not None
     done = subprocess.run([NODE, str(judge)], input=asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -75,14 +76,14 @@ def rounded(network: LineNetwork) -> LineNetwork:
     return LineNetwork(network.game, [(whole * scales[:, None], biases) for (whole, scales), biases in pairs])
 
 
-def check_values(game: str, positions: list[Position], found: list[dict[str, Any]]) -> None:
+def check_values(game: str, positions: list[Position], found: list[list[float]]) -> None:
     """Each value is that of the rounded network but for the order of additions, and near that of the network itself."""
     rules, shipped = get_game(game), LineNetwork.shipped(game)
     batch = PositionBatch.of(positions)
     wanted = np.empty((2, len(batch), rules.num_actions), np.float32)
     for network, values in zip((rounded(shipped), shipped), wanted, strict=True):
         action_values(rules, network.compiled(rules), batch.own, batch.opp, values)
-    shown = np.array([value for one in found for value in one["values"]])
+    shown = np.array([value for values in found for value in values])
     assert not (shown == 0).all()
     exact, original = wanted[:, np.isfinite(wanted[0])]
     assert np.array_equal(shown == SURE, exact == SURE) and (exact != -SURE).all()
@@ -91,52 +92,45 @@ def check_values(game: str, positions: list[Position], found: list[dict[str, Any
     assert np.abs(shown - original)[estimates].max() < 0.1
 
 
+@functools.cache
+def truth(position: Position) -> tuple[int | None, ...]:
+    return solve(position).action_scores
+
+
 def check_scores(position: Position, found: list[int | None]) -> int:
     """Scores are true, and are there wherever the table or the book has them; returns how many there are."""
     book = opening_book_of(position.game)
-    late = position.ply >= 30 or position.game.cells == 9
+    late = position.ply >= 36 or book is None
     for action, score in zip(position.legal_actions, found, strict=True):
         after = position.play(action)
         known = book.score(after) if book and not after.is_over else None
-        if known is not None or late:
-            wanted = -known if known is not None else solve(position).action_scores[action]
-            assert score == wanted or (score is None and book is not None and known is None), (position, action)
+        if known is not None:
+            assert score == -known, (position, action)
         if after.is_over or book is None:
             assert score is not None
+        if late and score is not None:
+            assert score == truth(position)[action], (position, action)
     return sum(score is not None for score in found)
 
 
 @needs_node
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("game", GAMES)
-def test_the_page_plays_by_the_rules_and_shows_the_values_of_the_package(judge: Path, game: str) -> None:
-    games = list(random_games(game, 150))
+def test_the_page_plays_by_the_rules_and_shows_the_values_of_the_package(judge: Path, game: str, count: int) -> None:
+    games = list(random_games(game, count))
     positions, found = [], []
+    results: set[int | None] = set()
     known = 0
-    for played, said in zip(games, judged(judge, game, [one[-1].to_moves() for one in games], True), strict=True):
+    for played, said in zip(games, judged(judge, game, [one[-1].to_moves() for one in games]), strict=True):
         for position, one in zip(played, said, strict=True):
             check_rules(position, one)
             known += check_scores(position, one["scores"])
         positions += played[:-1]
-        found += said[:-1]
+        found += [one["values"] for one in said[:-1]]
+        results.add(said[-1]["winner"])
     check_values(game, positions, found)
-    assert known > 5_000 if game == "ConnectFour-v0" else known > 3_000
-
-
-@needs_node
-@pytest.mark.slow
-@pytest.mark.parametrize("game", GAMES)
-def test_ten_thousand_games(judge: Path, game: str) -> None:
-    games = list(random_games(game, 10_000))
-    texts = [one[-1].to_moves() for one in games]
-    for played, said in zip(games, judged(judge, game, texts, False), strict=True):
-        for position, one in zip(played, said, strict=True):
-            check_rules(position, one)
-    wins: dict[int | None, int] = {None: 0, 0: 0, 1: 0}
-    for played in games:
-        outcome = played[-1].outcome
-        assert outcome is not None
-        wins[outcome.winner] += 1
-    assert min(wins.values()) > 10  # draws are rare on a large board
+    assert known > 20 * count
+    assert results == {None, 0, 1} or count < 1000  # draws are rare on a large board
 
 
 @pytest.mark.slow
