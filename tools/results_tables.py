@@ -311,6 +311,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "deep-agents": partial(whole, "learning-summary"),
     "connect-four": partial(whole, "connect-four-summary"),
     "ceilings": ceilings,
+    "network-search": partial(whole, "network-search-mistakes"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
     "tutorial": partial(whole, "pettingzoo-tutorial-summary"),
