@@ -24,7 +24,7 @@ def test_a_table_is_trained_judged_and_saved(tmp_path: Path, capsys: pytest.Capt
     assert QLearning.load(path).num_episodes == 300
 
 
-@pytest.mark.parametrize("learner", [S2Network, GameTree])
+@pytest.mark.parametrize("learner", [pytest.param(S2Network, marks=pytest.mark.slow), GameTree])
 def test_agents_that_learn_from_games_of_their_own(
     learner: type[S2Network | GameTree], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

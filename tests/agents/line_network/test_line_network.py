@@ -65,7 +65,7 @@ def test_a_model_of_torch_plays_as_its_network() -> None:
     pytest.importorskip("sb3_contrib")
     from tictac_agents import DQN, SB3VecEnv, Snapshot
 
-    game = "KInARow-v0:4x5-3"
+    game = "TicTacToe-v0"
     envs = SB3VecEnv(game, num_envs=8, opponent=None, illegal="raise")
     lines = {"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": game}}
     settings: dict[str, Any] = {"gamma": -1, "learning_starts": 64, "buffer_size": 1_000, "device": "cpu"}
