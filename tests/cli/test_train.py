@@ -50,9 +50,9 @@ def test_fitted_q_is_trained_in_batches(
     pytest.importorskip("torch")
     monkeypatch.setattr(train, "MATCH_GAMES", 4)
     path = tmp_path / "fitted.npz"
-    words = ["--game", "KInARow-v0:4x4-3", "--batch-games", "4", "--epochs", "1", "--total-games", "8"]
+    words = ["--game", "ConnectFour-v0", "--batch-games", "4", "--epochs", "1", "--total-games", "8"]
     assert cli.main(["train", "FittedQ", *words, "--epsilon", "1.0", "0.5", "--save", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("FittedQ on KInARow-v0:4x4-3: 8 games\n")
+    assert capsys.readouterr().out.startswith("FittedQ on ConnectFour-v0: 8 games\n")
     assert path.is_file()
 
 
