@@ -59,10 +59,10 @@ def random_games(game: str, count: int) -> Iterator[list[Position]]:
 
 
 def check_rules(position: Position, found: dict[str, Any]) -> None:
-    after = [position.play(action).last_cell for action in position.legal_actions]
-    assert [tuple(one) for one in found["legal"]] == [
-        (action, *cell) for action, cell in zip(position.legal_actions, after, strict=True) if cell
-    ]
+    game = position.game
+    stones = [game.stone(position.own, position.opp, action) for action in position.legal_actions]
+    assert [action for action, _, _ in found["legal"]] == list(position.legal_actions)
+    assert [game.cell(row, col) for _, row, col in found["legal"]] == stones
     outcome = position.outcome
     assert found["over"] == position.is_over
     assert found["winner"] == (outcome.winner if outcome else None)

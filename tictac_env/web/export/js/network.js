@@ -40,11 +40,11 @@ export class Network {
   // The value of an unfinished position for the side that has just moved.
   value(position) {
     const [first, ...rest] = this.layers;
-    let units = Float32Array.from(first.biases);
+    let units = Float64Array.from(first.biases);
     for (const feature of features(position)) addRow(units, first, feature, 1);
     for (const layer of rest) {
-      const next = Float32Array.from(layer.biases);
-      units.forEach((unit, row) => unit > 0 && addRow(next, layer, row, unit));
+      const next = Float64Array.from(layer.biases);
+      for (let row = 0; row < layer.inputs; row += 1) if (units[row] > 0) addRow(next, layer, row, units[row]);
       units = next;
     }
     return units[0];
