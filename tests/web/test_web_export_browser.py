@@ -90,7 +90,7 @@ def test_connect_four_by_keys_with_undo_and_another_opponent(reader: Reader) -> 
     assert "".join(note[0] for note in reader.notes("exact")) == "L" * 7
     reader.page.keyboard.press("1")
     reader.wait_for_moves(3)
-    assert solve(Position.from_moves(game, "41")).action_scores[int(reader.moves()[2]) - 1] == 2
+    assert int(reader.moves()[2]) - 1 in solve(Position.from_moves(game, "41")).best_actions
     reader.page.keyboard.press("u")
     reader.wait_for_line("[4]")
     reader.page.select_option("select[name=opponent]", "network")
@@ -127,6 +127,7 @@ def test_it_fits_a_phone_and_passes_axe(browser: Any, address: str, scheme: Any)
     for link in ("game=ConnectFour-v0&moves=4453", "game=TicTacToe-v0&moves=15", "game=ConnectFour-v0&moves=1212121"):
         phone.open(f"{link}&opponent=nobody")
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        found = axe.run(phone.page).response["violations"]
+        # axe would else ask for the style sheets, which a browser refuses within a folder
+        found = axe.run(phone.page, options={"preload": False}).response["violations"]
         assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
     phone.close()

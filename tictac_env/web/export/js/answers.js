@@ -6,7 +6,7 @@ import { Position } from "./rules.js";
 
 export function offer(about) {
   const names = playersOf(about);
-  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0] };
+  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0], thinker: "network" };
 }
 
 // All that the page needs to draw a position and to know which moves there are.

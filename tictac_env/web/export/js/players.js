@@ -31,7 +31,7 @@ export function opinion({ known, network }, player, position) {
     }
   }
   const ended = player === "book" ? `${known.what} ends here; ` : "";
-  return { kind: "values", text: `${ended}estimates of the network, from −1 (lost) to 1 (won)`, moves: network.values(position) };
+  return { kind: "values", text: `${ended}numbers are estimates of the network, from −1 (lost) to 1 (won)`, moves: network.values(position) };
 }
 
 const equally = (legal, best) => new Map(legal.map((action) => [action, best.includes(action) ? 1 / best.length : 0]));

@@ -24,7 +24,7 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }) {
   }
   if (truth) {
     lines.push(LEGEND);
-    if (!truth.complete) lines.push("Not all values could be proven in the time there is.");
+    if (!truth.complete) lines.push("Not all values are known here.");
     for (const move of truth.moves) add(move.action, exactPart(move));
   }
   const shown = new Map([...notes].map(([action, parts]) => [action, noteOf(parts)]));

@@ -206,7 +206,7 @@ export class Table {
     const chosen = select.value;
     fillOpponents(select, this.setup.offer, this.setup.trained, chosen, nobody ? [] : [option("opponent", "the opponent's")]);
     const known = [...select.options].some((one) => one.value === chosen);
-    select.value = known ? chosen : nobody ? "mcts" : "opponent";
+    select.value = known ? chosen : nobody ? this.setup.offer.thinker || "mcts" : "opponent";
   }
 
   showSteps() {

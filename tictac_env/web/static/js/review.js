@@ -35,7 +35,7 @@ function draw(root, position, plies, complete, at, go) {
   root.replaceChildren(
     el("p", { class: "soft" }, `After ${at} ${at === 1 ? "move" : "moves"}: ${now.text}. Upwards the first player wins, downwards the second; a long bar soon.`),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "bars", "aria-hidden": "true" }, svg("line", { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2 }), bars),
-    el("ul", { class: "blunders" }, words.length ? words : el("li", {}, complete ? "No blunders: no move gave away a win or a draw." : "No blunder among the positions that could be solved in the time there is.")),
+    el("ul", { class: "blunders" }, words.length ? words : el("li", {}, complete ? "No blunders: no move gave away a win or a draw." : "No blunder among the positions whose values are known here.")),
   );
   root.hidden = false;
 }
