@@ -19,6 +19,7 @@ from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
     from tictac_env.arena import audit, move_accuracy, play_match, round_robin, verdict
+    from tictac_env.notebook.play import play
     from tictac_env.policies import OpponentPool, Policy, check_policy, make_policy
     from tictac_env.position import Position
     from tictac_env.solver import Solver, solve
@@ -33,6 +34,7 @@ __all__ = [
     "check_policy",
     "make_policy",
     "move_accuracy",
+    "play",
     "play_match",
     "register_game",
     "round_robin",
@@ -42,6 +44,7 @@ __all__ = [
 
 HOMES = {
     "tictac_env.arena": ("audit", "move_accuracy", "play_match", "round_robin", "verdict"),
+    "tictac_env.notebook.play": ("play",),
     "tictac_env.policies": ("OpponentPool", "Policy", "check_policy", "make_policy"),
     "tictac_env.position": ("Position",),
     "tictac_env.solver": ("Solver", "solve"),

@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
     {"policies", "solver", "render"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
-    {"cli", "__main__", "first_uses", "web"},
+    {"cli", "__main__", "first_uses", "web", "notebook"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 
@@ -39,6 +39,7 @@ ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,
     "pygame": {"tictac_env.render.window"},
+    "anywidget": {"tictac_env.notebook.widget"},
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "pickle": set(),
     "cloudpickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
@@ -133,6 +134,7 @@ def test_the_test_sees_imports() -> None:
 
 
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "starlette", "uvicorn"
+HEAVY += "anywidget", "ipywidgets", "IPython"
 NEEDED = {"learn": {"numba", "scipy"}, "search": {"numba", "scipy"}}  # both are compiled, and Numba loads SciPy
 
 USES = {

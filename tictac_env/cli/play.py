@@ -12,11 +12,10 @@ from __future__ import annotations
 import argparse
 
 from tictac_env.cli.arguments import add_game, add_player, add_seed
-from tictac_env.cli.session import Session
+from tictac_env.cli.series import Series
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.policies import load_player
 from tictac_env.position import Position
-from tictac_env.rng import new_state
 
 SEATS = ("first", "second", "alternate")
 
@@ -48,19 +47,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plays games until the person has had enough."""
     start = Position.from_moves(options.game, options.position)
-    if start.is_over:
-        raise ValueError(f"the game is over after {options.position}; give --position fewer moves")
     opponent = None if options.opponent == "human" else load_player(options.opponent, start.game)
+    series = Series([start], opponent, options.seat, options.seed)
     if options.window:
         from tictac_env.cli.window_table import WindowTable
 
         table: TerminalTable | WindowTable = WindowTable(options.hints)
     else:
         table = TerminalTable(options.hints)
-    state, games = new_state(options.seed), 0
-    while True:
-        second = options.seat == "second" or (options.seat == "alternate" and games % 2 == 1)
-        session = Session(start, (opponent, None) if second else (None, opponent), state)
-        if not table.play(session):
-            return 0
-        state, games = session.state, games + 1
+    while table.play(series.begin()):
+        pass
+    return 0

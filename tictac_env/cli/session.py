@@ -74,6 +74,11 @@ class Session:
             raise ValueError(f"it is a person's turn: {position!r}")
         return answer(policy, position.game, position.own, position.opp, position.moves, self._draw())[0]
 
+    @property
+    def can_take_back(self) -> bool:
+        """Whether a person has moved."""
+        return any(self.sides[position.seat] is None for position in self._before)
+
     def take_back(self) -> bool:
         """Goes back to where a person last had the move; False, and nothing happens, where nobody had."""
         turns = [ply for ply, position in enumerate(self._before) if self.sides[position.seat] is None]

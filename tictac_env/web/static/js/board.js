@@ -140,7 +140,7 @@ export class Board {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: falls ? 0 : -cols, ArrowDown: falls ? 0 : cols }[event.key];
     if (!step) return;
     event.preventDefault();
-    const now = this.targets.indexOf(document.activeElement);
+    const now = this.targets.indexOf(this.root.getRootNode().activeElement);
     const next = now < 0 ? 0 : now + step;
     if (next >= 0 && next < actions) this.targets[next].focus();
   }

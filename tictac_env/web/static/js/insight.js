@@ -14,6 +14,11 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }) {
     thoughts ? post("/api/thoughts", { ...fields, opponent: thinker, seed }) : null,
     exact ? post("/api/exact", fields) : null,
   ]);
+  return notesOf(thought, truth);
+}
+
+// The same from the answers themselves; null for what is not shown.
+export function notesOf(thought, truth) {
   const lines = [];
   const notes = new Map();
   const add = (action, part) => notes.set(action, [...(notes.get(action) || []), part]);

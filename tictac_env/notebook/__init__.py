@@ -1,0 +1,6 @@
+"""Games in a notebook: a board to click (extra `notebook`), or text where there is none.
+
+- `play.py`: what `tictac_env.play` does, and where it plays;
+- `notebook_table.py`: the game as the kernel keeps it; it needs no notebook;
+- `widget.py`: the widget, which sends its views to the browser and clicks back; `bundle.py` and `static/`: its script.
+"""
