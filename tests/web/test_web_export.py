@@ -38,14 +38,16 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(judge: Path, game: str, games: list[str]) -> Iterator[list[dict[str, Any]]]:
-    """What the page says of each position of each game."""
-    asked = json.dumps({"game": game, "games": games})
+    """What the page says of each position of each game; a thousand games at a time, as there is much of it."""
     assert NODE is not None
-    done = subprocess.run([NODE, str(judge)], input=asked, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(games)
-    return map(json.loads, lines)
+    for start in range(0, len(games), 1000):
+        part = games[start : start + 1000]
+        asked = json.dumps({"game": game, "games": part})
+        done = subprocess.run([NODE, str(judge)], input=asked, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert len(lines) == len(part)
+        yield from map(json.loads, lines)
 
 
 def random_games(game: str, count: int) -> Iterator[list[Position]]:
