@@ -7,12 +7,13 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
+from chromium import launched
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,12 @@ def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
 def playouts(game: Game) -> st.SearchStrategy[list[Position]]:
     """For Hypothesis: random games that break off at any ply."""
     return st.builds(playout, st.just(game), st.integers(0, 2**32), st.integers(0, game.cells))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, for one module at a time: two of Playwright's loops cannot run side by side."""
+    yield from launched()
 
 
 compiled_games = pytest.mark.parametrize("game", breadth(GAMES.values(), ALL_GAMES), ids=title)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import needs_chromium
 
 from tictac_env.cli.series import Series
 from tictac_env.notebook.bundle import bundled, widget_script
 from tictac_env.notebook.notebook_table import NotebookTable
 from tictac_env.policies import load_player
 from tictac_env.position import Position
-
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="there is no chromium to drive")
 
 MODEL = """async ([script, view]) => {
     const heard = new Set();
@@ -71,15 +63,6 @@ class Cell:
 
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).inner_text())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

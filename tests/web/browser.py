@@ -1,9 +1,8 @@
-"""A browser without a window, and a server beside it; tests that need them are skipped where there is no chromium."""
+"""A server, and somebody who visits its page."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,16 +12,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("starlette")
-sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 DESKTOP, PHONE = {"width": 1180, "height": 900}, {"width": 360, "height": 740}
-
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="there is no chromium to drive")
 
 
 @contextmanager
@@ -38,15 +30,6 @@ def served(*options: str) -> Iterator[str]:
     finally:
         server.terminate()
         server.communicate(timeout=15)
-
-
-@pytest.fixture(scope="session", name="browser")
-def one_browser() -> Iterator[Any]:
-    """Chromium."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 class Visitor:

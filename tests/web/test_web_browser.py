@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import DESKTOP, PHONE, Visitor, needs_chromium, one_browser, served  # noqa: F401  # the fixture `browser`
+from browser import DESKTOP, PHONE, Visitor, served
+from chromium import needs_chromium
 
 from tictac_env.arena import round_robin
 from tictac_env.policies import make_policy

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PHONE, Visitor, needs_chromium, one_browser  # noqa: F401  # the fixture `browser`
+from browser import PHONE, Visitor
+from chromium import needs_chromium
 
 from tictac_env.position import Position
 from tictac_env.solver import solve
