@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from chromium import needs_chromium
 
+pytest.importorskip("anywidget")
+
 from tictac_env.cli.series import Series
-from tictac_env.notebook.bundle import bundled, widget_script
 from tictac_env.notebook.notebook_table import NotebookTable
+from tictac_env.notebook.widget import widget_script
 from tictac_env.policies import load_player
 from tictac_env.position import Position
 
@@ -122,19 +123,5 @@ def test_a_double_click_is_one_move_and_a_closed_cell_listens_no_more(page: Any)
 def test_the_script_is_complete() -> None:
     script = widget_script()
     assert "import " not in [line[:7] for line in script.splitlines()] and script.count("\nexport default") == 1
-    assert script.count("const dom_module = ") == 1, "a module that several use is there once"
+    assert script.count('modules["dom.js"] = ') == 1, "a module that several use is there once"
     assert len(script) < 60_000
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('import * as all from "./other.js";', r"main\.js has 'import \* as all"),
-        ("export { a, b };", r"main\.js has 'export \{ a, b \};'"),
-        ('import { a } from "./main.js";', r"main\.js imports itself"),
-    ],
-)
-def test_what_cannot_be_put_into_one_script_is_named(tmp_path: Path, text: str, told: str) -> None:
-    (tmp_path / "main.js").write_text(text)
-    with pytest.raises(ValueError, match=told):
-        bundled(tmp_path / "main.js")

@@ -19,8 +19,8 @@ from tictac_env import Position, cli, move_accuracy, solve, verdict
 from tictac_env.games import get_game
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
+from tictac_env.web.bundle import plain_script
 from tictac_env.web.export import folder
-from tictac_env.web.export.bundle import bundle
 from tictac_env.web.export.packing import quantised
 
 NODE = shutil.which("node")
@@ -33,7 +33,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A script for node, made of the page's modules and data."""
     path = tmp_path_factory.mktemp("judge") / "judge.js"
     data = [text for name, text in folder.page_files().items() if name.startswith("data/")]
-    path.write_text("".join(data) + bundle("export_judge.js", (Path(__file__).parent, folder.OWN)))
+    path.write_text("".join(data) + plain_script("export_judge.js", (Path(__file__).parent, folder.OWN)))
     return path
 
 
@@ -203,9 +203,9 @@ def test_modules_that_cannot_be_bundled_are_named(tmp_path: Path) -> None:
     (tmp_path / "default.js").write_text("export default 1;\n")
     (tmp_path / "lost.js").write_text('import { two } from "./two.js";\n')
     with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
-        bundle("a.js", [tmp_path])
+        plain_script("a.js", [tmp_path])
     for name in ("star.js", "default.js"):
         with pytest.raises(ValueError, match=f"{name} imports or exports"):
-            bundle(name, [tmp_path])
+            plain_script(name, [tmp_path])
     with pytest.raises(FileNotFoundError, match=r"two\.js"):
-        bundle("lost.js", [tmp_path])
+        plain_script("lost.js", [tmp_path])

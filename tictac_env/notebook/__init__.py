@@ -2,5 +2,5 @@
 
 - `play.py`: what `tictac_env.play` does, and where it plays;
 - `notebook_table.py`: the game as the kernel keeps it; it needs no notebook;
-- `widget.py`: the widget, which sends its views to the browser and clicks back; `bundle.py` and `static/`: its script.
+- `widget.py`: the widget, which sends its views to the browser and clicks back; `static/`: its own part of its script.
 """

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
 from tictac_env.cli.series import Series
-from tictac_env.notebook.bundle import widget_script
 from tictac_env.notebook.notebook_table import NotebookTable
 from tictac_env.position import Position
+from tictac_env.web.bundle import es_module
+
+OWN = Path(__file__).parent / "static"
+PAGE = Path(__file__).parents[1] / "web" / "static"
+
+
+def widget_script() -> str:
+    """The widget's ES module, complete: its styles, the page's modules that it uses, and itself."""
+    return f"const STYLE = {json.dumps(_style())};\n{es_module('widget.js', (OWN, PAGE / 'js'))}"
+
+
+def _style() -> str:
+    """The page's styles for the shadow root that the board stands in, where they and the notebook's do not meet."""
+    page = "".join((PAGE / name).read_text(encoding="utf-8") for name in ("base.css", "board.css"))
+    page = re.sub(r":root(\[[^\]]*\])", r":host(\1)", page).replace(":root", ":host")
+    return page + (OWN / "widget.css").read_text(encoding="utf-8")
 
 
 class BoardWidget(anywidget.AnyWidget):

@@ -7,5 +7,5 @@ by a token that cannot be guessed.
 - `app.py`: the routes; `guard.py`: headers, sizes and rates; `asking.py`: what requests may say;
 - `board_view.py`, `opponents.py`, `thoughts.py`, `truth.py`: positions, who plays, what it thinks, what is true;
 - `trainings.py`: trainings, each a process of its own; `results.py`: tournaments from a result store;
-- `static/`: the page; `export/`: the same page as a folder that needs no server.
+- `static/`: the page; `export/`: the same page as a folder that needs no server; `bundle.py`: modules as one script.
 """

@@ -1,11 +1,11 @@
 // The board in a notebook. The kernel knows the rules and plays; this shows its views and sends it clicks.
-// bundle.py puts STYLE and the imported modules before it.
+// `widget.py` puts STYLE and the imported modules, which are the page's, before it.
 
-import { Board } from "../../web/static/js/board.js";
-import { el } from "../../web/static/js/dom.js";
-import { notesOf } from "../../web/static/js/insight.js";
+import { Board } from "./board.js";
+import { el } from "./dom.js";
+import { notesOf } from "./insight.js";
 
-function render({ model, el: place }) {
+export function render({ model, el: place }) {
   // A shadow root: the notebook's styles and the board's do not meet. The attribute keeps the notebook's keys away.
   const host = el("div", { "data-lm-suppress-shortcuts": "true" });
   const root = host.attachShadow({ mode: "open" });
@@ -73,5 +73,3 @@ function isDark(host) {
   const [red, green, blue] = (getComputedStyle(host).color.match(/[\d.]+/g) || [0, 0, 0]).map(Number);
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }
-
-export default { render };

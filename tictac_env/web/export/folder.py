@@ -12,7 +12,7 @@ from typing import Any
 import tictac_env
 from tictac_env.games import GAMES, KInARow
 from tictac_env.storage import save_text
-from tictac_env.web.export.bundle import bundle
+from tictac_env.web.bundle import plain_script
 from tictac_env.web.export.packing import packed_game
 
 STATIC = Path(__file__).parent.parent / "static"
@@ -66,7 +66,7 @@ def page_files() -> dict[str, str]:
     data = {f"data/{name}.js": _data(name, game) for name, game in GAMES.items() if type(game) is KInARow}
     files = {sheet: (STATIC / sheet).read_text(encoding="utf-8") for sheet in (*SHEETS, "icon.svg")}
     files |= data
-    files[SCRIPT] = bundle("main.js", (OWN, STATIC / "js"))
+    files[SCRIPT] = plain_script("main.js", (OWN, STATIC / "js"))
     page = _page([*data, SCRIPT])
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in (files | {PAGE: page}).items()}
     record = {"kind": KIND, "version": tictac_env.__version__, "sha256": hashes}

@@ -1,4 +1,4 @@
-"""One plain script made of modules: browsers load no modules from a disk."""
+"""One script made of modules: browsers load no modules from a disk, and a widget is one text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ EXPORT = re.compile(r"^export (?=(?:(?:async )?function|class|const) (\w+))", re
 LEFT = re.compile(r"^\s*(?:import\s[^(]|import\{|export\b).*", re.MULTILINE)
 
 
-def bundle(entry: str, folders: Sequence[Path]) -> str:
-    """A script that does what the module `entry` does.
+def plain_script(entry: str, folders: Sequence[Path]) -> str:
+    """A script that does what the module `entry` does, and is no module; arguments and errors are `es_module`'s."""
+    return f'"use strict";\n(() => {{\n{_bundled(entry, folders)}}})();\n'
 
-    Each module becomes a function that returns what it exports, and is called after those that it imports from.
+
+def es_module(entry: str, folders: Sequence[Path]) -> str:
+    """A module that imports nothing and does what `entry` does; its default export is an object of `entry`'s exports.
 
     Args:
         entry: a file's name.
@@ -25,6 +28,11 @@ def bundle(entry: str, folders: Sequence[Path]) -> str:
         ValueError: a module imports or exports in another way than by `import { a, b } from "./name.js"` and `export`
             before a function, class or const; or modules import each other.
     """
+    return f'{_bundled(entry, folders)}export default modules["{entry}"];\n'
+
+
+def _bundled(entry: str, folders: Sequence[Path]) -> str:
+    """The modules, each a function that returns what it exports, called after those that it imports from."""
     done: dict[str, str] = {}
 
     def add(name: str, importers: tuple[str, ...]) -> None:
@@ -43,7 +51,7 @@ def bundle(entry: str, folders: Sequence[Path]) -> str:
         done[name] = f'modules["{name}"] = (() => {{\n{body}{returned}}})();\n'
 
     add(entry, ())
-    return f'"use strict";\n(() => {{\nconst modules = {{}};\n{"".join(done.values())}}})();\n'
+    return f"const modules = {{}};\n{''.join(done.values())}"
 
 
 def _read(name: str, folders: Sequence[Path]) -> str:
