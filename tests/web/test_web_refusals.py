@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from conftest import breadth
-from starlette.testclient import TestClient
-from web_client import PATIENT, Client, shared_client  # noqa: F401  # the fixture `client`
+from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # the fixture `client`
 
+from tictac_env import cli
 from tictac_env.arena import round_robin
 from tictac_env.web.app import Server
 from tictac_env.web.guard import HEADERS, Rates
@@ -74,6 +74,28 @@ def test_fields_are_refused_with_a_reason(client: Client, fields: dict[str, Any]
     assert said in client.refused("POST", "/api/reply", **asked)
 
 
+@pytest.mark.parametrize("name", ["localhost:8000", "LOCALHOST", "[::1]:8000", "192.168.1.7", "games.example.org:80"])
+def test_it_answers_to_its_names_and_to_numbers(name: str) -> None:
+    with visited(Server(allowed_hosts=["games.example.org"]), name) as http:
+        assert http.get("/api/about").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "127.1", ""])
+def test_a_page_whose_name_was_made_to_lead_here_learns_nothing(name: str) -> None:
+    with visited(Server(allowed_hosts=["games.example.org"])) as http:
+        for method, path in (("GET", "/"), ("GET", "/solve"), ("POST", "/api/training/begin")):
+            refused = http.request(method, path, headers={"host": name})
+            assert refused.status_code == 400
+            assert "--allowed-host" in refused.json()["error"]
+            assert HEADERS.items() <= dict(refused.headers).items()
+
+
+@pytest.mark.parametrize("name", ["", "*", "http://a.example", "a.example:80", "a..example"])
+def test_an_allowed_host_that_is_no_name_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "--port", "0", "--allowed-host", name]) == 2
+    assert f"not {name!r}" in capsys.readouterr().err
+
+
 def test_requests_must_be_json_objects_of_a_bounded_size(client: Client) -> None:
     post = client.http.post
     assert post("/api/reply", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
@@ -106,7 +128,7 @@ def test_checkpoints_come_from_the_folder_alone(tmp_path: Path) -> None:
     (tmp_path / "secret.npz").write_bytes(b"secret")
     (tmp_path / "agents" / "broken.npz").write_bytes(b"no agent")
     (tmp_path / "agents" / "notes.txt").write_text("no agent")
-    with TestClient(Server(PATIENT, tmp_path / "agents").app()) as http:
+    with visited(Server(PATIENT, tmp_path / "agents")) as http:
         client = Client(http)
         assert client.get("/api/opponents")["files"] == [{"name": "file:broken.npz", "shown": "broken.npz"}]
         for name in ("../secret.npz", "agents/broken.npz", str(tmp_path / "secret.npz"), "notes.txt", ".", "", "\0"):
@@ -118,7 +140,7 @@ def test_checkpoints_come_from_the_folder_alone(tmp_path: Path) -> None:
 
 
 def test_one_size_too_many_is_refused() -> None:
-    with TestClient(Server(Limits(sizes=1)).app()) as http:
+    with visited(Server(Limits(sizes=1))) as http:
         client = Client(http)
         client.post("/api/reply", game="KInARow-v0:3x4-3", opponent="random")
         client.post("/api/reply", game="TicTacToe-v0", opponent="random")
@@ -134,7 +156,7 @@ def test_the_rate_is_limited_by_address() -> None:
     now[0] = 0.5
     assert rates.wait("a") == 0
     assert rates.wait("a") > 0
-    with TestClient(Server(Limits(rate=0.01, burst=2)).app()) as http:
+    with visited(Server(Limits(rate=0.01, burst=2))) as http:
         statuses = [http.get("/api/about").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         assert int(http.get("/api/about").headers["retry-after"]) > 50
@@ -200,7 +222,7 @@ def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: 
     rng = random.Random(0)
     quick = Limits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
     statuses: dict[int, int] = {}
-    with TestClient(Server(quick, store=store).app()) as http:
+    with visited(Server(quick, store=store)) as http:
         for _ in range(requests):
             method, path, keywords = malformed(rng)
             response = http.request(method, path, **keywords)

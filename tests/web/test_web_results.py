@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
-from web_client import PATIENT, Client
+from web_client import PATIENT, Client, visited
 
 from tictac_env.arena import ResultStore, ratings, round_robin
 from tictac_env.web.app import Server
@@ -24,7 +23,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", name="client")
 def tournament_client(store: Path) -> Iterator[Client]:
-    with TestClient(Server(PATIENT, store=store).app()) as http:
+    with visited(Server(PATIENT, store=store)) as http:
         yield Client(http)
 
 
@@ -76,7 +75,7 @@ def test_games_of_two_players_in_their_seats(client: Client) -> None:
 def test_games_that_are_added_are_seen(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "more.sqlite"
     round_robin(["random", "rule"], games=2, store=path)
-    with TestClient(Server(PATIENT, store=tmp_path).app()) as http:
+    with visited(Server(PATIENT, store=tmp_path)) as http:
         client = Client(http)
         from tictac_env.web import results
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
-from web_client import Client
+from web_client import Client, visited
 
 from tictac_env.web.app import Server
 from tictac_env.web.limits import Limits
@@ -18,7 +17,7 @@ SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "to
 
 @pytest.fixture(scope="module", name="trainer")
 def training_client() -> Iterator[Client]:
-    with TestClient(Server(Limits(rate=1e6, burst=10**6, trainings=2, kept_trainings=3)).app()) as http:
+    with visited(Server(Limits(rate=1e6, burst=10**6, trainings=2, kept_trainings=3))) as http:
         yield Client(http)
 
 
@@ -89,7 +88,7 @@ def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str)
 
 
 def test_trainings_are_forgotten() -> None:
-    with TestClient(Server(Limits(forgotten_after=0.2)).app()) as http:
+    with visited(Server(Limits(forgotten_after=0.2))) as http:
         client = Client(http)
         token = client.post("/api/training/begin", **SMALL)["token"]
         time.sleep(0.5)
@@ -97,7 +96,7 @@ def test_trainings_are_forgotten() -> None:
 
 
 def test_a_server_without_trainings_says_so() -> None:
-    with TestClient(Server(training=False).app()) as http:
+    with visited(Server(training=False)) as http:
         client = Client(http)
         assert client.get("/api/about")["training"] is False
         client.refused("POST", "/api/training/begin", 404, **SMALL)

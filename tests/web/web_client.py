@@ -18,6 +18,11 @@ PATIENT = Limits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
 """For tests that ask faster than a person does, on a slow machine."""
 
 
+def visited(server: Server, name: str = "127.0.0.1:8000") -> TestClient:
+    """A server that is asked under a name, by default as `tictac serve` shows it."""
+    return TestClient(server.app(), base_url=f"http://{name}")
+
+
 class Client:
     """Asks the server as the page does."""
 
@@ -46,5 +51,5 @@ class Client:
 
 @pytest.fixture(scope="session", name="client")
 def shared_client() -> Iterator[Client]:
-    with TestClient(Server(PATIENT).app()) as http:
+    with visited(Server(PATIENT)) as http:
         yield Client(http)

@@ -16,12 +16,20 @@ EXAMPLES = """examples:
   tictac serve                                    http://127.0.0.1:8000/
   tictac serve --checkpoints models --store results.sqlite
   tictac serve --host 0.0.0.0 --no-training       for a class, without trainings
+  tictac serve --host 0.0.0.0 --allowed-host games.school.example
 """
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     parser.add_argument("--host", default=HOST, help="the address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which people reach it, beside localhost and addresses in numbers; may be repeated",
+    )
     parser.add_argument("--port", type=int, default=PORT, help="the port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
     parser.add_argument("--store", type=Path, metavar="PATH", help="a tournament's result store, or a folder of them")
@@ -32,5 +40,12 @@ def run(options: argparse.Namespace) -> int:
     """Serves until Ctrl-C."""
     if not 0 <= options.port < 1 << 16:
         raise ValueError(f"--port must be from 0 to 65535, not {options.port}")
-    serve(options.host, options.port, options.checkpoints, options.store, not options.no_training)
+    serve(
+        options.host,
+        options.port,
+        options.checkpoints,
+        options.store,
+        not options.no_training,
+        allowed_hosts=options.allowed_host,
+    )
     return 0

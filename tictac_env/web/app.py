@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
 from tictac_env.web.asking import MAX_MOVES, Fields, Refused, fields_of, game_in, position_in, seed_in, text
 from tictac_env.web.board_view import board_view, title
-from tictac_env.web.guard import Answer, Guard
+from tictac_env.web.guard import Answer, Guard, Hosts
 from tictac_env.web.json_routes import json_route
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import DEFAULT, FILE, Opponents, menu
@@ -45,9 +45,10 @@ class Server:
         checkpoints: a folder of agents to play against; None for none.
         store: a result store, or a folder of them, to look at; None for none.
         training: whether visitors may train agents.
+        allowed_hosts: names under which it may be asked, beside "localhost" and addresses in numbers.
 
     Raises:
-        ValueError: a folder is none.
+        ValueError: a folder is none, or a name cannot be one.
         OSError: the store cannot be read.
     """
 
@@ -57,7 +58,9 @@ class Server:
         checkpoints: Path | None = None,
         store: Path | None = None,
         training: bool = True,
+        allowed_hosts: Iterable[str] = (),
     ) -> None:
+        self.hosts = Hosts(allowed_hosts)
         self.limits = limits or Limits()
         self.solvers = Solvers()
         self.trainings = Trainings(self.limits) if training else None
@@ -92,7 +95,7 @@ class Server:
 
         return Starlette(
             routes=[*self._routes(), *page_routes()],
-            middleware=[Middleware(Guard, limits=self.limits)],
+            middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
             exception_handlers={HTTPException: _refuse, 404: _refuse, 405: _refuse},
             lifespan=lifespan,
         )

@@ -1,12 +1,14 @@
-"""What every request passes: its size, its rate, and the headers of every answer."""
+"""What every request passes: the name it asks for, its rate, its size, and the headers of every answer."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from starlette.responses import Response
@@ -58,12 +60,54 @@ class Rates:
         return 0.0 if allowed else (1 - left) / self.rate
 
 
-class Guard:
-    """An ASGI application around another: refuses what is too large or comes too fast, and adds the headers."""
+class Hosts:
+    """The names under which a server may be asked: "localhost", any address in numbers, and the names given.
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    A page of somebody else's could have its own name lead to this machine (DNS rebinding), and would then read what the
+    server answers. Its requests still come under that name, in the header "Host". Such names are never numbers.
+
+    Args:
+        names: further names, without a port.
+
+    Raises:
+        ValueError: one of them cannot be a name.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = {"localhost", *(_host_name(name) for name in names)}
+
+    def refusal(self, header: str) -> str:
+        """Why a request with this header is refused; empty if it is not."""
+        host = re.sub(r":\d*$", "", header).lower().removesuffix(".")
+        if host in self.names or _is_number(host):
+            return ""
+        return f"this server is not called {host!r}; whoever runs it may say so: tictac serve --allowed-host NAME"
+
+
+def _host_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*\.?", name, re.ASCII) and not _is_number(name):
+        raise ValueError(f"an allowed host must be a name such as 'games.example.org', without a port, not {name!r}")
+    return name.lower().removesuffix(".")
+
+
+def _is_number(host: str) -> bool:
+    """Whether it is an address in numbers; in a request one of IPv6 stands in brackets."""
+    try:
+        ipaddress.ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """An ASGI application around another: refuses what comes under another name, is too large or comes too fast, and
+    adds the headers.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: Hosts) -> None:
         self.app = app
         self.limits = limits
+        self.hosts = hosts
         self.rates = Rates(limits.rate, limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,6 +124,10 @@ class Guard:
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        if reason := self.hosts.refusal(host):
+            await Answer({"error": reason}, 400)(scope, receive, send_with_headers)
+            return
         client = scope.get("client")
         wait = self.rates.wait(client[0] if client else "")
         if wait:

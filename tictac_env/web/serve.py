@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from gymnasium.error import DependencyNotInstalled
@@ -22,6 +23,7 @@ def serve(
     store: Path | None = None,
     training: bool = True,
     limits: Limits | None = None,
+    allowed_hosts: Iterable[str] = (),
 ) -> None:
     """Serves the page until it is stopped with Ctrl-C.
 
@@ -32,10 +34,11 @@ def serve(
         store: a result store to look at, or a folder of them.
         training: whether visitors may train agents.
         limits: what it may use.
+        allowed_hosts: names under which it may be asked, beside `host`, "localhost" and addresses in numbers.
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
-        ValueError: a folder is none.
+        ValueError: a folder is none, or a name cannot be one.
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
@@ -45,7 +48,7 @@ def serve(
         from tictac_env.web.app import Server
     except ImportError as error:
         raise DependencyNotInstalled('the page needs more packages: pip install "tictac-env[web]"') from error
-    server = Server(limits, checkpoints, store, training)
+    server = Server(limits, checkpoints, store, training, (host, *allowed_hosts))
     config = uvicorn.Config(
         server.app(),
         log_level="warning",
