@@ -5,6 +5,9 @@ BIN := .venv/bin
 # Without --no-compile pip compiles all of torch to bytecode, of which little is ever imported.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
+# The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: bench test test-all lint format quick-tests all-tests clean
 
 # Without torch: make bench DEEP=no

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.games import KInARow, get_game, gym_keywords
+from tictac_env.games import get_game, gym_keywords
 from tictac_env.progress import track
 
 Use = Callable[[str], object]
@@ -61,11 +61,10 @@ def use_minimax(game: str) -> None:
 
 
 def use_solver(game: str) -> None:
-    """Makes a solver and lets its table grow. Only games of k in a row have a compiled one."""
+    """Makes a solver and, if its search is compiled, lets the table grow."""
     from tictac_env.solver import Solver
-    from tictac_env.solver.transposition_table import TranspositionTable
+    from tictac_env.solver.engine import Engine
 
-    rules = get_game(game)
-    if type(rules) is KInARow:
-        Solver(rules)
-        TranspositionTable(rules.key_bits, megabytes=64).grow()
+    engine = Solver(game, table_megabytes=64).engine
+    if isinstance(engine, Engine):
+        engine.table.grow()

@@ -17,7 +17,6 @@ import gymnasium as gym, tictac_env
 import tictac_agents
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
-from tictac_env.solver import Solver
 
 GAME = "TicTacToe-v0"
 start = Position.start(GAME)
@@ -30,7 +29,6 @@ for opponent in ("random", "rule", None, "level:3", lambda observation, mask: in
             for _ in range(8):
                 envs.action_masks()
                 envs.step(envs.sample_actions())
-Solver(GAME).solve(start)
 make_policy("minimax:3", GAME).act(start, 0)
 for rollout in ("rule", "random", "stored"):
     tictac_agents.MCTS(50, rollout=rollout, threads=2).act(start, 0)
@@ -68,13 +66,15 @@ def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
     for what in (
         "the vector environment",
         "minimax",
-        "the solver",
         "tree search",
         "learning with a table",
         "learning with S2's network",
     ):
         assert f"tictac_env: compiling {what} for TicTacToe-v0 ... " in done.stderr
     assert run(["-c", USES], tmp_path / "cache").stderr == ""
+    done = run(["-m", "tictac_env", "warm", "KInARow-v0:4x4-3", "--only", "solver"], tmp_path / "cache")
+    assert "tictac_env: compiling the solver for KInARow-v0:4x4-3 ... " in done.stderr
+    assert run(["-m", "tictac_env", "solve", "11", "--game", "KInARow-v0:4x4-3"], tmp_path / "cache").stderr == ""
 
 
 def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,11 +85,13 @@ def test_threats_and_keys_are_those_of_the_naive_board(game: KInARow) -> None:
         assert len(keys) in (0, len(playout(game, seed)))
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 @pytest.mark.parametrize("game", breadth([GAMES["TicTacToe-v0"], KInARow.make(4, 4, 3)], MORE_SMALL), ids=title)
-def test_every_reachable_position_of_small_games(game: KInARow) -> None:
+def test_every_reachable_position_of_small_games(game: KInARow, compiled: bool) -> None:
     """Score, sign and every action's score against a memoised minimax on strings."""
     truth = Oracle(game)
     solver = Solver(game, table_megabytes=1)
+    solver.engine = Engine(game, 1, 1) if compiled else GenericEngine(game)
     seen = {}
     todo = [Position.start(game)]
     while todo and len(seen) < 1500:
@@ -111,14 +113,10 @@ def test_every_reachable_position_of_small_games(game: KInARow) -> None:
         assert solver.best_actions(position) == solution.best_actions
 
 
-def test_generic_engine_agrees_with_the_compiled_search() -> None:
-    game = KInARow.make(4, 4, 3, True)
-    plain = Solver(game)
-    plain.engine = GenericEngine(game)
-    compiled = Solver(game)
-    for seed in range(8):
-        for position in playout(game, seed)[3:]:
-            assert plain.solve(position) == compiled.solve(position)
+@pytest.mark.parametrize(("sizes", "compiled"), [((3, 4, 3), False), ((4, 4, 3), True), ((6, 6, 4, False), False)])
+def test_small_boards_do_not_wait_for_the_compiler(sizes: tuple[Any, ...], compiled: bool) -> None:
+    """Large ones without gravity have too many positions for the keys of the compiled search."""
+    assert isinstance(Solver(KInARow.make(*sizes)).engine, Engine if compiled else GenericEngine)
 
 
 def test_a_game_outside_of_the_family_is_solved_by_its_rules_alone() -> None:
@@ -232,11 +230,12 @@ def test_threads_of_a_program_may_ask_one_solver() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda solver: pickle.loads(pickle.dumps(solver))])
 def test_a_copy_of_a_solver_has_its_settings(copied: Callable[[Solver], Solver]) -> None:
-    solver = Solver("TicTacToe-v0", table_megabytes=0.5, threads=2)
+    game = KInARow.make(4, 4, 3)
+    solver = Solver(game, table_megabytes=0.5, threads=2)
     other = copied(solver)
     assert isinstance(other.engine, Engine)
-    assert (other.game, len(other.engine.workers), other.engine.table.largest) == (GAMES["TicTacToe-v0"], 2, 15)
-    assert other.solve(Position.start("TicTacToe-v0")) == solver.solve(Position.start("TicTacToe-v0"))
+    assert (other.game, len(other.engine.workers), other.engine.table.largest) == (game, 2, 15)
+    assert other.solve(Position.start(game)) == solver.solve(Position.start(game))
 
 
 def test_limits_give_bounds_and_leave_the_solver_usable() -> None:

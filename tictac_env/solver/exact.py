@@ -20,6 +20,8 @@ from tictac_env.solver.generic import GenericEngine
 from tictac_env.solver.solution import Bounds, NotProven, Solution, check_is_position
 from tictac_env.solver.windows import AT_LEAST, AT_MOST, FIELDS, GUESS, LEAST, MOST, STONES, THEIRS, Ints
 
+PLAIN_CELLS = 12
+"""Games of up to so many cells are searched by Python, in less time than it takes to compile or load machine code."""
 MAX_KEY_BITS = 63
 MAX_MEGABYTES = 1 << 20
 
@@ -28,16 +30,18 @@ class Solver:
     """An exact solver for one game, with a table of its own that makes every further position cheaper.
 
     All games of the k-in-a-row family are searched by one compiled search, with or without gravity; without, boards of
-    up to 31 cells. Every other game, and larger boards without gravity, are searched by a plain alpha-beta in Python,
-    which is right and slow. All of it can be stopped with Ctrl-C at any time; the solver can be used again.
+    up to 31 cells. Every other game, larger boards without gravity, and boards of up to 12 cells, for which compiling
+    does not pay, are searched by a plain alpha-beta in Python, which is right and slow. All of it can be stopped with
+    Ctrl-C at any time; the solver can be used again.
 
     Several threads of a program may ask one solver; they wait for each other. A copy of a solver, or one that comes out
     of a pickle, has the same settings and an empty table.
 
     Args:
         game: a game's name or rule book.
-        table_megabytes: the most memory the table may take, in MiB up to 2**20; the largest power of two in it is used.
-        threads: how many threads search one position, or many side by side.
+        table_megabytes: the most memory the compiled search's table may take, in MiB up to 2**20; the largest power of
+            two in it is used.
+        threads: how many threads of the compiled search share one position, or many.
         opening_book: whether to look up early positions of Connect Four, where the package has the book.
 
     Attributes:
@@ -69,8 +73,9 @@ class Solver:
         self._arguments = self.game, table_megabytes, threads, opening_book
         self._lock = threading.Lock()
         self.engine: Engine | GenericEngine
-        if type(self.game) is KInARow and self.game.key_bits <= MAX_KEY_BITS:  # a subclass may have other rules
-            self.engine = Engine(self.game, table_megabytes, threads)
+        small = self.game.cells <= PLAIN_CELLS
+        if type(self.game) is KInARow and self.game.key_bits <= MAX_KEY_BITS and not small:
+            self.engine = Engine(self.game, table_megabytes, threads)  # not for a subclass, which may have other rules
         else:
             self.engine = GenericEngine(self.game)
         self.book: Book | None = opening_book_of(self.game) if opening_book else None
