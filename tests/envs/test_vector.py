@@ -9,12 +9,14 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import breadth
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from gymnasium.wrappers import vector as wrappers
@@ -469,48 +471,54 @@ def equal(one: Any, other: Any) -> None:
 
 
 THREADS = """
+import json, sys
 import gymnasium as gym, numpy as np, tictac_env
 
-for opponent in ("random", "rule", None):
-    for mode in ("NextStep", "SameStep"):
-        for num_envs in (1, 5, 1500):
-            runs = []
-            for threads in (1, 2, 7):
-                envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, opponent=opponent, threads=threads,
-                                    autoreset_mode=mode)
-                _, infos = envs.reset(seed=3)
-                log, over = [], np.zeros(num_envs, bool)
-                for step in range(30):
-                    actions = envs.sample_actions()
-                    played = actions * (step % 5 > 0)
-                    played[over] = -99  # a game that is over ignores what it is given
-                    observations, rewards, terminations, truncations, infos = envs.step(played)
-                    over = terminations & (mode == "NextStep")
-                    final = infos.get("final_info", {})
-                    parts = [actions, observations, rewards, terminations, truncations]
-                    parts += [infos[key] for key in sorted(infos) if not key.startswith("final_")]
-                    parts += [final[key] for key in sorted(final)]
-                    log.append(b"".join(part.tobytes() for part in parts))
-                runs.append((log, envs.state_dict()))
-            assert runs[0] == runs[1] == runs[2], (opponent, mode, num_envs)
-        for board in (0, 777, 1499):
-            envs.reset(seed=0)
-            actions = np.zeros(1500, np.int64)
-            actions[board:] = 9
-            try:
-                envs.step(actions)
-            except ValueError as error:
-                assert f"board {board}:" in str(error), error
-            else:
-                raise AssertionError(f"board {board} played 9")
+for opponent, mode in json.loads(sys.argv[1]):
+    for num_envs in (1, 5, 1500):
+        runs = []
+        for threads in (1, 2, 7):
+            envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, opponent=opponent, threads=threads,
+                                autoreset_mode=mode)
+            _, infos = envs.reset(seed=3)
+            log, over = [], np.zeros(num_envs, bool)
+            for step in range(30):
+                actions = envs.sample_actions()
+                played = actions * (step % 5 > 0)
+                played[over] = -99  # a game that is over ignores what it is given
+                observations, rewards, terminations, truncations, infos = envs.step(played)
+                over = terminations & (mode == "NextStep")
+                final = infos.get("final_info", {})
+                parts = [actions, observations, rewards, terminations, truncations]
+                parts += [infos[key] for key in sorted(infos) if not key.startswith("final_")]
+                parts += [final[key] for key in sorted(final)]
+                log.append(b"".join(part.tobytes() for part in parts))
+            runs.append((log, envs.state_dict()))
+        assert runs[0] == runs[1] == runs[2], (opponent, mode, num_envs)
+    for board in (0, 777, 1499):
+        envs.reset(seed=0)
+        actions = np.zeros(1500, np.int64)
+        actions[board:] = 9
+        try:
+            envs.step(actions)
+        except ValueError as error:
+            assert f"board {board}:" in str(error), error
+        else:
+            raise AssertionError(f"board {board} played 9")
 print("equal")
 """
 
 
-def test_threads_play_the_same_games() -> None:
+SOME_CASES = [("random", "NextStep"), ("rule", "SameStep")]
+ALL_CASES = [*product(("random", "rule", None), ("NextStep", "SameStep"))]
+
+
+@pytest.mark.parametrize("cases", breadth([SOME_CASES], [ALL_CASES]), ids=["some", "all"])
+def test_threads_play_the_same_games(cases: list[tuple[str | None, str]]) -> None:
     """In a process of its own: GNU's OpenMP does not survive the forks of other tests. Passive threads do not spin."""
     passive = os.environ | {"OMP_WAIT_POLICY": "passive"}
-    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=passive)
+    command = [sys.executable, "-c", THREADS, json.dumps(cases)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=passive)
     assert done.stdout.strip() == "equal", done.stderr
 
 
