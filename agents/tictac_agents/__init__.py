@@ -29,6 +29,8 @@ _HOME = {
     "MCTS": "tictac_agents.mcts.mcts",
     "MaskablePPO": "tictac_agents.deep.maskable_ppo",
     "ModelPolicy": "tictac_env.policies.adapters",
+    "NTupleNetwork": "tictac_agents.ntuple.network",
+    "NTupleTD": "tictac_agents.ntuple.ntuple_td",
     "MonteCarlo": "tictac_agents.tabular.monte_carlo",
     "ProgressCallback": "tictac_agents.deep.progress",
     "PolicyIteration": "tictac_agents.planning.dynamic_programming",

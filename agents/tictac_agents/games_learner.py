@@ -7,7 +7,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tictac_env.checks import positive
 from tictac_env.policies import Policy
@@ -25,7 +25,11 @@ class GamesLearner(Policy):
         num_games: how many games it has learned from, at most 16,777,216.
     """
 
+    MAX_GAMES: ClassVar[int] = MAX_GAMES
+    """The most games it can count."""
     num_games: int = 0
+    _begun: int = 0
+    """How many games it had learned from when the run began."""
     _goal: int = 0
     """How many games it will have learned from when the run is over."""
 
@@ -67,8 +71,8 @@ class GamesLearner(Policy):
         Raises:
             ValueError: `total_games` is no positive whole number, or more than can still be counted.
         """
-        positive("total_games", total_games, MAX_GAMES - self.num_games)
-        self._goal = self.num_games + total_games
+        positive("total_games", total_games, self.MAX_GAMES - self.num_games)
+        self._begun, self._goal = self.num_games, self.num_games + total_games
         return self.resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
     def resume(

@@ -1,0 +1,218 @@
+"""A learned n-tuple network that plays: as a policy, as a search's evaluator, and in the shipped file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.action_masks import allowed_actions
+from tictac_agents.ntuple.kernels import Floats, Int32s, Tables, action_values, new_tables
+from tictac_agents.ntuple.search import MAX_PLIES, look_ahead, spans_of
+from tictac_agents.ntuple.tuples import Cells, Ints, layout_of
+from tictac_agents.predicts import Predicts
+from tictac_env.checks import flag, parse_whole, positive
+from tictac_env.compiled import in_one_line
+from tictac_env.games import Game, describe_game, game_name, game_of, get_game
+from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.observation import read_observation
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import load_arrays, save_arrays
+
+KIND = "tictac_agents.NTupleNetwork"
+SHIPPED = Path(__file__).parent / "shipped"
+MAX_LENGTH = 12
+"""A tuple of more cells would have 2**26 weights and more."""
+
+
+class NTupleNetwork(Predicts, Policy):
+    """The value of a position as a sum of table entries, one for each tuple of cells; plays the action of the highest.
+
+    ## Description
+
+    An n-tuple network (Lucas 2008) looks at a position through tuples of n cells. What stands on the cells of a tuple
+    is a number; it names an entry of the tuple's table, and the value is tanh of the sum of all entries. A tuple and
+    its images under the board's symmetries share a table. Each seat has tables of its own.
+
+    It is what `NTupleTD` has learned. The values are those of afterstates: of the position that an action leads to, for
+    the side that plays it. By the one-move rule of published agents it takes a win and lets the other side win at once
+    only if it must, whatever the tables say. It is an evaluator for `MCTS` too.
+
+    The policy "ntuple" is the network that comes with the package for Connect Four; "ntuple:4" looks four plies ahead.
+
+    Args:
+        game: a game of the `KInARow` family, by its name or its rule book.
+        tuples: the cells of each tuple, all of one length, numbered row by row from the top left.
+        weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.kernels.Tables`.
+        symmetric: whether the images of a tuple share its table; else there are no images.
+        plies: how far it looks ahead, from 1 to 20; 1 is to compare the values of its actions. Further on alpha-beta
+            search takes the best for each side, and forced replies count as no ply.
+
+    Raises:
+        ValueError: the game is of another family, or the tuples or the weights do not fit.
+
+    ## References
+
+    S. Lucas, "Learning to play Othello with n-tuple systems", 2008. M. Thill, P. Koch and W. Konen, "Reinforcement
+    learning with n-tuples on the game Connect-4", 2012.
+
+    Example:
+        >>> from tictac_agents import MCTS, NTupleNetwork
+        >>> from tictac_env.position import Position
+        >>> network = NTupleNetwork.shipped("ConnectFour-v0")
+        >>> position = Position.from_moves("ConnectFour-v0", "444333")
+        >>> network.act(position, seed=0), MCTS(100, evaluator=network).act(position, seed=0)
+        (2, 2)
+    """
+
+    def __init__(
+        self,
+        game: str | Game,
+        tuples: Sequence[Sequence[int]],
+        weights: npt.ArrayLike,
+        symmetric: bool = True,
+        plies: int = 1,
+    ) -> None:
+        self.game = family_game(game)
+        self.tuples = checked_tuples(self.game, tuples)
+        self.symmetric = flag("symmetric", symmetric)
+        self.plies = positive("plies", plies, MAX_PLIES)
+        self.weights: Int32s = np.ascontiguousarray(weights, np.int32)
+        entries = len(self.tuples) << 2 * len(self.tuples[0]) + 1
+        if self.weights.shape != (entries,):
+            raise ValueError(f"weights of shape {(entries,)} are needed, not {self.weights.shape}")
+        self.name = "ntuple" if plies == 1 else f"ntuple:{plies}"
+        ahead = "no search" if plies == 1 else f"search of {plies} plies"
+        self.budget = f"{ahead}; one-move rule"
+        self.layout = layout_of(self.game, self.tuples, symmetric)
+
+    @classmethod
+    def shipped(cls, game: str | Game = "ConnectFour-v0") -> Self:
+        """The network that comes with the package.
+
+        Raises:
+            ValueError: there is none for this game; the message says for which there are.
+        """
+        rules = get_game(game)
+        path = SHIPPED / f"{game_name(rules)}.npz"
+        if not path.exists():
+            known = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.npz")))
+            raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there is {known}")
+        return cls.load(path)
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Policy:
+        """`ntuple` or `ntuple:<plies>`."""
+        plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
+        if plies is None:
+            raise ValueError(f"the plies of 'ntuple' must be a whole number from 1 to {MAX_PLIES}, not {argument!r}")
+        return cls.shipped(game).looking_ahead(plies)
+
+    def looking_ahead(self, plies: int) -> Self:
+        """The same network, looking so many plies ahead."""
+        return type(self)(self.game, self.tuples, self.weights, self.symmetric, plies)
+
+    @property
+    def batched(self) -> bool:
+        return True
+
+    def act(self, position: Position, seed: int) -> int:
+        return int(self._chosen(PositionBatch.of([position]))[0])
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self._chosen(batch)
+
+    def values(self, own: int, opp: int) -> Mapping[int, float]:
+        """The value of each legal action, in [-1, 1]."""
+        position = Position(self.game, own, opp)
+        found = self._action_values(PositionBatch.of([position]))[0].clip(-1, 1)
+        return {action: float(found[action]) for action in position.legal_actions}
+
+    def compiled(self, game: Game) -> Tables:
+        """What a search asks, with scratch memory of its own: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
+        if game != self.game:
+            raise ValueError(f"the network plays {describe_game(self.game)}, not {describe_game(game)}")
+        return new_tables(self.layout, self.weights)
+
+    def rounded(self, bits: int = 16) -> Self:
+        """The same network with weights of so many bits, which makes its file small."""
+        shift = max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
+        half = 1 << shift >> 1
+        weights = (self.weights.astype(np.int64) + half >> shift << shift).clip(-(1 << 31), (1 << 31) - 1)
+        return type(self)(self.game, self.tuples, weights, self.symmetric, self.plies)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the network to an .npz file (see `tictac_env.storage`)."""
+        meta = {"game": describe_game(self.game), "tuples": self.tuples, "symmetric": self.symmetric}
+        save_arrays(path, KIND, meta, {"weights": self.weights})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The network that was saved.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, or holds something else.
+        """
+        meta, arrays = load_arrays(path, KIND)
+        try:
+            return cls(game_of(meta["game"]), meta["tuples"], arrays["weights"], meta["symmetric"])
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)} is not a usable file of an NTupleNetwork: {error}") from error
+
+    def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
+        position = Position(self.game, *read_observation(self.game, observation))
+        values = self._action_values(PositionBatch.of([position]))[0]
+        return max(allowed_actions(position, action_masks), key=lambda action: values[action])
+
+    def _chosen(self, batch: PositionBatch) -> Ints:
+        """The action in each of B positions, int64 (B,)."""
+        values, actions = self._searched(batch, exact=False)
+        return values.argmax(axis=1) if self.plies == 1 else actions
+
+    def _action_values(self, batch: PositionBatch) -> Floats:
+        """See `kernels.action_values`: float64 (B, num_actions)."""
+        return self._searched(batch, exact=True)[0]
+
+    @in_one_line()
+    def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Floats, Ints]:
+        values, actions = np.empty((len(batch), self.game.num_actions)), np.empty(len(batch), np.int64)
+        tables, spans = self.compiled(batch.game), spans_of(self.game)
+        if self.plies == 1:
+            action_values(self.game, tables, batch.own, batch.opp, values)
+        else:
+            look_ahead(self.game, tables, batch.own, batch.opp, self.plies, spans, exact, actions, values)
+        return values, actions
+
+
+def family_game(game: str | Game) -> KInARow:
+    """A game of the `KInARow` family.
+
+    Raises:
+        ValueError: it is of another, or has rules of its own.
+    """
+    rules = get_game(game)
+    if type(rules) is not KInARow:
+        raise ValueError(f"an n-tuple network needs a game of the KInARow family, not {rules!r}")
+    return rules
+
+
+def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cells, ...]:
+    """Tuples of different cells of the board, all of one length.
+
+    Raises:
+        ValueError: they are not.
+    """
+    found = tuple(tuple(cells) for cells in tuples)
+    if not found or len({len(cells) for cells in found}) > 1 or not 1 <= len(found[0]) <= MAX_LENGTH:
+        raise ValueError(f"tuples must all be of one length from 1 to {MAX_LENGTH}, not {found!r}")
+    for cells in found:
+        if len(set(cells)) < len(cells) or not all(cell in range(game.cells) for cell in cells):
+            raise ValueError(f"a tuple must have different cells from 0 to {game.cells - 1}, not {cells!r}")
+    return found

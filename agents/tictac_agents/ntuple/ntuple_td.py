@@ -1,0 +1,313 @@
+"""TD learning of an n-tuple network by self-play."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.games_learner import GamesLearner
+from tictac_agents.ntuple.kernels import Tables, new_tables
+from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
+from tictac_agents.ntuple.self_play import (
+    Coherence,
+    Teaching,
+    learn_games,
+    learn_games_in_threads,
+    new_batch,
+)
+from tictac_agents.ntuple.tuples import Ints, random_walks
+from tictac_env.checks import flag, number, positive, whole
+from tictac_env.compiled import in_one_line
+from tictac_env.games import Game, describe_game, game_of
+from tictac_env.notation import parse_moves
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import STATES, new_state
+from tictac_env.storage import load_arrays, save_arrays
+
+KIND = "tictac_agents.NTupleTD"
+MAX_BATCH = 64
+"""The most games that are played before the network learns from them."""
+PARTS = 256
+"""In so many parts of a run the step falls, or in fewer if it is short."""
+LONGEST = 8_192
+"""How many games a part may have, so that Ctrl-C is heard soon."""
+SAVED = Coherence._fields
+"""What a file holds of temporal coherence, by these names."""
+
+
+class NTupleTD(GamesLearner):
+    """Learns the values of positions by self-play, with TD(lambda) and an n-tuple network.
+
+    ## Description
+
+    After each move stands an afterstate: a position together with whose move led to it. The network (`NTupleNetwork`)
+    gives it a value from -1 to 1 for the side that has just moved. Both sides play the action whose afterstate has the
+    highest value, and with the chance `epsilon` any other. After the game each afterstate's value moves towards
+
+        target = -(trace * target of the next + (1 - trace) * value of the next)
+
+    and that of the last towards the result. Where the next move was played to explore, the target is minus the value of
+    the best one instead: what follows is no fruit of this position. Every entry in the sum gets the same share of
+    `step` times the error, so that an update takes away this part of it.
+
+    The error is that of the value. This is the gradient of the cross-entropy of (1 + value) / 2, a logistic function of
+    the sum. With `logistic=False` it is that of the squared error, which is smaller by the factor 1 - value**2, so that
+    what is firmly believed is hardly unlearned.
+
+    By the one-move rule (`rule`) each side takes a win, blocks the other side's, and opens none to it. Positions
+    in which this decides the game are ends, and never learned.
+
+    Games are played in batches by the weights as they are, the larger the smaller the step: from 2 games on up to 64.
+    All sums are whole numbers. So the same seed gives the same network, to the bit, for any number of threads.
+
+    It can also play on from given games: see `start_from`.
+
+    Args:
+        game: a game of the `KInARow` family, by its name or its rule book.
+        tuples: how many tuples the network has, random walks drawn by the seed, up to symmetries all different.
+        length: how many cells a tuple has, from 1 to 12. There are 2 * 4**length weights a tuple, of 4 bytes.
+        step: what part of an error an update takes away in the beginning, in (0, 2].
+        final_step: and at the end of the run; between them it falls geometrically.
+        trace: lambda, in [0, 1].
+        epsilon: the chance of an exploring move, in [0, 1].
+        logistic: see above.
+        rule: whether the one-move rule holds in self-play.
+        symmetric: whether the images of a tuple under the board's symmetries share its weights; else it has none.
+        coherence: whether each weight's step is multiplied by its temporal coherence: how far what it was to get so far
+            has one sign. This needs 16 bytes more a weight.
+        averaging: the last part of the run whose weights are averaged, in [0, 1]; the average plays.
+        threads: how many threads learn.
+        seed: of the tuples and of self-play; None for fresh entropy.
+
+    Attributes:
+        num_games: how many games it has learned from.
+        num_plies: how many plies these had.
+        network: what it plays by.
+
+    Raises:
+        ValueError: an argument is out of range, or the game is of another family.
+
+    ## References
+
+    S. Lucas, "Learning to play Othello with n-tuple systems", 2008. M. Thill, P. Koch and W. Konen, "Reinforcement
+    learning with n-tuples on the game Connect-4", 2012. M. Thill, S. Bagheri, P. Koch and W. Konen, "Temporal
+    difference learning with eligibility traces for the game Connect Four", 2014. S. Bagheri, M. Thill, P. Koch and
+    W. Konen, "Online adaptable learning rates for the game Connect-4", 2016. D. Beal and M. Smith, "Temporal coherence
+    and prediction decay in TD learning", 1999.
+
+    Example:
+        >>> agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
+        >>> from tictac_env.arena import verdict
+        >>> verdict(agent, "TicTacToe-v0").infallible
+        True
+    """
+
+    MAX_GAMES: ClassVar[int] = 1 << 40
+
+    def __init__(
+        self,
+        game: str | Game = "ConnectFour-v0",
+        tuples: int = 70,
+        length: int = 8,
+        step: float = 1.0,
+        final_step: float = 0.01,
+        trace: float = 0.7,
+        epsilon: float = 0.1,
+        logistic: bool = True,
+        rule: bool = True,
+        symmetric: bool = True,
+        coherence: bool = False,
+        averaging: float = 0.0,
+        threads: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        self.game = family_game(game)
+        self.tuples = positive("tuples", tuples, 10_000)
+        self.length = positive("length", length, min(MAX_LENGTH, self.game.cells))
+        self.step = number("step", step, 1e-6, 2)
+        self.final_step = number("final_step", final_step, 1e-6, self.step)
+        self.trace = number("trace", trace, 0, 1)
+        self.epsilon = number("epsilon", epsilon, 0, 1)
+        self.logistic = flag("logistic", logistic)
+        self.rule = flag("rule", rule)
+        self.symmetric = flag("symmetric", symmetric)
+        self.coherence = flag("coherence", coherence)
+        self.averaging = number("averaging", averaging, 0, 1)
+        self.threads = positive("threads", threads, 256)
+        self.seed = None if seed is None else whole("seed", seed)
+        self.name, self.budget = "NTupleTD", "no search; one-move rule"
+        self.num_plies = 0
+        self._state = new_state(self.seed)
+        walks = random_walks(self.game, self.tuples, self.length, self._state)
+        size = len(walks) << 2 * self.length + 1
+        self._weights = np.zeros(size, np.int32)
+        self._coherence = Coherence(*(np.zeros(size if coherence else 0, np.int64) for _ in range(2)))
+        self._sums: Ints = np.zeros(0, np.int64)
+        self._averaged = 0
+        self._starts: npt.NDArray[np.int8] = np.zeros((0, self.game.cells + 1), np.int8)
+        self._start_chance = 0.0
+        self._learning = NTupleNetwork(self.game, walks, self._weights, symmetric)
+
+    @property
+    def network(self) -> NTupleNetwork:
+        """What has been learned, a copy: the averaged weights, if some were averaged."""
+        weights = self._sums // self._averaged if self._averaged else self._weights
+        return NTupleNetwork(self.game, self._learning.tuples, weights.astype(np.int32), self.symmetric)
+
+    def start_from(self, games: Sequence[str], chance: float) -> Self:
+        """Lets games begin with the moves of given ones, of which nothing is learned, from now on.
+
+        So a learner can be shown more of some positions, such as those in which it was beaten.
+
+        Args:
+            games: move strings of unfinished games.
+            chance: that a game begins with one of these, drawn evenly; else it begins with the empty board.
+
+        Raises:
+            ValueError: a game is over or its moves are not possible, there are none, or `chance` is not in [0, 1].
+        """
+        number("chance", chance, 0, 1)
+        if chance and not games:
+            raise ValueError(f"no games are given, from which a share of {chance} is to go on")
+        starts = np.zeros((len(games), self.game.cells + 1), np.int8)
+        for row, moves in zip(starts, games, strict=True):
+            if Position.from_moves(self.game, moves).is_over:
+                raise ValueError(f"the game {moves!r} is over, and cannot go on")
+            own, opp = self.game.start()
+            for ply, action in enumerate(parse_moves(self.game, moves)):
+                row[0], row[ply + 1] = ply + 1, self.game.stone(own, opp, action).bit_length() - 1
+                own, opp = self.game.play(own, opp, action)
+        self._starts, self._start_chance = starts, chance
+        return self
+
+    def act(self, position: Position, seed: int) -> int:
+        return self._player.act(position, seed)
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self._player.act_many(batch, seeds)
+
+    @property
+    def batched(self) -> bool:
+        return True
+
+    def values(self, own: int, opp: int) -> Mapping[int, float]:
+        """The value of each legal action, in [-1, 1]."""
+        return self._player.values(own, opp)
+
+    def compiled(self, game: Game) -> Tables:
+        """What a search asks: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
+        return self._player.compiled(game)
+
+    @property
+    def _player(self) -> NTupleNetwork:
+        """The network that plays; not a copy where nothing is averaged."""
+        return self.network if self._averaged else self._learning
+
+    @property
+    def step_now(self) -> float:
+        """The step of the next game, or of the last one of a run that is over."""
+        part, parts = self._part
+        return float(self.step * (self.final_step / self.step) ** (part / max(parts - 1, 1)))
+
+    @property
+    def _part(self) -> tuple[int, int]:
+        """The part of the run to which the next game belongs, counted from 0, and how many there are."""
+        games = max(self._goal - self._begun, 1)
+        parts = min(PARTS, max(1, games // MAX_BATCH))
+        return min(parts - 1, ((self.num_games - self._begun + 1) * parts - 1) // games), parts
+
+    def _begin(self, games: int) -> None:
+        if self.num_games == self._begun:
+            self._sums, self._averaged = np.zeros(0, np.int64), 0
+
+    @in_one_line()
+    def _learn_some(self, most: int) -> int:
+        (part, parts), games, begin = self._part, self._goal - self._begun, self.num_games
+        first, last = (self._begun + one * games // parts for one in (part, part + 1))
+        end = min(last, begin + LONGEST - (begin - first) % LONGEST)
+        size = min(MAX_BATCH, max(2, int(2 / self.step_now)))
+        tables = new_tables(self._learning.layout, self._weights)
+        batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
+        teaching = Teaching(self.epsilon, self.trace, self.rule, self.logistic, self._start_chance, self._starts)
+        arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
+        if self.threads == 1:
+            self.num_plies += learn_games(*arguments)
+        else:
+            self.num_plies += learn_games_in_threads(*arguments, self.threads)
+        if end == last and part >= parts * (1 - self.averaging):
+            self._sums = self._weights + (self._sums if self._averaged else np.int64(0))
+            self._averaged += 1
+        return end - begin
+
+    def _state_in_words(self) -> str:
+        return f"step {self.step_now:.3f}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything to an .npz file (see `tictac_env.storage`)."""
+        meta = {
+            "game": describe_game(self.game),
+            "tuples": self._learning.tuples,
+            "settings": {name: getattr(self, name) for name in SETTINGS},
+            "num_games": self.num_games,
+            "num_plies": self.num_plies,
+            "begun": self._begun,
+            "goal": self._goal,
+            "state": self._state,
+            "averaged": self._averaged,
+            "start_chance": self._start_chance,
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {"weights": self._weights, "sums": self._sums, "starts": self._starts}
+        save_arrays(path, KIND, meta, arrays | self._coherence._asdict())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The learner that was saved.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, or holds something else.
+        """
+        meta, arrays = load_arrays(path, KIND)
+        try:
+            return cls._from_file(meta, arrays)
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)!r} is not a usable checkpoint of NTupleTD: {error}") from error
+
+    @classmethod
+    def _from_file(cls, meta: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        loaded = cls(game_of(meta["game"]), **meta["settings"])
+        loaded._learning = NTupleNetwork(loaded.game, meta["tuples"], arrays["weights"], loaded.symmetric)
+        loaded._weights = loaded._learning.weights
+        loaded.num_games = whole("num_games", meta["num_games"], cls.MAX_GAMES)
+        loaded.num_plies = whole("num_plies", meta["num_plies"])
+        loaded._goal = whole("goal", meta["goal"], cls.MAX_GAMES)
+        loaded._begun = whole("begun", meta["begun"], loaded.num_games)
+        loaded._state = whole("state", meta["state"], STATES)
+        loaded._averaged = whole("averaged", meta["averaged"], PARTS)
+        loaded._start_chance = number("start_chance", meta["start_chance"], 0, 1)
+        loaded._starts = as_shaped("starts", arrays["starts"], np.int8, (len(arrays["starts"]), loaded.game.cells + 1))
+        shape = loaded._weights.shape
+        loaded._sums = as_shaped("sums", arrays["sums"], np.int64, shape if loaded._averaged else (0,))
+        of_coherence = (as_shaped(name, arrays[name], np.int64, shape if loaded.coherence else (0,)) for name in SAVED)
+        loaded._coherence = Coherence(*of_coherence)
+        return loaded
+
+
+def as_shaped(name: str, array: npt.NDArray[Any], dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array as it was read, if it is of this type and shape.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(f"{name} must be {np.dtype(dtype)} {shape}, not {array.dtype} {array.shape}")
+    return array
+
+
+SETTINGS = tuple(name for name in inspect.signature(NTupleTD).parameters if name != "game")

@@ -1,0 +1,290 @@
+"""Games of a network against itself, and what it learns from them, compiled.
+
+A batch of games is played with the weights as they are; then each teaches the network what it has shown. Both halves
+are shared among threads: the games of a batch, and the tuples. A sum of whole numbers is the same in any order, so the
+weights do not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.mcts.rollouts import first_state, nth_bit, random_below
+from tictac_agents.ntuple.kernels import ONE, TWO, Floats, Int32s, Tables, clear, place, squash, sum_after
+from tictac_agents.ntuple.tuples import Ints, Layout, UInt32s
+from tictac_env.compiled import borrowing_kernel, kernel, parallel_kernel, prange
+from tictac_env.games.k_in_a_row import KInARow
+
+COMPILED_AS = "learning with n-tuple networks"
+
+CHANCES = 1 << 30
+"""Chances are counted in parts of this."""
+
+
+class Teaching(NamedTuple):
+    """How games are played, and what is learned from them; `NTupleTD` explains it."""
+
+    epsilon: float
+    trace: float
+    rule: bool
+    logistic: bool
+    start_chance: float
+    starts: npt.NDArray[np.int8]
+    """(S, cells + 1): games to go on with: the number of their stones, then the bit of each stone."""
+
+
+class Batch(NamedTuple):
+    """K games, and scratch memory for as many threads as there are."""
+
+    stones: npt.NDArray[np.int8]
+    """(K, cells): the number of the bit of each stone."""
+    amounts: Int32s
+    """(K, cells): what each weight gets for the position after that stone."""
+    plies: Ints
+    """(K,)."""
+    addresses: UInt32s
+    """(threads, P), and so on: see `Tables`."""
+    current: Int32s
+    sums: Ints
+    values: Floats
+    """(threads, 2, cells): the value of each position of a game, and that of the best action that led to it."""
+    images: int
+    """How many images a tuple has. They share its weights, so that one thread sees to them."""
+    added: Ints
+    """(2 * P,): the sums of amounts up to which each image's weights have got theirs."""
+
+
+class Coherence(NamedTuple):
+    """Temporal coherence (Beal and Smith 1999): what each weight was to get in all, with signs and without.
+
+    Both are as long as the weights, or empty without temporal coherence.
+    """
+
+    net: Ints
+    size: Ints
+
+
+def new_batch(game: KInARow, layout: Layout, tuples: int, games: int, threads: int) -> Batch:
+    """Room for the games of a batch, at most `games`, of a network of so many tuples."""
+    images = len(layout.empty)
+    return Batch(
+        stones=np.zeros((games, game.cells), np.int8),
+        amounts=np.zeros((games, game.cells), np.int32),
+        plies=np.zeros(games, np.int64),
+        addresses=np.zeros((threads, images), np.uint32),
+        current=np.zeros((threads, 2 * images), np.int32),
+        sums=np.zeros((threads, 2), np.int64),
+        values=np.zeros((threads, 2, game.cells)),
+        images=images // tuples,
+        added=np.zeros(2 * images, np.int64),
+    )
+
+
+@kernel
+def learn_games(
+    game: KInARow, tables: Tables, coherence: Coherence, teaching: Teaching, batch: Batch, size: int, step: float,
+    seed: int, begin: int, end: int,
+) -> int:  # fmt: skip
+    """Learns from the games of the numbers `begin` to `end`; returns how many plies they had.
+
+    Args:
+        game: the rule book.
+        tables: the network.
+        coherence: see there.
+        teaching: see there.
+        batch: see there.
+        size: how many games are played before the network learns from them.
+        step: how much of a position's error an update takes away.
+        seed: with it and its number each game's randomness begins; in [0, 2**62).
+        begin: see above.
+        end: see above.
+    """
+    plies = 0
+    for first in range(begin, end, size):
+        games = min(size, end - first)
+        play_games(game, tables, teaching, batch, step, seed + first, 0, 0, games)
+        take_in(tables, coherence, batch, games, 0, len(tables.empty))
+        plies += plies_of(batch, games)
+    return plies
+
+
+@parallel_kernel
+def learn_games_in_threads(
+    game: KInARow, tables: Tables, coherence: Coherence, teaching: Teaching, batch: Batch, size: int, step: float,
+    seed: int, begin: int, end: int, threads: int,
+) -> int:  # fmt: skip
+    """`learn_games`, shared among threads."""
+    plies, tuples = 0, len(tables.empty) // batch.images
+    for first in range(begin, end, size):
+        games = min(size, end - first)
+        for thread in prange(threads):
+            a, b = thread * games // threads, (thread + 1) * games // threads
+            play_games(game, tables, teaching, batch, step, seed + first, thread, a, b)
+        plies += plies_of(batch, games)  # here, as Numba makes one loop of two that follow each other
+        for thread in prange(threads):
+            a, b = thread * tuples // threads, (thread + 1) * tuples // threads
+            take_in(tables, coherence, batch, games, a * batch.images, b * batch.images)
+    return plies
+
+
+@borrowing_kernel
+def plies_of(batch: Batch, games: int) -> int:
+    """How many plies the first games of a batch had."""
+    plies = 0
+    for i in range(games):
+        plies += int(batch.plies[i])
+    return plies
+
+
+@borrowing_kernel
+def play_games(
+    game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, seed: int, thread: int, begin: int,
+    end: int,
+) -> None:  # fmt: skip
+    """Plays the games `begin` to `end` of a batch with the scratch memory of a thread."""
+    board = Tables(
+        tables.begins, tables.touched, tables.changes, tables.empty, tables.weights,
+        batch.addresses[thread], batch.current[thread], batch.sums[thread],
+    )  # fmt: skip
+    values, bests = batch.values[thread, 0], batch.values[thread, 1]
+    for i in range(begin, end):
+        state = first_state(seed + i)
+        play_game(game, board, teaching, batch, step, i, values, bests, state)
+
+
+@borrowing_kernel
+def play_game(
+    game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, i: int, values: Floats, bests: Floats,
+    state: int,
+) -> None:  # fmt: skip
+    """Plays game `i` of a batch, and finds what each of its positions teaches."""
+    stones, amounts = batch.stones[i], batch.amounts[i]
+    own = opp = 0
+    seat = 0
+    clear(tables)
+    begin = 0
+    state, draw = random_below(state, CHANCES)
+    if draw < teaching.start_chance * CHANCES:
+        state, row = random_below(state, len(teaching.starts))
+        begin = int(teaching.starts[row, 0])
+        for ply in range(begin):
+            stones[ply] = teaching.starts[row, ply + 1]
+            amounts[ply] = 0
+            place(tables, stones[ply], seat)
+            own, opp, seat = opp, own | 1 << stones[ply], 1 - seat
+    plies = begin
+    explored = 0  # bit p: stone p was placed to explore
+    mine, theirs = game.threats(own, seat), game.threats(opp, 1 - seat)
+    while True:
+        choices, result = sensible(game, own, opp, mine, theirs, teaching.rule)
+        if choices == 0:
+            break
+        best = most = ties = 0
+        rest = choices
+        while rest:
+            others = rest & rest - 1
+            total = sum_after(tables, ((rest ^ others) - 1).bit_count(), seat)
+            if best == 0 or total > most:
+                best, most, ties = rest ^ others, total, 1
+            elif total == most:
+                ties += 1
+                state, draw = random_below(state, ties)
+                best = best if draw else rest ^ others
+            rest = others
+        chosen = best
+        state, draw = random_below(state, CHANCES)
+        if draw < teaching.epsilon * CHANCES:
+            state, index = random_below(state, choices.bit_count())
+            chosen = nth_bit(choices, index)
+            explored |= (chosen != best) << plies
+        stones[plies] = (chosen - 1).bit_count()
+        place(tables, stones[plies], seat)
+        bests[plies], values[plies] = squash(most), squash(tables.sums[seat])
+        plies += 1
+        own, opp, seat = opp, own | chosen, 1 - seat
+        mine, theirs = theirs, game.threats(opp, 1 - seat)
+    batch.plies[i] = plies
+    target = -float(result)
+    for ply in range(plies - 1, begin - 1, -1):
+        if ply < plies - 1:
+            if explored >> ply + 1 & 1:
+                target = bests[ply + 1]  # what follows is no fruit of this position
+            else:
+                target = teaching.trace * target + (1.0 - teaching.trace) * values[ply + 1]
+            target = -target
+        error = target - values[ply]
+        if not teaching.logistic:
+            error *= 1.0 - values[ply] * values[ply]
+        amounts[ply] = round(step * error * ONE / len(tables.empty))
+
+
+@borrowing_kernel
+def sensible(game: KInARow, own: int, opp: int, mine: int, theirs: int, rule: bool) -> tuple[int, int]:
+    """The cells worth a stone of the side to move, and the result for it where there are none.
+
+    There are none where it can win at once, nor in a full board. By the one-move rule a side blocks a win of the other
+    side's, and opens none to it; if it has to, it is lost.
+
+    Args:
+        game: the rule book.
+        own: the stones of the side to move.
+        opp: the other side's.
+        mine: the cells, empty or not, with which the side to move wins (`threats`).
+        theirs: those with which the other side does.
+        rule: whether the one-move rule holds.
+    """
+    playable = game.playable(own, opp)
+    if mine & playable:
+        return 0, 1
+    if not rule:
+        return playable, 0
+    blocks = theirs & playable
+    cells = (blocks if blocks else playable) & ~game.beneath(theirs)
+    if blocks & blocks - 1 or (playable and not cells):
+        return 0, -1
+    return cells, 0
+
+
+@borrowing_kernel
+def take_in(tables: Tables, coherence: Coherence, batch: Batch, games: int, begin: int, end: int) -> None:
+    """Gives the weights of the images `begin` to `end` what the first `games` games of a batch teach.
+
+    The address of an image changes with few of the stones. So the amounts of each seat are summed up as the game goes
+    on; when an address changes, its weights get what has come together since it was new.
+    """
+    for i in range(games):
+        for image in range(begin, end):
+            tables.addresses[image] = tables.empty[image]
+            batch.added[2 * image] = batch.added[2 * image + 1] = 0
+        first = second = 0
+        for ply in range(batch.plies[i]):
+            bit, seat = batch.stones[i, ply], ply & 1
+            for entry in range(tables.begins[bit], tables.begins[bit + 1]):
+                touched = np.int64(tables.touched[entry])
+                if begin <= touched < end:
+                    settle(tables, coherence, batch, touched, first, second)  # type: ignore[arg-type]  # compiled
+                    tables.addresses[touched] ^= tables.changes[seat, entry]
+            first += 0 if seat else batch.amounts[i, ply]
+            second += batch.amounts[i, ply] if seat else 0
+        for image in range(begin, end):
+            settle(tables, coherence, batch, image, first, second)
+
+
+@borrowing_kernel
+def settle(tables: Tables, coherence: Coherence, batch: Batch, image: int, first: int, second: int) -> None:
+    """Gives the two weights at the address of an image the amounts between those they have got and these."""
+    for seat in range(2):
+        at, amounts = TWO * tables.addresses[image] + np.uint32(seat), second if seat else first
+        amount = amounts - batch.added[2 * image + seat]
+        if amount:
+            batch.added[2 * image + seat] = amounts
+            if len(coherence.net):
+                net, size = coherence.net[at], coherence.size[at]
+                coherence.net[at] = net + amount
+                coherence.size[at] = size + abs(amount)
+                if size:
+                    amount = round(amount * (abs(net) / size))
+            tables.weights[at] += amount

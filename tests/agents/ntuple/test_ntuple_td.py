@@ -1,0 +1,120 @@
+"""Learning with n-tuple networks: against a plain loop, in threads, stopped and resumed, and what it has learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agents.ntuple.plain_loop import PlainLoop
+from tictac_agents import NTupleTD
+from tictac_env.arena import verdict
+from tictac_env.position import Position
+
+SMALL: dict[str, Any] = {"tuples": 10, "length": 5, "seed": 3}
+KINDS: list[dict[str, Any]] = [
+    {"game": "ConnectFour-v0"},
+    {"game": "ConnectFour-v0", "coherence": True},
+    {"game": "ConnectFour-v0", "rule": False, "symmetric": False, "logistic": False, "epsilon": 0.5},
+    {"game": "TicTacToe-v0", "trace": 1.0},
+    {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_it_learns_what_a_plain_loop_over_reset_and_step_learns(kind: dict[str, Any]) -> None:
+    agent = NTupleTD(**SMALL | {"step": 0.5, "final_step": 0.5} | kind)
+    plain = PlainLoop(agent)
+    agent.learn(24)
+    plain.learn(24, [0.5] * 6)
+    assert np.abs(agent._weights).max() > 0
+    assert np.array_equal(agent._weights, plain.flat_weights())
+
+
+@pytest.mark.parametrize("coherence", [False, True])
+def test_the_number_of_threads_changes_nothing(coherence: bool) -> None:
+    made = [NTupleTD(**SMALL, threads=threads, coherence=coherence).learn(3_000) for threads in (1, 2, 3)]
+    assert np.abs(made[0]._weights).max() > 0
+    assert all(np.array_equal(made[0]._weights, other._weights) for other in made)
+    assert made[0].num_plies == made[1].num_plies > 3_000 * 7
+
+
+def test_a_run_that_was_stopped_saved_and_resumed_ends_as_an_unbroken_one(tmp_path: Path) -> None:
+    settings = SMALL | {"coherence": True, "averaging": 0.5, "seed": None}
+    stopped = NTupleTD(**settings).start_from(["4444", "12"], 0.25)
+    stopped.learn(4_000, callback=lambda agent: agent.num_games < 1_500, checkpoint=tmp_path / "a.npz")
+    assert 1_500 <= stopped.num_games < 4_000
+    resumed = NTupleTD.load(tmp_path / "a.npz").resume()
+    stopped.resume()
+    assert resumed.num_games == stopped.num_games == 4_000
+    assert np.array_equal(resumed._weights, stopped._weights)
+    assert np.array_equal(resumed.network.weights, stopped.network.weights)
+    assert not np.array_equal(resumed.network.weights, resumed._weights), "an average plays"
+
+
+def test_it_cannot_be_beaten_at_tic_tac_toe() -> None:
+    agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
+    found = verdict(agent, "TicTacToe-v0")
+    assert found.infallible
+    assert agent.step_now == pytest.approx(0.01)
+
+
+def test_games_can_begin_with_the_moves_of_given_ones() -> None:
+    agent = NTupleTD(**SMALL).start_from(["444444"], 1.0).learn(500)
+    learned = agent._weights.reshape(SMALL["tuples"], -1).any(axis=1)
+    assert learned.all()
+    network = agent.network
+    middle = [number for number, cells in enumerate(network.tuples) if any(cell % 7 == 3 for cell in cells)]
+    empty = [int(network.layout.empty[2 * number]) for number in middle]
+    assert empty
+    assert not any(agent._weights[2 * one : 2 * one + 2].any() for one in empty), "nothing is learned of an empty board"
+    with pytest.raises(ValueError, match="the game '1213141' is over"):
+        agent.start_from(["1213141"], 0.5)
+    with pytest.raises(ValueError, match="no games are given"):
+        agent.start_from([], 0.5)
+    assert len(agent._starts) == 1, "an error changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"game": "Hex-v0"}, "KInARow family"),
+        ({"tuples": 0}, "tuples"),
+        ({"length": 13}, "length"),
+        ({"game": "TicTacToe-v0", "length": 10}, "length"),
+        ({"game": "TicTacToe-v0", "tuples": 2, "length": 9}, "were found"),
+        ({"step": 0.0}, "step"),
+        ({"final_step": 1.5}, "final_step"),
+        ({"trace": 1.5}, "trace"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"rule": 1}, "rule"),
+        ({"seed": -1}, "seed"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NTupleTD(**settings)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    from tictac_env.storage import load_arrays, save_arrays
+
+    path = tmp_path / "a.npz"
+    NTupleTD(**SMALL).learn(100, checkpoint=path)
+    meta, arrays = load_arrays(path, "tictac_agents.NTupleTD")
+    for name, wrong in (("weights", np.zeros(3, np.int32)), ("net", np.zeros(3, np.int64))):
+        save_arrays(path, "tictac_agents.NTupleTD", meta, arrays | {name: wrong})
+        with pytest.raises(ValueError, match="not a usable checkpoint of NTupleTD"):
+            NTupleTD.load(path)
+
+
+def test_it_plays_and_shows_its_values() -> None:
+    agent = NTupleTD(**SMALL).learn(2_000)
+    position = Position.from_moves("ConnectFour-v0", "435363")
+    assert agent.act(position, 0) == 6
+    values = agent.values(position.own, position.opp)
+    assert values[6] == 1
+    assert set(values) == set(position.legal_actions)
