@@ -10,7 +10,7 @@ from typing import Any
 import tictac_agents
 from tictac_env.games import Game, game_name, game_of
 from tictac_env.policies.players import settings_of
-from tictac_env.storage import kind_of
+from tictac_env.storage import kind_of, load_arrays
 
 OURS = "tictac_agents."
 
@@ -35,6 +35,29 @@ def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str,
         known, wanted = (game_name(one) or repr(one) for one in (of_game, game))
         raise ValueError(f"{os.fspath(path)} holds an agent of the game {known}, not of {wanted}")
     return agent, settings
+
+
+def recorded_game(path: str | os.PathLike[str]) -> Game | None:
+    """The game that a file says its agent plays; None where it says none, as Stable-Baselines3's own files do.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, or the game is not known here.
+        DependencyNotInstalled: it is a network's, and Stable-Baselines3 is not installed.
+    """
+    target = Path(path)
+    if target.suffix == ".zip":
+        from tictac_agents.deep.sb3_files import read_checkpoint  # needs torch
+
+        ours = read_checkpoint(target)[0].get("_recorded_settings")
+        said = ours.get("game", "unknown") if isinstance(ours, dict) else "unknown"
+        described = None if said == "unknown" else said
+    else:
+        described = load_arrays(target, kind_of(target))[0].get("game")
+    try:
+        return None if described is None else game_of(described)
+    except TypeError as error:
+        raise ValueError(f"{os.fspath(path)} names no game: {error}") from error
 
 
 def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:

@@ -147,11 +147,11 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
 def train_on_games(settings: Any, arguments: argparse.Namespace) -> GamesLearner:
     """Trains an agent on games of its own, and judges it at the end."""
     made = getattr(tictac_agents, arguments.agent)
-    if arguments.agent == "FittedQ":
+    learner: GamesLearner = made(settings.rules, seed=arguments.seed, **settings.keywords())
+    if arguments.agent == "FittedQ":  # which has said so if torch is missing
         import torch
 
         torch.set_num_threads(1)
-    learner: GamesLearner = made(settings.rules, seed=arguments.seed, **settings.keywords())
     announce(arguments.agent, settings, f"{settings.games:,} games")
     learner.learn(settings.games, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)

@@ -263,6 +263,12 @@ def test_the_command_line_says_what_to_install() -> None:
     assert done.stderr == 'Stable-Baselines3 is missing: pip install "tictac-env[rl]"\n'
 
 
+def test_what_learns_without_stable_baselines3_says_that_torch_is_missing() -> None:
+    done = without_torch("from tictac_agents import train; train.main(['FittedQ', '--total-games', '1'])")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == 'PyTorch is missing: pip install "tictac-env[rl]"\n'
+
+
 def test_all_names_are_imported_but_those_that_need_what_is_missing() -> None:
     done = without_torch("from tictac_agents import *\nprint(QLearning.__name__, MCTS.__name__, 'DQN' in dir())")
     assert done.returncode == 0 and done.stdout == "QLearning MCTS False\n"

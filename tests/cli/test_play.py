@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from conftest import breadth
 
-from tictac_agents import QLearning
+import tictac_agents
+from tictac_agents import LineNetwork, QLearning
 from tictac_env import Policy, Position, cli, solve
 from tictac_env.cli.hints import hints
 from tictac_env.cli.session import Session
 from tictac_env.cli.terminal import TerminalTable
-from tictac_env.policies import OpponentPool, load_player
+from tictac_env.policies import OpponentPool, load_player, own_game
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -227,8 +228,29 @@ def test_a_checkpoint_plays(
     path = tmp_path / "pupil.npz"
     QLearning(TTT, seed=0).learn(total_episodes=50, progress_bar=False).save(path)
     typed(monkeypatch, "1\nquit\n")
-    assert cli.main(["play", str(path), "--game", TTT]) == 0
+    assert cli.main(["play", str(path)]) == 0
     assert "against pupil." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("agent", ["QLearning", "LineNetwork", "DQN"])
+def test_the_game_is_that_of_the_agents_file(
+    agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ("agent.zip" if agent == "DQN" else "agent.npz")
+    if agent == "QLearning":
+        QLearning("KInARow-v0:3x4-3", seed=0).save(path)
+    elif agent == "LineNetwork":
+        LineNetwork.shipped(TTT).save(path)
+    else:
+        pytest.importorskip("stable_baselines3")
+        boards = tictac_agents.SB3VecEnv(TTT, num_envs=1)
+        tictac_agents.DQN("MlpPolicy", boards, buffer_size=100, device="cpu").save(path)
+    actions = 4 if agent == "QLearning" else 9
+    assert own_game(path).num_actions == actions  # type: ignore[union-attr]
+    typed(monkeypatch, "quit\n")
+    assert cli.main(["play", str(path)]) == 0
+    assert f"(1-{actions}" in capsys.readouterr().out
+    assert own_game("rule") is own_game(len) is None
 
 
 def test_the_end_of_the_input_ends_the_game(
@@ -244,6 +266,7 @@ def test_the_end_of_the_input_ends_the_game(
     [
         (["levle:3"], "did you mean level"),
         (["nobody.npz"], "there is no file 'nobody.npz'"),
+        (["{folder}/broken.npz"], "broken.npz"),
         (["level:11"], "a level must be a whole number from 1 to 10"),
         (["{folder}/four.npz", "--game", TTT], "holds an agent of the game KInARow-v0:3x4-3, not of TicTacToe-v0"),
         (["rule", "--game", "Chess"], "no game is called 'Chess'"),
@@ -255,6 +278,7 @@ def test_wrong_players_and_positions_are_named(
     arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     QLearning("KInARow-v0:3x4-3", seed=0).save(tmp_path / "four.npz")
+    (tmp_path / "broken.npz").write_bytes(b"no agent")
     assert cli.main(["play", *(word.format(folder=tmp_path) for word in arguments)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and told in err and err.count("\n") == 1

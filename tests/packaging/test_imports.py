@@ -135,7 +135,8 @@ def test_the_test_sees_imports() -> None:
 
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "starlette", "uvicorn"
 HEAVY += "anywidget", "ipywidgets", "IPython"
-NEEDED = {"learn": {"numba", "scipy"}, "search": {"numba", "scipy"}}  # both are compiled, and Numba loads SciPy
+COMPILED = {"numba", "scipy"}  # Numba loads SciPy
+NEEDED = {"learn": COMPILED, "search": COMPILED, "complete": COMPILED}
 
 USES = {
     "import": "import tictac_env",
@@ -166,6 +167,12 @@ make_policy("minimax:4", "ConnectFour-v0")
 from tictac_agents import MCTS
 from tictac_env.position import Position
 MCTS(10).act(Position.start("TicTacToe-v0"), 0)
+""",
+    "complete": """
+import contextlib, io
+from tictac_env import cli
+with contextlib.redirect_stdout(io.StringIO()):
+    cli.main(["completion", "bash"])
 """,
     "learn": """
 from tictac_agents import QLearning

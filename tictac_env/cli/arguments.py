@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.checks import parse_whole
+from tictac_env.games import Game, get_game
 from tictac_env.games.registry import known_names
-from tictac_env.policies import POLICIES
+from tictac_env.policies import POLICIES, own_game
 
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""
@@ -22,11 +23,20 @@ PLAYERS = (
 """What a player may be, in words."""
 
 
-def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0") -> None:
-    """Adds `--game`."""
+def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of: str = "") -> None:
+    """Adds `--game`; by default it is that of the agent in the argument `of`, if that is a file (`chosen_game`)."""
     told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False"
-    game = parser.add_argument("--game", default=default, help=f"{told} (default: %(default)s)")
+    otherwise = f"the one that the {of}'s file names, else {default}" if of else default
+    game = parser.add_argument("--game", default=None if of else default, help=f"{told} (default: {otherwise})")
+    parser.set_defaults(default_game=default)
     complete_words(game, "games", known_names())
+
+
+def chosen_game(options: argparse.Namespace, player: str) -> Game:
+    """The game of `--game`, else the one that the file of a player names, else the command's default."""
+    if options.game is not None:
+        return get_game(options.game)
+    return own_game(player) or get_game(options.default_game)
 
 
 def add_player(parser: argparse.ArgumentParser, *names: str, told: str = "", **keywords: Any) -> None:

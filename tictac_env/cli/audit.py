@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from tictac_env.arena.auditing import audit
-from tictac_env.cli.arguments import add_game, add_json, add_player, add_seed, whole_number
+from tictac_env.cli.arguments import add_game, add_json, add_player, add_seed, chosen_game, whole_number
 
 EXAMPLES = """examples:
 
@@ -23,7 +23,7 @@ EXAMPLES = """examples:
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_player(parser, "player")
-    add_game(parser)
+    add_game(parser, of="player")
     parser.add_argument(
         "--suite", help="the positions to judge its moves on: a suite's name or file (default: the game's own)"
     )
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """Judges the player and prints the record."""
     record = audit(
         options.player,
-        options.game,
+        chosen_game(options, options.player),
         options.suite,
         options.sample,
         options.opponent,

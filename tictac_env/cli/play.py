@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from tictac_env.cli.arguments import add_game, add_player, add_seed
+from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game
 from tictac_env.cli.series import Series
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.policies import load_player
@@ -23,7 +23,7 @@ EXAMPLES = """examples:
 
   tictac play                                      Connect Four against level:5
   tictac play level:3 --game TicTacToe-v0 --seat second
-  tictac play q.npz --game TicTacToe-v0            against an agent you have trained
+  tictac play q.npz                                against an agent you have trained, at its game
   tictac play perfect --window --position 4453
   tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
 """
@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_player(
         parser, "opponent", nargs="?", default="level:5", told="; or human, for two people (default: %(default)s)"
     )
-    add_game(parser, "ConnectFour-v0")
+    add_game(parser, "ConnectFour-v0", of="opponent")
     parser.add_argument(
         "--seat", choices=SEATS, default="alternate", help="yours; alternate: first, and the other in each further game"
     )
@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plays games until the person has had enough."""
-    start = Position.from_moves(options.game, options.position)
+    start = Position.from_moves(chosen_game(options, options.opponent), options.position)
     opponent = None if options.opponent == "human" else load_player(options.opponent, start.game)
     series = Series([start], opponent, options.seat, options.seed)
     if options.window:

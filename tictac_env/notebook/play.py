@@ -14,7 +14,7 @@ from tictac_env.cli.series import Series
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import Player, load_player
+from tictac_env.policies import Player, load_player, own_game
 from tictac_env.position import Position
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def play(
         player: an environment of this package: then its opponent plays, as the environment's `play_as` and `start` say,
             or two people if it has none. Else the opponent: whatever `load_player` accepts (a policy's name, an agent's
             file, a policy, a model, a function), or "human" for two people.
-        game: a game's name or rule book; an environment's or an agent's own, else "ConnectFour-v0", unless given.
+        game: a game's name or rule book; unless given the environment's, the agent's or the one its file names, else
+            "ConnectFour-v0".
         seat: the person's: "first", "second", "random" or "alternate"; an environment's own, else "alternate", unless
             given.
         position: where the games begin: a move string or a `Position`.
@@ -119,8 +120,7 @@ def _series(
     elif isinstance(board, Position):  # PettingZoo's: two agents, and so two people
         rules, opponent = _same_game(board.game, game), None
     else:
-        own = getattr(player, "game", None)
-        rules = get_game(game if game is not None else own if isinstance(own, Game) else DEFAULT_GAME)
+        rules = get_game(game if game is not None else own_game(player) or DEFAULT_GAME)
         opponent = None if player == "human" else load_player(player, rules)
     if position is not None:
         starts = (unfinished(position, rules),)

@@ -3,7 +3,7 @@
 from tictac_env.policies.adapters import BatchedPolicy, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy
 from tictac_env.policies.names import POLICIES, as_policy, make_policy
-from tictac_env.policies.players import Player, load_player
+from tictac_env.policies.players import Player, load_player, own_game
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, RulePolicy, uniform
@@ -25,5 +25,6 @@ __all__ = [
     "check_policy",
     "load_player",
     "make_policy",
+    "own_game",
     "uniform",
 ]

@@ -19,6 +19,8 @@ from tictac_env.policies.policy import Policy
 
 AGENT_FILES = "tictac_agents.agent_files:load_agent"
 """What reads the files of agents; imported when there is one to read."""
+RECORDED_GAME = "tictac_agents.agent_files:recorded_game"
+"""What reads from a file which game its agent plays."""
 SUFFIXES = (".npz", ".zip")
 """How the files of agents end."""
 
@@ -96,6 +98,32 @@ def load_player(player: Any, game: str | Game = "TicTacToe-v0") -> Player:
     return _described(policy, str(policy), "object", _class_of(getattr(policy, "function", player)))
 
 
+def own_game(player: Any) -> Game | None:
+    """The game that an agent, or the file of one, says it plays; None where it says none, and for all else that plays.
+
+    Args:
+        player: as `load_player` takes it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, or holds no agent.
+        DependencyNotInstalled: the file needs Stable-Baselines3, which is not installed.
+    """
+    if isinstance(player, os.PathLike) or (isinstance(player, str) and _is_path(player)):
+        if not Path(player).is_file():
+            raise FileNotFoundError(f"there is no file {os.fspath(player)!r}")
+        found: Game | None = _called(RECORDED_GAME)(Path(player))
+        return found
+    game = getattr(player, "game", None)
+    return game if isinstance(game, Game) else None
+
+
+def _called(text: str) -> Any:
+    """What a "module:name" names."""
+    module, _, name = text.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
 def _is_path(text: str) -> bool:
     """Whether a string is meant as a path; the names of policies come first."""
     if text.partition(":")[0] in POLICIES:
@@ -115,8 +143,7 @@ def _from_file(path: Path, game: Game) -> Player:
         raise FileNotFoundError(f"there is no file {os.fspath(path)!r}") from None
     except OSError as error:
         raise ValueError(f"{os.fspath(path)!r} cannot be read: {error.strerror}") from error
-    module, _, name = AGENT_FILES.partition(":")
-    agent, settings = getattr(importlib.import_module(module), name)(path, game)
+    agent, settings = _called(AGENT_FILES)(path, game)
     policy = as_policy(agent, game)
     policy.name = path.stem
     digest = hashlib.sha256(content).hexdigest()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.fitted_q_networks import Network, new_network
 from tictac_agents.games_learner import MAX_GAMES, GamesLearner
 from tictac_env.checks import flag, number, one_of, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game
@@ -18,18 +16,14 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import load_arrays, save_arrays
 
-try:
-    import torch
-except ImportError as error:
-    raise DependencyNotInstalled('PyTorch is missing: pip install "tictac-env[rl]"') from error
+if TYPE_CHECKING:
+    from tictac_agents.deep.fitted_q_networks import Network
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 KIND = "tictac_agents.FittedQ"
 SEATS = ("first", "second")
-AT_ONCE = 512
-"""How many positions the network sees together."""
 S4: dict[str, Any] = {
     "all_actions": False,
     "batch_games": 300,
@@ -96,11 +90,11 @@ class FittedQ(GamesLearner):
 
     Attributes:
         num_games: how many games it has learned from.
-        networks: those of the first and the second seat.
         mean_length: how many plies the games of the last batch had, on average.
 
     Raises:
         ValueError: an argument is out of its range, or the network cannot be told the game's actions.
+        DependencyNotInstalled: PyTorch is missing.
 
     Example:
         >>> learner = FittedQ("KInARow-v0:4x4-3", batch_games=8, epochs=1, seed=0).learn(8)
@@ -125,6 +119,11 @@ class FittedQ(GamesLearner):
         seed: int | None = None,
         device: str = "cpu",
     ) -> None:
+        from tictac_agents.deep.fitted_q_networks import (
+            FittedNetwork,
+            new_network,
+        )  # only now: the settings need no torch
+
         self.game = get_game(game)
         self.all_actions = flag("all_actions", all_actions)
         self.batch_games = positive("batch_games", batch_games)
@@ -141,10 +140,8 @@ class FittedQ(GamesLearner):
         self.name = "FittedQ"
         self.mean_length = 0.0
         self._rng = np.random.default_rng(self.seed)
-        self.networks: tuple[Network, ...] = tuple(
-            new_network(self.game, self.all_actions, self._rng, device) for _ in SEATS
-        )
-        self._optimizers = [torch.optim.Adam(network.parameters(), learning_rate) for network in self.networks]
+        made = [new_network(self.game, self.all_actions, self._rng, device) for _ in SEATS]
+        self._fitted = tuple(FittedNetwork(network, learning_rate, device) for network in made)
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
@@ -160,6 +157,11 @@ class FittedQ(GamesLearner):
         """All it was made with but the game and the device."""
         names = ("all_actions", "batch_games", "epochs", "minibatch", "learning_rate", "target_step", "epsilon")
         return {name: getattr(self, name) for name in (*names, "rewards", "seed")}
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """Those of the first and the second seat."""
+        return tuple(one.network for one in self._fitted)
 
     @property
     def batched(self) -> bool:
@@ -190,9 +192,7 @@ class FittedQ(GamesLearner):
         illegal.
         """
         different, which = batch.distinct()
-        boards = self._boards(different)
-        with torch.no_grad():
-            found = torch.cat([self.networks[seat](some) for some in torch.split(boards, AT_ONCE)]).cpu().numpy()
+        found = self._fitted[seat].values(_boards(different))
         values: Floats = np.where(different.action_masks() != 0, found, np.float32(-np.inf))
         return values[which]
 
@@ -253,55 +253,36 @@ class FittedQ(GamesLearner):
 
     def _fit(self, seat: int, transitions: Transitions) -> None:
         """Fits a seat's network to its moves, whose targets each epoch computes anew."""
-        network, optimizer = self.networks[seat], self._optimizers[seat]
-        boards = self._boards(transitions.before)
-        actions = torch.from_numpy(transitions.actions).to(self.device)
+        boards = _boards(transitions.before)
         for _ in range(self.epochs):
-            targets = torch.from_numpy(self._targets(seat, transitions)).to(self.device)
-            order = torch.from_numpy(self._rng.permutation(len(boards))).to(self.device)
-            for rows in torch.split(order, self.minibatch):
-                loss = torch.nn.functional.mse_loss(network.of_actions(boards[rows], actions[rows]), targets[rows])
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
+            targets = self._targets(seat, transitions)
+            order = self._rng.permutation(len(boards))
+            self._fitted[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
 
     def _targets(self, seat: int, transitions: Transitions) -> Floats:
         """The target of each move: float32 (N,)."""
         targets = transitions.rewards.copy()
         goes_on = ~transitions.ended
         if goes_on.any():
-            boards = torch.split(self._boards(transitions.before.where(goes_on)), AT_ONCE)
-            actions = torch.split(torch.from_numpy(transitions.actions[goes_on]).to(self.device), AT_ONCE)
-            with torch.no_grad():
-                found = map(self.networks[seat].of_actions, boards, actions)
-                values = torch.cat(list(found)).cpu().numpy()
+            boards = _boards(transitions.before.where(goes_on))
+            values = self._fitted[seat].values_of(boards, transitions.actions[goes_on])
             best = self.values_many(transitions.after, seat).max(axis=1)
             targets[goes_on] = values + self.target_step * (best - values)
         return targets
 
-    def _boards(self, batch: PositionBatch) -> torch.Tensor:
-        """What the networks see: float32 (B, rows, cols)."""
-        return torch.from_numpy(batch.observations("board").astype(np.float32)).to(self.device)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything to an .npz file (see `tictac_env.storage`), Adam's averages too."""
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        steps = []
-        for seat, network, optimizer in zip(SEATS, self.networks, self._optimizers, strict=True):
-            taken = 0
-            for number_, weights in enumerate(network.parameters()):
-                arrays[f"{seat}_weights_{number_}"] = weights.detach().cpu().numpy()
-                if known := optimizer.state.get(weights):
-                    arrays[f"{seat}_means_{number_}"] = known["exp_avg"].cpu().numpy()
-                    arrays[f"{seat}_squares_{number_}"] = known["exp_avg_sq"].cpu().numpy()
-                    taken = int(known["step"])
-            steps.append(taken)
+        arrays = {
+            f"{seat}_{name}": a
+            for seat, one in zip(SEATS, self._fitted, strict=True)
+            for name, a in one.arrays().items()
+        }
         meta = {
             "game": describe_game(self.game),
             "settings": self.settings,
             "num_games": self.num_games,
             "goal": self._goal,
-            "gradient_steps": steps,
+            "gradient_steps": [one.steps for one in self._fitted],
             "random_state": self._rng.bit_generator.state,
         }
         save_arrays(path, KIND, meta, arrays)
@@ -321,25 +302,13 @@ class FittedQ(GamesLearner):
             loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
             loaded._rng.bit_generator.state = meta["random_state"]
             for number_, seat in enumerate(SEATS):
-                loaded._read_network(number_, seat, arrays, whole("gradient_steps", meta["gradient_steps"][number_]))
+                own = {name.removeprefix(f"{seat}_"): a for name, a in arrays.items() if name.startswith(f"{seat}_")}
+                loaded._fitted[number_].read(own, whole("gradient_steps", meta["gradient_steps"][number_]))
         except (KeyError, TypeError, IndexError, RuntimeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is not a usable checkpoint of FittedQ: {error}") from error
         return loaded
 
-    def _read_network(self, number_: int, seat: str, arrays: dict[str, npt.NDArray[Any]], steps: int) -> None:
-        """Puts what was saved of a seat into its network and its optimiser."""
-        optimizer, state = self._optimizers[number_], {}
-        for index, weights in enumerate(self.networks[number_].parameters()):
 
-            def read(what: str, index: int = index, shape: Any = tuple(weights.shape)) -> torch.Tensor:
-                array = arrays[f"{seat}_{what}_{index}"]
-                if array.shape != shape:
-                    raise ValueError(f"{seat}_{what}_{index} must be {shape}, not {array.shape}")
-                return torch.from_numpy(array)
-
-            with torch.no_grad():
-                weights.copy_(read("weights"))
-            if steps:
-                averages = {"exp_avg": read("means"), "exp_avg_sq": read("squares")}
-                state[index] = {"step": torch.tensor(float(steps)), **averages}
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+def _boards(batch: PositionBatch) -> Floats:
+    """What the networks see: float32 (B, rows, cols)."""
+    return batch.observations("board").astype(np.float32)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.games import Game
@@ -21,6 +22,11 @@ CONVOLUTIONS = ((20, 5), (20, 4), (20, 4), (30, 4), (30, 4), (30, 4), (30, 4))
 DENSE = (49, 7, 7)
 SLOPE = 0.3
 """Of the LeakyReLUs: plain ReLUs died on the many labels that are 0."""
+AT_ONCE = 512
+"""How many positions a network sees together."""
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 
 
 class SameConv(nn.Module):
@@ -122,3 +128,82 @@ def new_network(game: Game, all_actions: bool, rng: np.random.Generator, device:
             weights.copy_(torch.from_numpy(drawn))
     made: Network = network.to(device)
     return made
+
+
+class FittedNetwork:
+    """A network and its optimiser, Adam; all that goes in and comes out are NumPy's arrays.
+
+    Boards are float32 (B, rows, cols), actions int64 (B,).
+    """
+
+    def __init__(self, network: Network, learning_rate: float, device: str) -> None:
+        self.network = network
+        self.device = device
+        self._optimizer = torch.optim.Adam(network.parameters(), learning_rate)
+
+    def values(self, boards: Floats) -> Floats:
+        """The value of each action: float32 (B, num_actions)."""
+        with torch.no_grad():
+            return _joined([self.network(some) for some in torch.split(self._tensor(boards), AT_ONCE)])
+
+    def values_of(self, boards: Floats, actions: Ints) -> Floats:
+        """The value of one action on each board: float32 (B,)."""
+        pieces = (torch.split(self._tensor(given), AT_ONCE) for given in (boards, actions))
+        with torch.no_grad():
+            return _joined(list(map(self.network.of_actions, *pieces)))
+
+    def fit(self, boards: Floats, actions: Ints, targets: Floats, order: Ints, minibatch: int) -> None:
+        """Goes once through all boards, in that order, and fits the actions' values to `targets`, float32 (B,)."""
+        seen, chosen, wanted = self._tensor(boards), self._tensor(actions), self._tensor(targets)
+        for rows in torch.split(self._tensor(order), minibatch):
+            loss = nn.functional.mse_loss(self.network.of_actions(seen[rows], chosen[rows]), wanted[rows])
+            self._optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._optimizer.step()
+
+    def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    @property
+    def steps(self) -> int:
+        """How many gradient steps it has taken."""
+        return max((int(known["step"]) for known in self._optimizer.state.values()), default=0)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All weights, and Adam's averages where there are any."""
+        found = {}
+        for number, weights in enumerate(self.network.parameters()):
+            found[f"weights_{number}"] = weights.detach().cpu().numpy()
+            if known := self._optimizer.state.get(weights):
+                found[f"means_{number}"] = known["exp_avg"].cpu().numpy()
+                found[f"squares_{number}"] = known["exp_avg_sq"].cpu().numpy()
+        return found
+
+    def read(self, arrays: dict[str, npt.NDArray[Any]], steps: int) -> None:
+        """Takes over `arrays` and `steps` of another.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: one has another shape.
+        """
+        state = {}
+        for number, weights in enumerate(self.network.parameters()):
+
+            def tensor(what: str, name: str = f"_{number}", shape: Any = tuple(weights.shape)) -> torch.Tensor:
+                array = arrays[what + name]
+                if array.shape != shape:
+                    raise ValueError(f"{what}{name} must be {shape}, not {array.shape}")
+                return torch.from_numpy(array)
+
+            with torch.no_grad():
+                weights.copy_(tensor("weights"))
+            if steps:
+                averages = {"exp_avg": tensor("means"), "exp_avg_sq": tensor("squares")}
+                state[number] = {"step": torch.tensor(float(steps)), **averages}
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _joined(pieces: list[torch.Tensor]) -> Floats:
+    found: Floats = torch.cat(pieces).cpu().numpy()
+    return found
