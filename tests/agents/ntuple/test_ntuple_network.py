@@ -1,0 +1,186 @@
+"""N-tuple networks that play: the values, the one-move rule, looking ahead, files, and a search's leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agents.ntuple.plain_loop import PlainLoop
+from tictac_agents import MCTS, NTupleNetwork, NTupleTD
+from tictac_agents.ntuple.kernels import SURE, squash
+from tictac_env.games import get_game
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+
+GAMES = ("ConnectFour-v0", "TicTacToe-v0")
+
+
+@pytest.fixture(scope="module")
+def learners() -> dict[str, NTupleTD]:
+    return {game: NTupleTD(game, tuples=10, length=5, seed=1).learn(3_000) for game in GAMES}
+
+
+def positions(game: str, count: int, seed: int = 0) -> list[Position]:
+    """Unfinished positions of random games."""
+    random = np.random.default_rng(seed)
+    found: list[Position] = []
+    while len(found) < count:
+        position = Position.start(game)
+        for _ in range(int(random.integers(position.game.cells))):
+            after = position.play(int(random.choice(position.legal_actions)))
+            if after.is_over:
+                break
+            position = after
+        found.append(position)
+    return found
+
+
+def plain_value(learner: NTupleTD, position: Position) -> float:
+    """The value of a position for the side that has just moved, from the cells one by one."""
+    network, game = learner.network, learner.game
+    plain = PlainLoop(learner)
+    own, opp = (1, 2) if position.seat == 0 else (2, 1)
+    board = np.array(
+        [
+            [
+                own if position.own & game.cell(row, col) else opp if position.opp & game.cell(row, col) else 0
+                for col in range(game.cols)
+            ]
+            for row in range(game.rows)
+        ]
+    )
+    total = 0
+    for number, *states in plain.names(board):
+        address = number << 2 * len(states) | sum(state << 2 * place for place, state in enumerate(states))
+        total += int(network.weights[2 * address + 1 - position.seat])
+    return squash(total)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_value_is_the_sum_of_the_entries_that_the_tuples_name(game: str, learners: dict[str, NTupleTD]) -> None:
+    learner = learners[game]
+    for position in positions(game, 30):
+        values = learner.network.values(position.own, position.opp)
+        assert set(values) == set(position.legal_actions)
+        for action, value in values.items():
+            after = position.play(action)
+            if after.is_over:
+                assert value == -after.result
+            elif any(after.play(reply).result == -1 for reply in after.legal_actions):
+                assert value == -1
+            else:
+                assert value == plain_value(learner, after)
+
+
+def negamax(learner: NTupleTD, position: Position, plies: int) -> float:
+    """What `look_ahead` finds, by trying everything; a win counts the more the sooner it comes."""
+    game = learner.game
+    stones = (position.own | position.opp).bit_count()
+    if position.is_over:
+        assert position.result is not None
+        return position.result * (SURE - stones / (game.cells + 1))
+    wins = [action for action in position.legal_actions if position.play(action).result == -1]
+    if wins:
+        return SURE - (stones + 1) / (game.cells + 1)
+    blocks = [action for action in position.legal_actions if threatens(position, action)]
+    safe = [action for action in blocks or position.legal_actions if not opens(position, action)]
+    if len(blocks) > 1 or not safe:
+        return (stones + 2) / (game.cells + 1) - SURE
+    if plies == 0:
+        return -plain_value(learner, position)
+    left = plies - (1 if plies == 1 or not blocks else 0)
+    return max(-negamax(learner, position.play(action), left) for action in safe)
+
+
+def threatens(position: Position, action: int) -> bool:
+    """Whether the other side would win by this action."""
+    swapped = position.game.play(position.opp, position.own, action)
+    return position.game.result(*swapped) == -1
+
+
+def opens(position: Position, action: int) -> bool:
+    """Whether the action lets the other side win with the same one."""
+    after = position.play(action)
+    return position.game.gravity and action in after.legal_actions and after.play(action).result == -1
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("plies", [2, 3, 4])
+def test_looking_ahead_finds_what_trying_everything_finds(game: str, plies: int, learners: dict[str, NTupleTD]) -> None:
+    learner = learners[game]
+    network = learner.network.looking_ahead(plies)
+    assert network.name == f"ntuple:{plies}"
+    some = positions(game, 60, seed=plies)
+    some = [one for one in some if (one.own | one.opp).bit_count() >= one.game.cells // 2][: 12 if plies < 4 else 6]
+    for position in some:
+        stones = (position.own | position.opp).bit_count()
+        expected = {}
+        for action in position.legal_actions:
+            after = position.play(action)
+            won = after.is_over and after.result == -1
+            sure = SURE - (stones + 1) / (position.game.cells + 1)
+            expected[action] = sure if won else -negamax(learner, after, plies - 1)
+        exact, _ = network._searched(PositionBatch.of([position]), exact=True)
+        assert {action: exact[0, action] for action in expected} == pytest.approx(expected)
+        best = max(expected.values())
+        assert expected[network.act(position, 0)] == pytest.approx(best)
+
+
+def test_it_takes_a_win_blocks_one_and_opens_none(learners: dict[str, NTupleTD]) -> None:
+    network = learners["ConnectFour-v0"].network
+    assert network.act(Position.from_moves("ConnectFour-v0", "435363"), 0) == 6
+    assert network.act(Position.from_moves("ConnectFour-v0", "43536"), 0) in (1, 6)
+    batch = PositionBatch.of(positions("ConnectFour-v0", 200))
+    together = network.act_many(batch, np.zeros(200, np.int64))
+    assert [network.act(batch[i], 0) for i in range(200)] == together.tolist()
+
+
+def test_it_is_saved_whole_and_rounded(learners: dict[str, NTupleTD], tmp_path: Path) -> None:
+    network = learners["ConnectFour-v0"].network
+    network.save(tmp_path / "a.npz")
+    again = NTupleNetwork.load(tmp_path / "a.npz")
+    assert np.array_equal(again.weights, network.weights)
+    assert again.tuples == network.tuples
+    rounded = network.rounded(8)
+    scale = np.abs(network.weights).max() / 127
+    assert len(np.unique(rounded.weights)) <= 256
+    assert np.abs(rounded.weights - network.weights.astype(np.int64)).max() <= scale * 1.01
+    rounded.save(tmp_path / "b.npz")
+    assert (tmp_path / "b.npz").stat().st_size < (tmp_path / "a.npz").stat().st_size
+    (tmp_path / "c.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-40])
+    with pytest.raises(ValueError, match=r"c\.npz"):
+        NTupleNetwork.load(tmp_path / "c.npz")
+
+
+def test_it_evaluates_the_leaves_of_a_search(learners: dict[str, NTupleTD]) -> None:
+    learner = learners["ConnectFour-v0"]
+    for position in positions("ConnectFour-v0", 20, seed=5):
+        value, state = learner.compiled(learner.game).leaf_value(learner.game, position.own, position.opp, 7)
+        assert state == 7
+        assert value == -plain_value(learner, position)
+    report = MCTS(200, evaluator=learner.network).search(Position.start("ConnectFour-v0"))
+    assert report.simulations == 200
+    with pytest.raises(ValueError, match="plays ConnectFour-v0, not TicTacToe-v0"):
+        learner.network.compiled(get_game("TicTacToe-v0"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tuples": [[0, 1], [2]]}, "one length"),
+        ({"tuples": [[0, 0]]}, "different cells"),
+        ({"tuples": [[0, 9]]}, "from 0 to 8"),
+        ({"weights": np.zeros(4, np.int32)}, r"shape \(32,\)"),
+        ({"plies": 21}, "plies"),
+        ({"game": "Hex-v0"}, "KInARow"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"game": "TicTacToe-v0", "tuples": [[0, 1]], "weights": np.zeros(32, np.int32)}
+    NTupleNetwork(**arguments)
+    with pytest.raises(ValueError, match=message):
+        NTupleNetwork(**arguments | changes)
