@@ -17,12 +17,13 @@ from tictac_env.games import UNFINISHED
 from tictac_env.games.k_in_a_row import KInARow
 
 Int32s = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 ONE = 1 << 26
 """A weight of 1; weights are less than 32 in size."""
-SURE = 2.0
-"""The value of an action that wins at once: above every estimate."""
+WIN = 1 << 40
+"""The score of a win, less the number of stones it takes; sums of weights are far smaller."""
+ILLEGAL = -2 * WIN
+"""Less than every score."""
 TWO = np.uint32(2)
 
 
@@ -136,25 +137,33 @@ def show(game: KInARow, tables: Tables, own: int, opp: int) -> None:
 
 
 @kernel
-def action_values(game: KInARow, tables: Tables, own: Ints, opp: Ints, values: Floats) -> None:
-    """Fills values, (B, num_actions), with the value of each action in B positions for the side that plays it.
+def score_actions(game: KInARow, tables: Tables, own: Ints, opp: Ints, scores: Ints) -> None:
+    """Fills scores, int64 (B, num_actions), with the score of each action in B positions for the side that plays it.
 
-    An action that ends the game has its result, a win being `SURE`; one after which the other side can win at once
-    -`SURE`; an illegal one -inf.
+    A score is a sum of weights. An action that wins has `WIN` less the number of stones then, one after which the other
+    side wins at once has minus that, one that draws 0, and an illegal one `ILLEGAL`.
     """
     for i in range(len(own)):
         show(game, tables, own[i], opp[i])
         seat = game.seat(own[i], opp[i])
+        ply = (own[i] | opp[i]).bit_count() + 1
         for action in range(game.num_actions):
             stone = game.stone(own[i], opp[i], action)
             next_own, next_opp = opp[i], own[i] | stone
             if not stone:
-                values[i, action] = -np.inf
+                scores[i, action] = ILLEGAL
             elif game.has_won(next_opp, seat):
-                values[i, action] = SURE
+                scores[i, action] = WIN - ply
             elif game.result(next_own, next_opp) != UNFINISHED:
-                values[i, action] = 0
+                scores[i, action] = 0
             elif game.winning_choices(next_own, next_opp, 1 - seat):
-                values[i, action] = -SURE
+                scores[i, action] = ply + 1 - WIN
             else:
-                values[i, action] = squash(sum_after(tables, (stone - 1).bit_count(), seat))
+                scores[i, action] = sum_after(tables, (stone - 1).bit_count(), seat)
+
+
+def as_value(score: int) -> float:
+    """A score as a value in [-1, 1]."""
+    if abs(score) > WIN >> 1:
+        return 1.0 if score > 0 else -1.0
+    return squash(score)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.action_masks import allowed_actions
-from tictac_agents.ntuple.kernels import Floats, Int32s, Tables, action_values, new_tables
+from tictac_agents.ntuple.kernels import Int32s, Tables, as_value, new_tables, score_actions
 from tictac_agents.ntuple.search import MAX_PLIES, look_ahead, spans_of
 from tictac_agents.ntuple.tuples import Cells, Ints, layout_of
 from tictac_agents.predicts import Predicts
@@ -131,8 +131,8 @@ class NTupleNetwork(Predicts, Policy):
     def values(self, own: int, opp: int) -> Mapping[int, float]:
         """The value of each legal action, in [-1, 1]."""
         position = Position(self.game, own, opp)
-        found = self._action_values(PositionBatch.of([position]))[0].clip(-1, 1)
-        return {action: float(found[action]) for action in position.legal_actions}
+        scores = self._scores(PositionBatch.of([position]))[0].tolist()
+        return {action: as_value(scores[action]) for action in position.legal_actions}
 
     def compiled(self, game: Game) -> Tables:
         """What a search asks, with scratch memory of its own: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
@@ -168,27 +168,27 @@ class NTupleNetwork(Predicts, Policy):
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         position = Position(self.game, *read_observation(self.game, observation))
-        values = self._action_values(PositionBatch.of([position]))[0]
-        return max(allowed_actions(position, action_masks), key=lambda action: values[action])
+        scores = self._scores(PositionBatch.of([position]))[0]
+        return max(allowed_actions(position, action_masks), key=lambda action: scores[action])
 
     def _chosen(self, batch: PositionBatch) -> Ints:
         """The action in each of B positions, int64 (B,)."""
-        values, actions = self._searched(batch, exact=False)
-        return values.argmax(axis=1) if self.plies == 1 else actions
+        scores, actions = self._searched(batch, exact=False)
+        return scores.argmax(axis=1) if self.plies == 1 else actions
 
-    def _action_values(self, batch: PositionBatch) -> Floats:
-        """See `kernels.action_values`: float64 (B, num_actions)."""
+    def _scores(self, batch: PositionBatch) -> Ints:
+        """See `kernels.score_actions`: int64 (B, num_actions)."""
         return self._searched(batch, exact=True)[0]
 
     @in_one_line()
-    def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Floats, Ints]:
-        values, actions = np.empty((len(batch), self.game.num_actions)), np.empty(len(batch), np.int64)
+    def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Ints, Ints]:
+        scores, actions = np.empty((len(batch), self.game.num_actions), np.int64), np.empty(len(batch), np.int64)
         tables, spans = self.compiled(batch.game), spans_of(self.game)
         if self.plies == 1:
-            action_values(self.game, tables, batch.own, batch.opp, values)
+            score_actions(self.game, tables, batch.own, batch.opp, scores)
         else:
-            look_ahead(self.game, tables, batch.own, batch.opp, self.plies, spans, exact, actions, values)
-        return values, actions
+            look_ahead(self.game, tables, batch.own, batch.opp, self.plies, spans, exact, actions, scores)
+        return scores, actions
 
 
 def family_game(game: str | Game) -> KInARow:

@@ -33,6 +33,8 @@ from tictac_env.storage import load_arrays, save_arrays
 KIND = "tictac_agents.NTupleTD"
 MAX_BATCH = 64
 """The most games that are played before the network learns from them."""
+TOGETHER = 0.5
+"""What the games of a batch may take away of the error of a position that they share; with 2 it would never settle."""
 PARTS = 256
 """In so many parts of a run the step falls, or in fewer if it is short."""
 LONGEST = 8_192
@@ -231,7 +233,7 @@ class NTupleTD(GamesLearner):
         (part, parts), games, begin = self._part, self._goal - self._begun, self.num_games
         first, last = (self._begun + one * games // parts for one in (part, part + 1))
         end = min(last, begin + LONGEST - (begin - first) % LONGEST)
-        size = min(MAX_BATCH, max(2, int(2 / self.step_now)))
+        size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
         teaching = Teaching(self.epsilon, self.trace, self.rule, self.logistic, self._start_chance, self._starts)

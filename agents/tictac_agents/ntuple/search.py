@@ -6,17 +6,14 @@ import functools
 
 import numpy as np
 
-from tictac_agents.ntuple.kernels import SURE, Floats, Tables, place, show, squash, sum_after
+from tictac_agents.ntuple.kernels import ILLEGAL, WIN, Tables, place, show, sum_after
 from tictac_agents.ntuple.self_play import sensible
 from tictac_agents.ntuple.tuples import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games.k_in_a_row import KInARow
 
 MAX_PLIES = 20
-WIN = 1 << 40
-"""The score of a win, less the stones it takes; sums of weights are far smaller."""
-UNKNOWN = -2 * WIN
-"""Less than every score."""
+UNKNOWN = ILLEGAL
 
 OWN, OPP, MINE, THEIRS, DEPTH, ALPHA, BETA, BEST, CELLS, NEXT, BIT, SEAT = range(12)
 """What the stack has of a position: the stones and threats of the side to move and of the other, the plies left, the
@@ -26,7 +23,7 @@ window, the best score so far, the cells still to be tried, the next span, the s
 @kernel
 def look_ahead(
     game: KInARow, tables: Tables, own: Ints, opp: Ints, plies: int, spans: Ints, exact: bool, actions: Ints,
-    values: Floats,
+    scores: Ints,
 ) -> None:  # fmt: skip
     """Searches B positions `plies` deep, the action being the first.
 
@@ -37,10 +34,9 @@ def look_ahead(
         opp: the other sides'.
         plies: how far to look.
         spans: see `spans_of`.
-        exact: whether all values are wanted, rather than upper bounds of all but the best.
+        exact: whether all scores are wanted, rather than upper bounds of all but the best.
         actions: int64 (B,), to be filled with the best action, that in the middle among equals.
-        values: (B, num_actions), to be filled as by `action_values`. A win has the more value the sooner it comes, from
-            1 up to `SURE`.
+        scores: int64 (B, num_actions), to be filled as by `score_actions`.
     """
     stack = np.empty((game.cells + 2, 12), np.int64)
     for i in range(len(own)):
@@ -49,7 +45,7 @@ def look_ahead(
         mine, theirs = game.threats(own[i], seat), game.threats(opp[i], 1 - seat)
         ply = (own[i] | opp[i]).bit_count() + 1
         best = UNKNOWN
-        values[i, :] = -np.inf
+        scores[i, :] = ILLEGAL
         for rank in range(len(spans)):
             stone = game.playable(own[i], opp[i]) & spans[rank]
             if not stone:
@@ -65,7 +61,7 @@ def look_ahead(
                 )  # fmt: skip
                 place(tables, (stone - 1).bit_count(), seat)
             action = action_at(game, rank, spans)
-            values[i, action] = value_of(game, score)
+            scores[i, action] = score
             if score > best:
                 best, actions[i] = score, action
 
@@ -141,16 +137,6 @@ def best_of(game: KInARow, tables: Tables, own: int, opp: int, theirs: int, seat
         best = max(best, sum_after(tables, (cell - 1).bit_count(), seat) if left else over)
         cells = rest
     return best
-
-
-@borrowing_kernel
-def value_of(game: KInARow, score: int) -> float:
-    """A score as a value: a win or a loss has one from 1 to `SURE` in size."""
-    if score > WIN >> 1:
-        return SURE - (WIN - score) / (game.cells + 1)
-    if score < -(WIN >> 1):
-        return (WIN + score) / (game.cells + 1) - SURE
-    return squash(score)
 
 
 @borrowing_kernel

@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.rollouts import first_state, nth_bit, random_below
-from tictac_agents.ntuple.kernels import ONE, TWO, Floats, Int32s, Tables, clear, place, squash, sum_after
+from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Tables, clear, place, squash, sum_after
 from tictac_agents.ntuple.tuples import Ints, Layout, UInt32s
 from tictac_env.compiled import borrowing_kernel, kernel, parallel_kernel, prange
 from tictac_env.games.k_in_a_row import KInARow
 
 COMPILED_AS = "learning with n-tuple networks"
+
+Floats = npt.NDArray[np.float64]
 
 CHANCES = 1 << 30
 """Chances are counted in parts of this."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tictac_agents.mcts.rollouts import first_state, random_below
 from tictac_agents.ntuple.kernels import ONE, squash
-from tictac_agents.ntuple.ntuple_td import MAX_BATCH, NTupleTD
+from tictac_agents.ntuple.ntuple_td import MAX_BATCH, TOGETHER, NTupleTD
 
 Board = np.ndarray[Any, Any]
 """(rows, cols): 0 for an empty cell, 1 and 2 for the stones of the first and the second seat."""
@@ -32,15 +32,13 @@ class PlainLoop:
             for symmetry in symmetries
         ]
 
-    def learn(self, games: int, steps: list[float]) -> None:
-        """Plays games with these steps, a batch for each."""
-        first = 0
-        for step in steps:
-            size = min(MAX_BATCH, max(2, int(2 / step)), games - first)
-            lessons = [self.play(step, first_state(self.like._state + first + i)) for i in range(size)]
-            for lesson in lessons:
+    def learn(self, games: int, step: float) -> None:
+        """Plays games, all with this step."""
+        size = min(MAX_BATCH, max(2, int(TOGETHER / step)))
+        for first in range(0, games, size):
+            numbers = range(first, min(first + size, games))
+            for lesson in [self.play(step, first_state(self.like._state + number)) for number in numbers]:
                 self.take_in(lesson)
-            first += size
 
     def play(self, step: float, state: int) -> list[tuple[list[Any], int]]:
         """Plays a game; returns for each afterstate the names of its weights and what each of them gets."""

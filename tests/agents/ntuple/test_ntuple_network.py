@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import MCTS, NTupleNetwork, NTupleTD
-from tictac_agents.ntuple.kernels import SURE, squash
+from tictac_agents.ntuple.kernels import WIN, squash
 from tictac_env.games import get_game
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -39,7 +39,12 @@ def positions(game: str, count: int, seed: int = 0) -> list[Position]:
 
 
 def plain_value(learner: NTupleTD, position: Position) -> float:
-    """The value of a position for the side that has just moved, from the cells one by one."""
+    """The value of a position for the side that has just moved."""
+    return squash(plain_sum(learner, position))
+
+
+def plain_sum(learner: NTupleTD, position: Position) -> int:
+    """The sum of weights of a position for the side that has just moved, from the cells one by one."""
     network, game = learner.network, learner.game
     plain = PlainLoop(learner)
     own, opp = (1, 2) if position.seat == 0 else (2, 1)
@@ -56,7 +61,7 @@ def plain_value(learner: NTupleTD, position: Position) -> float:
     for number, *states in plain.names(board):
         address = number << 2 * len(states) | sum(state << 2 * place for place, state in enumerate(states))
         total += int(network.weights[2 * address + 1 - position.seat])
-    return squash(total)
+    return total
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -75,22 +80,21 @@ def test_a_value_is_the_sum_of_the_entries_that_the_tuples_name(game: str, learn
                 assert value == plain_value(learner, after)
 
 
-def negamax(learner: NTupleTD, position: Position, plies: int) -> float:
+def negamax(learner: NTupleTD, position: Position, plies: int) -> int:
     """What `look_ahead` finds, by trying everything; a win counts the more the sooner it comes."""
-    game = learner.game
     stones = (position.own | position.opp).bit_count()
     if position.is_over:
         assert position.result is not None
-        return position.result * (SURE - stones / (game.cells + 1))
+        return position.result * (WIN - stones)
     wins = [action for action in position.legal_actions if position.play(action).result == -1]
     if wins:
-        return SURE - (stones + 1) / (game.cells + 1)
+        return WIN - stones - 1
     blocks = [action for action in position.legal_actions if threatens(position, action)]
     safe = [action for action in blocks or position.legal_actions if not opens(position, action)]
     if len(blocks) > 1 or not safe:
-        return (stones + 2) / (game.cells + 1) - SURE
+        return stones + 2 - WIN
     if plies == 0:
-        return -plain_value(learner, position)
+        return -plain_sum(learner, position)
     left = plies - (1 if plies == 1 or not blocks else 0)
     return max(-negamax(learner, position.play(action), left) for action in safe)
 
@@ -121,12 +125,10 @@ def test_looking_ahead_finds_what_trying_everything_finds(game: str, plies: int,
         for action in position.legal_actions:
             after = position.play(action)
             won = after.is_over and after.result == -1
-            sure = SURE - (stones + 1) / (position.game.cells + 1)
-            expected[action] = sure if won else -negamax(learner, after, plies - 1)
+            expected[action] = WIN - stones - 1 if won else -negamax(learner, after, plies - 1)
         exact, _ = network._searched(PositionBatch.of([position]), exact=True)
-        assert {action: exact[0, action] for action in expected} == pytest.approx(expected)
-        best = max(expected.values())
-        assert expected[network.act(position, 0)] == pytest.approx(best)
+        assert {action: exact[0, action] for action in expected} == expected
+        assert expected[network.act(position, 0)] == max(expected.values())
 
 
 def test_it_takes_a_win_blocks_one_and_opens_none(learners: dict[str, NTupleTD]) -> None:

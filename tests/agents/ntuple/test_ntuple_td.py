@@ -25,10 +25,10 @@ KINDS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_it_learns_what_a_plain_loop_over_reset_and_step_learns(kind: dict[str, Any]) -> None:
-    agent = NTupleTD(**SMALL | {"step": 0.5, "final_step": 0.5} | kind)
+    agent = NTupleTD(**SMALL | {"step": 0.1, "final_step": 0.1} | kind)
     plain = PlainLoop(agent)
     agent.learn(24)
-    plain.learn(24, [0.5] * 6)
+    plain.learn(24, 0.1)
     assert np.abs(agent._weights).max() > 0
     assert np.array_equal(agent._weights, plain.flat_weights())
 
