@@ -23,6 +23,7 @@ _HOME = {
     "FittedQ": "tictac_agents.deep.fitted_q",
     "GameTree": "tictac_agents.mcts.game_tree",
     "GamesCallback": "tictac_agents.deep.callbacks",
+    "GamesCurve": "tictac_agents.games_curve",
     "LearningCurve": "tictac_agents.tabular.learning_curve",
     "Learner": "tictac_agents.tabular.learner",
     "LineNetwork": "tictac_agents.line_network.network",

@@ -6,10 +6,11 @@ import os
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 from tictac_env.checks import positive
+from tictac_env.games import Game
 from tictac_env.policies import Policy
 from tictac_env.progress import interruptible
 from tictac_env.progress import progress_bar as new_bar
@@ -22,16 +23,27 @@ class GamesLearner(Policy):
     """An agent that learns from games it plays by itself, some at a time.
 
     Attributes:
+        game: the rule book.
         num_games: how many games it has learned from, at most 16,777,216.
     """
 
     MAX_GAMES: ClassVar[int] = MAX_GAMES
     """The most games it can count."""
+    RUN: ClassVar[int] = 3_000
+    """How many games a run from the command line has if nothing says how many."""
+    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For some games other settings than the constructor's, `total_games` among them, which the command line takes."""
+    game: Game
     num_games: int = 0
     _begun: int = 0
     """How many games it had learned from when the run began."""
     _goal: int = 0
     """How many games it will have learned from when the run is over."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has learned from all games of its run."""
+        return self.num_games >= self._goal
 
     @abstractmethod
     def _learn_some(self, most: int) -> int:
@@ -90,7 +102,7 @@ class GamesLearner(Policy):
         begun, due = self.num_games, time.monotonic() + checkpoint_seconds
         self._begin(self._goal - begun)
         with interruptible() as asked_to_stop, new_bar(self._goal - begun, type(self).__name__, progress_bar) as show:
-            while self.num_games < self._goal:
+            while not self.is_done:
                 self.num_games += self._learn_some(self._goal - self.num_games)
                 show(self.num_games - begun, self._state_in_words())
                 goes_on = callback is None or callback(self) is not False

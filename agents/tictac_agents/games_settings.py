@@ -7,13 +7,10 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tictac_agents.games_learner import GamesLearner
 from tictac_agents.settings import GameSettings
-
-RUN = 3_000
-"""How many games a run has if nothing says how many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +22,16 @@ class GamesSettings(GameSettings):
     """
 
     RUN_SETTINGS = (*GameSettings.RUN_SETTINGS, "total_games")
+    RUN: ClassVar[int]
+    """The learner's `RUN`."""
     total_games: int | None = None
 
     @property
     def games(self) -> int:
-        """How many games the run has: `total_games` or, where that is None, both seats' `games_a_seat`, or 3,000."""
+        """How many games the run has: `total_games` or, where that is None, both seats' `games_a_seat`, or `RUN`."""
         if self.total_games is not None:
             return self.total_games
-        return 2 * self.games_a_seat if hasattr(self, "games_a_seat") else RUN
+        return 2 * self.games_a_seat if hasattr(self, "games_a_seat") else self.RUN
 
 
 @functools.cache
@@ -51,7 +50,7 @@ def games_settings(learner: type[GamesLearner]) -> type[GamesSettings]:
         f"{learner.__name__}Settings",
         own,
         bases=(GamesSettings,),
-        namespace={"__doc__": f"Of `{learner.__name__}`.\n\nAttributes:\n{explained}"},
+        namespace={"__doc__": f"Of `{learner.__name__}`.\n\nAttributes:\n{explained}", "RUN": learner.RUN},
         frozen=True,
         kw_only=True,
     )

@@ -8,6 +8,7 @@ python -m tictac_agents.train DQN --preset S4-prequel --total-timesteps 100000
 python -m tictac_agents.train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
 python -m tictac_agents.train QLearning --preset self-play --stop-when-proven --save q.npz
 python -m tictac_agents.train FittedQ --preset S4-all-actions --total-games 3000
+python -m tictac_agents.train NTupleTD --threads 2 --save ntuple.npz  # a million games of Connect Four
 python -m tictac_agents.train DQN --help                              # all settings, explained
 
 Networks learn on one thread of torch's: they are small, and more threads are many times slower.
@@ -42,7 +43,7 @@ from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
-GAMES_LEARNERS = ("FittedQ", "GameTree", "S2Network")
+GAMES_LEARNERS = ("FittedQ", "GameTree", "NTupleTD", "S2Network")
 """Agents that learn from games of their own, without an environment."""
 AGENTS = {
     "DQN": "deep Q-learning, on Stable-Baselines3",
@@ -50,6 +51,7 @@ AGENTS = {
     "GameTree": "a search tree that remembers, grown by self-play (S4)",
     "MaskablePPO": "proximal policy optimisation with masks, on Stable-Baselines3",
     "MonteCarlo": "a table of action values, by Monte Carlo control",
+    "NTupleTD": "an n-tuple network of state values, by TD(lambda) in self-play",
     "QLearning": "a table of action values, by Q-learning",
     "S0ValueTD": "a table of state values, by temporal differences (S0)",
     "S2Network": "a network that learns after each game against random play (S2)",
@@ -59,6 +61,8 @@ AGENTS = {
 """The agents that can be trained, and what the help says of each."""
 SHORT_RUN = 100_000
 """How many steps a network learns from if nothing says how many."""
+POINTS = 100
+"""How many points a curve in TensorBoard has, at most and about, where an agent learns from games of its own."""
 MATCH_GAMES = 200
 """How many games the closing matches have."""
 SEATS = {
@@ -153,7 +157,10 @@ def train_on_games(settings: Any, arguments: argparse.Namespace) -> GamesLearner
 
         torch.set_num_threads(1)
     announce(arguments.agent, settings, f"{settings.games:,} games")
-    learner.learn(settings.games, checkpoint=arguments.save)
+    curve = None
+    if arguments.tensorboard is not None:
+        curve = tictac_agents.GamesCurve(max(1, settings.games // POINTS), arguments.tensorboard)
+    learner.learn(settings.games, curve, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)
     return learner
 
@@ -198,15 +205,16 @@ def chosen(arguments: argparse.Namespace) -> GameSettings:
     """
     agent, known = arguments.agent, presets(arguments.agent)
     base: GameSettings
-    game = " ".join(getattr(arguments, "game", ["TicTacToe-v0"]))
+    made = settings_class(agent)
+    game = " ".join(arguments.game) if "game" in arguments else str(made().game)
     if arguments.preset:
         if arguments.preset not in known:
             raise ValueError(f"{agent} has no preset {arguments.preset!r}; {did_you_mean(arguments.preset, known)}")
         base = _preset(agent, arguments.preset)
-    elif agent in TUNED.get(game, {}):
-        base = TUNED[game][agent]
+    elif agent in GAMES_LEARNERS:
+        base = made(**getattr(tictac_agents, agent).TUNED.get(game, {}))
     else:
-        base = settings_class(agent)()
+        base = TUNED.get(game, {}).get(agent) or made()
     return settings_from(arguments, base)
 
 
@@ -252,9 +260,10 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     run.add_argument("--seed", type=whole_number(), default=0, help="makes the run reproducible (default: %(default)s)")
     if agent in NETWORKS:
         add_file(run, "--save", help="the file; the best model is kept beside it, as NAME-best.zip")
-        add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
     else:
         add_file(run, "--save", help="the file, written now and then and at the end")
+    if agent in NETWORKS or agent in GAMES_LEARNERS:
+        add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
     if agent not in GAMES_LEARNERS:
         run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
         each, unit = (20_000, "steps") if agent in NETWORKS else (1_000, "games")

@@ -34,6 +34,7 @@ from tictac_agents import (
     GameTree,
     MaskablePPO,
     MonteCarlo,
+    NTupleTD,
     QLearning,
     S0ValueTD,
     S2Network,
@@ -67,7 +68,7 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
 EXPLAINED = [
     *KINDS.values(),
     *(tabular_settings(learner) for learner in LEARNERS),
-    *(games_settings(learner) for learner in (FittedQ, GameTree, S2Network)),
+    *(games_settings(learner) for learner in (FittedQ, GameTree, NTupleTD, S2Network)),
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tictac_agents import GameTree, QLearning, S2Network, train
+from tictac_agents import GameTree, NTupleTD, QLearning, S2Network, train
 from tictac_agents.train import AGENTS
 from tictac_env import Position, cli
 
@@ -37,6 +37,35 @@ def test_agents_that_learn_from_games_of_their_own(
     assert trained.num_games == 200
     shown = "values" if learner is S2Network else "visits"
     assert np.array_equal(getattr(trained, shown)(start), getattr(wanted, shown)(start))
+
+
+def test_a_network_of_n_tuples_is_trained_with_the_settings_of_its_game(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorboard")
+    path, runs = tmp_path / "agent.npz", tmp_path / "runs"
+    words = ["--game", TTT, "--seed", "3", "--threads", "2", "--save", str(path), "--tensorboard", str(runs)]
+    assert cli.main(["train", "NTupleTD", *words]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("NTupleTD on TicTacToe-v0: 20,000 games\n") and "exploitability 0.0000" in out
+    assert list(runs.glob("events*"))
+    trained = NTupleTD.load(path)
+    wanted = NTupleTD(TTT, tuples=12, length=6, threads=2, seed=3).learn(20_000, progress_bar=False)
+    assert np.array_equal(trained.network.weights, wanted.network.weights) and trained.threads == 2
+    assert cli.main(["audit", str(path), "--quick", "--sample", "0"]) == 0
+    assert capsys.readouterr().out.startswith(f"agent (NTupleTD) on {TTT}")
+
+
+def test_how_long_a_run_is_if_nothing_says_so() -> None:
+    for words, games in (
+        (["NTupleTD"], 1_000_000),
+        (["NTupleTD", "--game", "ConnectFour-v0"], 1_000_000),
+        (["NTupleTD", "--game", TTT], 20_000),
+        (["NTupleTD", "--game", TTT, "--total-games", "7"], 7),
+        (["GameTree"], 3_000),
+    ):
+        _, arguments = train.parse(words)
+        assert train.chosen(arguments).games == games  # type: ignore[attr-defined]
 
 
 def test_a_preset_and_changes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +104,8 @@ def test_every_agent_explains_its_settings(agent: str, capsys: pytest.CaptureFix
         (["QLearning", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most"),
         (["S2Network", "--game", "ConnectFour-v0"], "S2's network needs a game in which each cell is an action"),
         (["S2Network", "--total-games", "-5"], "total_games"),
+        (["NTupleTD", "--game", TTT, "--length", "10"], "length must be"),
+        (["NTupleTD", "--game", "Hex-v0"], "KInARow family"),
         (["GameTree", "--draw", "2"], "draw must be a number in [-1, 1], not 2"),
     ],
 )

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from tictac_agents import MCTS, GameTree, MonteCarlo, QLearning, S2Network, Sarsa, ValueIteration, ValueTD
+from tictac_agents import (
+    MCTS,
+    GameTree,
+    MonteCarlo,
+    NTupleTD,
+    QLearning,
+    S2Network,
+    Sarsa,
+    ValueIteration,
+    ValueTD,
+)
 from tictac_env.arena import verdict
 from tictac_env.policies import Policy, RandomPolicy, load_player, make_policy
 from tictac_env.policies.players import Player
@@ -25,6 +35,10 @@ def learned(kind: Any) -> Any:
     return kind(TTT, seed=0).learn(total_episodes=30, progress_bar=False)
 
 
+def n_tuples() -> NTupleTD:
+    return NTupleTD(TTT, tuples=4, length=5, averaging=0.5, seed=0).learn(500)
+
+
 FILES = {
     "QLearning": lambda: learned(QLearning),
     "Sarsa": lambda: learned(Sarsa),
@@ -32,11 +46,13 @@ FILES = {
     "ValueTD": lambda: learned(ValueTD),
     "ValueIteration": lambda: ValueIteration(TTT).learn(progress_bar=False),
     "GameTree": lambda: GameTree(TTT, seed=0).learn(50),
+    "NTupleTD": lambda: n_tuples(),
+    "NTupleNetwork": lambda: n_tuples().network,
     "S2Network": lambda: S2Network(TTT, seed=0).learn(50),
 }
 
 
-@pytest.mark.parametrize("name", breadth(["QLearning", "ValueIteration"], FILES))
+@pytest.mark.parametrize("name", breadth(["QLearning", "ValueIteration", "NTupleTD"], FILES))
 def test_a_file_plays_as_the_agent_that_was_saved(name: str, tmp_path: Path) -> None:
     agent, path = FILES[name](), tmp_path / "mine.npz"
     agent.save(path)

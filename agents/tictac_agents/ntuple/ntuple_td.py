@@ -24,6 +24,7 @@ from tictac_agents.ntuple.tuples import Ints, random_walks
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, describe_game, game_of
+from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.notation import parse_moves
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -75,10 +76,10 @@ class NTupleTD(GamesLearner):
         tuples: how many tuples the network has, random walks drawn by the seed, up to symmetries all different.
         length: how many cells a tuple has, from 1 to 12. There are 2 * 4**length weights a tuple, of 4 bytes.
         step: what part of an error an update takes away in the beginning, in (0, 2].
-        final_step: and at the end of the run; between them it falls geometrically.
+        final_step: what part it takes away at the end of the run; between them the step falls geometrically.
         trace: lambda, in [0, 1].
         epsilon: the chance of an exploring move, in [0, 1].
-        logistic: see above.
+        logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
         rule: whether the one-move rule holds in self-play.
         symmetric: whether the images of a tuple under the board's symmetries share its weights; else it has none.
         coherence: whether each weight's step is multiplied by its temporal coherence: how far what it was to get so far
@@ -110,7 +111,12 @@ class NTupleTD(GamesLearner):
         True
     """
 
+    game: KInARow
     MAX_GAMES: ClassVar[int] = 1 << 40
+    RUN: ClassVar[int] = 1_000_000
+    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "TicTacToe-v0": {"tuples": 12, "length": 6, "total_games": 20_000}
+    }
 
     def __init__(
         self,

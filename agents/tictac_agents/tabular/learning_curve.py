@@ -1,30 +1,21 @@
-"""Learning curves by the exact verdict: as rows, CSV, a picture, and in TensorBoard."""
+"""Learning curves of tables by the exact verdict."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from math import gcd
-from typing import Any
 
-from gymnasium.error import DependencyNotInstalled
-
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import JUDGED, Curve, judged_columns
 from tictac_agents.tabular.learner import Callback, Learner
 from tictac_agents.tabular.until_proven import UntilProven
 from tictac_env.arena import Verdict, tabulated_verdict
 from tictac_env.checks import positive
-from tictac_env.storage import save_text
 
-RESULTS = ("win_rate", "draw_rate", "loss_rate")
-SEATS = ("first", "second")
-RATES = tuple(f"{result}_{seat}" for seat in SEATS for result in RESULTS)
-COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", "exploitability", *RATES, "infallible")
+COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", *JUDGED)
 
 
-class LearningCurve:
+class LearningCurve(Curve):
     """A callback of `learn` that judges the learner now and then, and at the end of a run that the other callback ends.
 
     Args:
@@ -55,11 +46,10 @@ class LearningCurve:
         self, every: int = 1_000, tensorboard: str | os.PathLike[str] | None = None, callback: Callback | None = None
     ) -> None:
         self.every = positive("every", every)
-        self.rows: list[dict[str, Any]] = []
+        super().__init__(COLUMNS, tensorboard)
         self._callback = callback
         others = 0 if callback is None else getattr(callback, "called_every", 1)
         self.called_every = gcd(self.every, others)  # as `UntilProven`
-        self._writer = None if tensorboard is None else _summary_writer(tensorboard)
         self._began: tuple[float, int] | None = None  # CPU time, moved on by what judging takes; timesteps
 
     def __call__(self, learner: Learner) -> bool:
@@ -71,36 +61,6 @@ class LearningCurve:
             self._add(learner, self._judge(learner), now - began, learner.num_timesteps - steps)
         self._began = began + time.process_time() - now, steps
         return goes_on
-
-    def save_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows as CSV, whole or not at all."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        save_text(path, text.getvalue())
-
-    def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws exploitability and the results against random play over the episodes, a PNG file.
-
-        Raises:
-            gymnasium.error.DependencyNotInstalled: matplotlib is missing.
-        """
-        figure = new_figure(8, 6)
-        upper, lower = figure.subplots(2, 1, sharex=True)
-        episodes = [row["episodes"] for row in self.rows]
-        upper.plot(episodes, [row["exploitability"] for row in self.rows], color="black", marker=".")
-        upper.set_ylabel("exact exploitability")
-        for seat, colour in zip(SEATS, ("tab:blue", "tab:orange"), strict=True):
-            for result, style in (("win", "-"), ("loss", ":")):
-                shares = [100 * row[f"{result}_rate_{seat}"] for row in self.rows]
-                lower.plot(episodes, shares, style, color=colour, marker=".", label=f"{result} as {seat}")
-        lower.set_ylabel("% against random play")
-        lower.set_xlabel("episodes")
-        lower.legend()
-        for axis in (upper, lower):
-            axis.grid(alpha=0.3)
-        save_figure(figure, path)
 
     def _judge(self, learner: Learner) -> Verdict:
         """The verdict on the learner as it was before the other callback, which may have made it forget everything."""
@@ -115,22 +75,8 @@ class LearningCurve:
             "timesteps": learner.num_timesteps,
             "seconds": round(seconds, 6),
             "epsilon": learner.scheduled(getattr(learner, "epsilon", 0.0)),
-            "exploitability": found.exploitability,
-            **dict(zip(RATES, (*found.as_first.against_random, *found.as_second.against_random), strict=True)),
-            "infallible": found.infallible,
+            **judged_columns(found),
         }
         self.rows.append(row)
-        if self._writer is not None:
-            for name in COLUMNS[3:]:
-                self._writer.add_scalar(f"charts/{name}", float(row[name]), learner.num_timesteps)
-            if seconds > 0:
-                self._writer.add_scalar("charts/SPS", steps / seconds, learner.num_timesteps)
-            self._writer.flush()
-
-
-def _summary_writer(folder: str | os.PathLike[str]) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise DependencyNotInstalled('TensorBoard is missing: pip install "tictac-env[rl]"') from error
-    return SummaryWriter(str(folder))
+        speed = {"SPS": steps / seconds if seconds > 0 else None}
+        self._log({name: row[name] for name in COLUMNS[3:]} | speed, learner.num_timesteps)
