@@ -282,6 +282,31 @@ def test_a_training_is_stopped(visitor: Visitor) -> None:
 
 
 @pytest.mark.slow
+def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any, address: str) -> None:
+    """Its progress is shown, it can be stopped, and what it has learned be played; in no other tab."""
+    visitor.open("view=train")
+    page = visitor.page
+    page.get_by_label("Games", exact=True).fill("1000000")
+    page.get_by_label("Opponent in training").select_option("minimax")
+    page.click("#train button.main")
+    page.wait_for_selector("#train .chart")
+    assert page.locator("#train button.main").is_disabled()
+    page.reload()
+    page.wait_for_selector("#train .chart")
+    assert page.locator("#train button.main").is_disabled()
+    other = Visitor(browser, address)
+    other.open("view=train")
+    assert other.page.locator("#train button:has-text('Stop')").is_disabled()
+    other.close()
+    page.click("#train button:has-text('Stop')")
+    page.wait_for_selector("#train .status:has-text('Stopped')")
+    page.reload()
+    page.wait_for_selector("#train .status:has-text('Stopped')")
+    page.click("#train button:has-text('Play what was trained')")
+    visitor.wait_for("Your move")
+
+
+@pytest.mark.slow
 def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: Path) -> None:
     store = tmp_path / "games.sqlite"
     tournament = round_robin(["random", "rule", "minimax"], games=8, openings=2, store=store)

@@ -1,34 +1,23 @@
 // Dark or light: the system's choice, until the switch says otherwise.
 
 import { byId } from "./dom.js";
+import { keep, kept } from "./kept.js";
 
-const KEY = "tictac-theme";
-
-function kept() {
-  try {
-    return localStorage.getItem(KEY);
-  } catch {
-    return null; // storage is switched off
-  }
-}
+const KEY = "theme";
 
 export function startTheme() {
   const button = byId("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (kept() ? kept() === "dark" : system.matches);
+  let chosen = kept(KEY);
+  const isDark = () => (chosen ? chosen === "dark" : system.matches);
   const show = () => {
     document.documentElement.dataset.theme = isDark() ? "dark" : "light";
     button.textContent = isDark() ? "Light" : "Dark";
     button.setAttribute("aria-label", isDark() ? "Switch to light colours" : "Switch to dark colours");
   };
   button.addEventListener("click", () => {
-    const chosen = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = chosen;
-    try {
-      localStorage.setItem(KEY, chosen);
-    } catch {
-      return;
-    }
+    chosen = isDark() ? "light" : "dark";
+    keep(KEY, chosen);
     show();
   });
   system.addEventListener("change", show);

@@ -3,16 +3,21 @@
 import { get, post } from "./api.js";
 import { drawCurves } from "./curve.js";
 import { el } from "./dom.js";
+import { keep, kept } from "./kept.js";
 import { LessonView } from "./lesson.js";
 import { linkTo, newSeed } from "./link.js";
 import { Plan } from "./plan.js";
 
 const EVERY = 500; // milliseconds between two looks
+const KEY = "training"; // under which the token outlives a reload
 
 export function startTraining(root, about, table, trouble) {
   let view = null;
   return async () => {
-    if (!view) view = new Training(root, about, await get("/api/training/menu"), table, trouble);
+    if (!view) {
+      view = new Training(root, about, await get("/api/training/menu"), table, trouble);
+      view.goOn();
+    }
     document.title = "Train · tictac";
   };
 }
@@ -45,24 +50,46 @@ class Training {
 
   async start() {
     this.trouble("");
+    this.begin.disabled = true;
     try {
       const plan = this.plan.chosen();
-      this.begin.disabled = true;
       const { token } = await post("/api/training/begin", plan);
-      Object.assign(this, { token, rows: [], game: plan.game, shown: `${plan.agent}` });
-      this.lesson.clear(plan.game, token);
-      this.play.disabled = true;
-      this.curves.replaceChildren();
-      this.truth.replaceChildren();
+      keep(KEY, token, true);
       this.status.textContent = "The training begins…";
-      this.stop.disabled = false;
-      await this.watch(token);
+      await this.follow(token, plan.game);
     } catch (error) {
       this.trouble(error.message);
     } finally {
       this.begin.disabled = false;
       this.stop.disabled = true;
     }
+  }
+
+  // After a reload: the training that was begun in this tab, as long as the server knows it.
+  async goOn() {
+    const token = kept(KEY, true);
+    if (!token) return;
+    this.begin.disabled = true;
+    try {
+      const { plan } = await post("/api/training/look", { token });
+      await this.follow(token, plan.game);
+    } catch (error) {
+      if (error.status === 404) keep(KEY, null, true);
+      else this.trouble(error.message);
+    } finally {
+      this.begin.disabled = false;
+      this.stop.disabled = true;
+    }
+  }
+
+  async follow(token, game) {
+    Object.assign(this, { token, game, rows: [] });
+    this.lesson.clear(game, token);
+    this.play.disabled = true;
+    this.curves.replaceChildren();
+    this.truth.replaceChildren();
+    this.stop.disabled = false;
+    await this.watch(token);
   }
 
   async watch(token) {
