@@ -18,6 +18,8 @@ from tictac_env.solver.enumerate import tabulate
 
 pytestmark = needs_chromium
 VIEWS = ("view=train", "view=tournament")
+TRAINED = 300_000
+"""Milliseconds for a training: it has a low priority, so it takes long where the machine has other work."""
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +243,7 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
     page.get_by_label("Stop as soon as").check()
     page.click("#train button.main")
     page.wait_for_function(
-        "() => document.querySelector('#train').innerText.includes('Provably infallible')", timeout=90_000
+        "() => document.querySelector('#train').innerText.includes('Provably infallible')", timeout=TRAINED
     )
     page.wait_for_selector("#train button:has-text('Play what was trained').main")
     page.click("#train button:has-text('Play what was trained')")
@@ -258,7 +260,7 @@ def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> 
     page.get_by_label("Settings to begin with").select_option("S1")
     page.get_by_label("Games", exact=True).fill("50")
     page.click("#train button.main")
-    page.wait_for_selector("#train .status:has-text('over: 50 of 50')", timeout=60_000)
+    page.wait_for_selector("#train .status:has-text('over: 50 of 50')", timeout=TRAINED)
     assert "It can be beaten" in page.inner_text("#train")
     first = page.locator("#train tbody tr").first.inner_text().split()
     assert first[-1] in ("0.5500000", "0.4500000")
@@ -276,9 +278,9 @@ def test_a_training_is_stopped(visitor: Visitor) -> None:
     page.get_by_label("Games", exact=True).fill("1000000")
     page.get_by_label("Opponent in training").select_option("minimax")
     page.click("#train button.main")
-    page.wait_for_selector("#train .chart")
+    page.wait_for_selector("#train .chart", timeout=TRAINED)
     page.click("#train button:has-text('Stop')")
-    page.wait_for_selector("#train .status:has-text('Stopped')")
+    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
 
 
 @pytest.mark.slow
@@ -289,19 +291,19 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
     page.get_by_label("Games", exact=True).fill("1000000")
     page.get_by_label("Opponent in training").select_option("minimax")
     page.click("#train button.main")
-    page.wait_for_selector("#train .chart")
+    page.wait_for_selector("#train .chart", timeout=TRAINED)
     assert page.locator("#train button.main").is_disabled()
     page.reload()
-    page.wait_for_selector("#train .chart")
+    page.wait_for_selector("#train .chart", timeout=TRAINED)
     assert page.locator("#train button.main").is_disabled()
     other = Visitor(browser, address)
     other.open("view=train")
     assert other.page.locator("#train button:has-text('Stop')").is_disabled()
     other.close()
     page.click("#train button:has-text('Stop')")
-    page.wait_for_selector("#train .status:has-text('Stopped')")
+    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
     page.reload()
-    page.wait_for_selector("#train .status:has-text('Stopped')")
+    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
     page.click("#train button:has-text('Play what was trained')")
     visitor.wait_for("Your move")
 
@@ -352,7 +354,7 @@ def test_axe_finds_nothing_serious(browser: Any, tmp_path: Path, scheme: str) ->
                 if "train" in link:
                     visitor.page.get_by_label("Games", exact=True).fill("20")
                     visitor.page.click("#train button.main")
-                    visitor.page.wait_for_selector("#train .status:has-text('over')", timeout=60_000)
+                    visitor.page.wait_for_selector("#train .status:has-text('over')", timeout=TRAINED)
                 if "tournament" in link:
                     visitor.page.wait_for_selector(".games")
                 found = axe.run(visitor.page).response["violations"]
