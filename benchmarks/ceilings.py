@@ -30,7 +30,7 @@ from torch import nn
 import tictac_agents
 from benchmarks.labelled_positions import labelled
 from benchmarks.learned_connect_four import CHOOSE, GAME, PHASES, REPORT, SETS
-from benchmarks.learning import DATA
+from benchmarks.learned_runs import DATA
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents.deep.features import boards

@@ -26,6 +26,7 @@ from tictac_agents.deep.tuned import TUNED, tuned
 from tictac_env.arena import exact_results, move_accuracy, round_robin
 
 GAME, NAME, SEEDS = "ConnectFour-v0", "connect-four", 3
+TITLE = "Deep agents"
 ROWS = tuple(TUNED[GAME])
 SUITES = CHOOSE, REPORT = "C4-Choose-v1", "C4-Exact-v1"
 SEATS, PHASES = ("first", "second"), ("opening", "middle", "end")

@@ -25,6 +25,7 @@ from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
 from tictac_agents.deep.tuned import tuned
 
 GAME, NAME, SEEDS = "TicTacToe-v0", "learning", 5
+TITLE = "Deep agents"
 EVERY = 10_000
 GAMES = 10_000
 """How many games tell the share of a model that chooses illegal actions, which no exact verdict is made for."""

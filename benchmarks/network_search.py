@@ -19,7 +19,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.learned_connect_four import CHOOSE, GAME, PHASES, REPORT
-from benchmarks.learning import DATA
+from benchmarks.learned_runs import DATA
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents import MCTS, LineNetwork

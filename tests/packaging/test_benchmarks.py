@@ -36,6 +36,8 @@ SMALL = {
     "benchmarks.s4_network": "--games 4 --seeds 1 --workers 1",
     "benchmarks.arena_speed": "--games 20",
     "benchmarks.learning": "--seeds 1",
+    "benchmarks.learned_ntuple": "--seeds 2 --games 300 --positions 50",
+    "benchmarks.ntuple_ablation": "--games 300 --positions 50",
     "benchmarks.ceilings": "--games 5",
     "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
     "benchmarks.self_play": "--steps 2048 --runs 1",
@@ -50,6 +52,8 @@ SMALL = {
 }
 NAMED = {
     "benchmarks.learning": ["SB3's own DQN"],
+    "benchmarks.learned_ntuple": ["NTupleTD 3 min"],
+    "benchmarks.ntuple_ablation": ["trace 0.9", "temporal coherence"],
     "benchmarks.ceilings": ["DQN: planes"],
     "tools.tune": ["MaskablePPO"],
 }
