@@ -12,6 +12,7 @@ from tictac_agents.line_network.network import SHIPPED, LineNetwork
 from tictac_agents.mcts.evaluators import NetworkEvaluator
 from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
+from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.tabular.monte_carlo import MonteCarlo
 from tictac_agents.tabular.q_learning import QLearning
 from tictac_agents.tabular.rows import FEWEST_ROWS, new_rows
@@ -19,7 +20,8 @@ from tictac_agents.tabular.s0 import S0ValueTD
 from tictac_agents.tabular.sarsa import Sarsa
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_env.games import gym_keywords
+from tictac_env.games import get_game, gym_keywords
+from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position
 
 TABLES: tuple[type[TableLearner], ...] = (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)
@@ -59,8 +61,21 @@ def use_networks(game: str) -> None:
         S2Network(start.game, seed=0).learn(2, progress_bar=False).act(start, 0)
 
 
+def use_n_tuples(game: str) -> None:
+    """Learns an n-tuple network on one thread and on two, plays by it, looks ahead and searches with it."""
+    if type(get_game(game)) is not KInARow:
+        return
+    start = Position.start(game)
+    for threads in (1, 2):
+        learner = NTupleTD(game, tuples=1, length=2, threads=threads, seed=0).learn(2, progress_bar=False)
+    learner.values(start.own, start.opp)
+    for agent in (learner, learner.network.looking_ahead(2), MCTS(4, evaluator=learner.network)):
+        agent.act(start, 0)
+
+
 FIRST_USES: dict[str, Callable[[str], None]] = {
     "mcts": use_tree_search,
     "tables": use_tables,
     "networks": use_networks,
+    "n-tuples": use_n_tuples,
 }

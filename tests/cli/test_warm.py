@@ -38,6 +38,15 @@ for name in ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"):
         agent.save("agent.npz")
         type(agent).load("agent.npz", env).act(start, 0)
 tictac_agents.S2Network(GAME, seed=0).learn(100, progress_bar=False).act(start, 0)
+for settings in ({}, {"threads": 2, "coherence": True, "averaging": 0.5, "trace": 1}):
+    agent = tictac_agents.NTupleTD(GAME, tuples=3, length=4, seed=0, **settings).start_from(["15"], 0.5).learn(100)
+    agent.save("agent.npz")
+    agent = tictac_agents.NTupleTD.load("agent.npz").learn(100)
+    agent.network.save("agent.npz")
+    network = tictac_agents.NTupleNetwork.load("agent.npz")
+    network.values(start.own, start.opp)
+    for player in (agent, network, network.looking_ahead(3), tictac_agents.MCTS(10, evaluator=network)):
+        player.act(start, 0)
 """
 
 
@@ -69,6 +78,7 @@ def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
         "tree search",
         "learning with a table",
         "learning with S2's network",
+        "learning with n-tuple networks",
     ):
         assert f"tictac_env: compiling {what} for TicTacToe-v0 ... " in done.stderr
     assert run(["-c", USES], tmp_path / "cache").stderr == ""

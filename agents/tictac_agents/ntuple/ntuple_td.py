@@ -242,7 +242,8 @@ class NTupleTD(GamesLearner):
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
-        teaching = Teaching(self.epsilon, self.trace, self.rule, self.logistic, self._start_chance, self._starts)
+        chances = float(self.epsilon), float(self.trace)  # an int would be compiled for anew
+        teaching = Teaching(*chances, self.rule, self.logistic, float(self._start_chance), self._starts)
         arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
         if self.threads == 1:
             self.num_plies += learn_games(*arguments)
