@@ -158,6 +158,7 @@ class NTupleTD(GamesLearner):
         self._coherence = Coherence(*(np.zeros(size if coherence else 0, np.int64) for _ in range(2)))
         self._sums: Ints = np.zeros(0, np.int64)
         self._averaged = 0
+        self._average: NTupleNetwork | None = None
         self._starts: npt.NDArray[np.int8] = np.zeros((0, self.game.cells + 1), np.int8)
         self._start_chance = 0.0
         self._learning = NTupleNetwork(self.game, walks, self._weights, symmetric)
@@ -214,8 +215,12 @@ class NTupleTD(GamesLearner):
 
     @property
     def _player(self) -> NTupleNetwork:
-        """The network that plays; not a copy where nothing is averaged."""
-        return self.network if self._averaged else self._learning
+        """The network that plays; not a copy where nothing is averaged, and else one copy for as long as it holds."""
+        if not self._averaged:
+            return self._learning
+        if self._average is None:
+            self._average = self.network
+        return self._average
 
     @property
     def step_now(self) -> float:
@@ -232,7 +237,7 @@ class NTupleTD(GamesLearner):
 
     def _begin(self, games: int) -> None:
         if self.num_games == self._begun:
-            self._sums, self._averaged = np.zeros(0, np.int64), 0
+            self._sums, self._averaged, self._average = np.zeros(0, np.int64), 0, None
 
     @in_one_line()
     def _learn_some(self, most: int) -> int:
@@ -251,7 +256,7 @@ class NTupleTD(GamesLearner):
             self.num_plies += learn_games_in_threads(*arguments, self.threads)
         if end == last and part >= parts * (1 - self.averaging):
             self._sums = self._weights + (self._sums if self._averaged else np.int64(0))
-            self._averaged += 1
+            self._averaged, self._average = self._averaged + 1, None
         return end - begin
 
     def _state_in_words(self) -> str:

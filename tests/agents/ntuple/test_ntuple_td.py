@@ -54,6 +54,14 @@ def test_a_run_that_was_stopped_saved_and_resumed_ends_as_an_unbroken_one(tmp_pa
     assert not np.array_equal(resumed.network.weights, resumed._weights), "an average plays"
 
 
+def test_the_average_that_plays_is_that_of_the_last_run() -> None:
+    agent, start = NTupleTD(**SMALL, averaging=0.5).learn(500), Position.start("ConnectFour-v0")
+    for _ in range(2):
+        assert agent.values(start.own, start.opp) == agent.network.values(start.own, start.opp)
+        agent.learn(500)
+    assert agent.values(start.own, start.opp) == agent.network.values(start.own, start.opp)
+
+
 def test_it_cannot_be_beaten_at_tic_tac_toe() -> None:
     agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
     found = verdict(agent, "TicTacToe-v0")
