@@ -46,6 +46,9 @@ def games_settings(learner: type[GamesLearner]) -> type[GamesSettings]:
     ]
     own.append(("game", str | Mapping[str, Any], field(default=parameters["game"].default)))
     explained = inspect.cleandoc(learner.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+    if "games_a_seat" not in parameters:
+        tuned = "".join(f", on {game} {one['total_games']:,}" for game, one in learner.TUNED.items())
+        explained += f"\n    total_games: how many games; None for {learner.RUN:,}{tuned}."
     made: type[GamesSettings] = make_dataclass(
         f"{learner.__name__}Settings",
         own,
