@@ -53,11 +53,11 @@ class NTupleTD(GamesLearner):
     gives it a value from -1 to 1 for the side that has just moved. Both sides play the action whose afterstate has the
     highest value, and with the chance `epsilon` any other. After the game each afterstate's value moves towards
 
-        target = -(trace * target of the next + (1 - trace) * value of the next)
+        target = -discount * (trace * target of the next + (1 - trace) * value of the next)
 
-    and that of the last towards the result. Where the next move was played to explore, the target is minus the value of
-    the best one instead: what follows is no fruit of this position. Every entry in the sum gets the same share of
-    `step` times the error, so that an update takes away this part of it.
+    and that of the last towards the result. Where the next move was played to explore, the target is -discount * the
+    value of the best one instead: what follows is no fruit of this position. Every entry in the sum gets the same share
+    of `step` times the error, so that an update takes away this part of it.
 
     The error is that of the value. This is the gradient of the cross-entropy of (1 + value) / 2, a logistic function of
     the sum. With `logistic=False` it is that of the squared error, which is smaller by the factor 1 - value**2, so that
@@ -78,6 +78,7 @@ class NTupleTD(GamesLearner):
         step: what part of an error an update takes away in the beginning, in (0, 2].
         final_step: what part it takes away at the end of the run; between them the step falls geometrically.
         trace: lambda, in [0, 1].
+        discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
         logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
         rule: whether the one-move rule holds in self-play.
@@ -126,6 +127,7 @@ class NTupleTD(GamesLearner):
         step: float = 1.0,
         final_step: float = 0.01,
         trace: float = 0.7,
+        discount: float = 1.0,
         epsilon: float = 0.1,
         logistic: bool = True,
         rule: bool = True,
@@ -141,6 +143,7 @@ class NTupleTD(GamesLearner):
         self.step = number("step", step, 1e-6, 2)
         self.final_step = number("final_step", final_step, 1e-6, self.step)
         self.trace = number("trace", trace, 0, 1)
+        self.discount = number("discount", discount, 1e-6, 1)
         self.epsilon = number("epsilon", epsilon, 0, 1)
         self.logistic = flag("logistic", logistic)
         self.rule = flag("rule", rule)
@@ -247,7 +250,7 @@ class NTupleTD(GamesLearner):
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
-        chances = float(self.epsilon), float(self.trace)  # an int would be compiled for anew
+        chances = float(self.epsilon), float(self.trace), float(self.discount)  # an int would be compiled for anew
         teaching = Teaching(*chances, self.rule, self.logistic, float(self._start_chance), self._starts)
         arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
         if self.threads == 1:

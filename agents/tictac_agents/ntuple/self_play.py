@@ -31,6 +31,7 @@ class Teaching(NamedTuple):
 
     epsilon: float
     trace: float
+    discount: float
     rule: bool
     logistic: bool
     start_chance: float
@@ -216,7 +217,7 @@ def play_game(
                 target = bests[ply + 1]  # what follows is no fruit of this position
             else:
                 target = teaching.trace * target + (1.0 - teaching.trace) * values[ply + 1]
-            target = -target
+            target *= -teaching.discount
         error = target - values[ply]
         if not teaching.logistic:
             error *= 1.0 - values[ply] * values[ply]

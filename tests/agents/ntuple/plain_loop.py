@@ -90,7 +90,7 @@ class PlainLoop:
         for ply in range(len(values) - 1, -1, -1):
             if ply < len(values) - 1:
                 goes_on = like.trace * target + (1.0 - like.trace) * values[ply + 1]
-                target = -(bests[ply + 1] if explored[ply + 1] else goes_on)
+                target = (bests[ply + 1] if explored[ply + 1] else goes_on) * -like.discount
             error = target - values[ply]
             if not like.logistic:
                 error *= 1.0 - values[ply] * values[ply]

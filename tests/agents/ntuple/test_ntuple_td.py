@@ -19,7 +19,7 @@ KINDS: list[dict[str, Any]] = [
     {"game": "ConnectFour-v0", "coherence": True},
     {"game": "ConnectFour-v0", "rule": False, "symmetric": False, "logistic": False, "epsilon": 0.5},
     {"game": "TicTacToe-v0", "trace": 1.0},
-    {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0},
+    {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0, "discount": 0.9},
 ]
 
 
@@ -96,6 +96,7 @@ def test_games_can_begin_with_the_moves_of_given_ones() -> None:
         ({"step": 0.0}, "step"),
         ({"final_step": 1.5}, "final_step"),
         ({"trace": 1.5}, "trace"),
+        ({"discount": 0.0}, "discount"),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"rule": 1}, "rule"),
         ({"seed": -1}, "seed"),
