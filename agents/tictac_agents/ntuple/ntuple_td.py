@@ -51,11 +51,12 @@ class NTupleTD(GamesLearner):
 
     After each move stands an afterstate: a position together with whose move led to it. The network (`NTupleNetwork`)
     gives it a value from -1 to 1 for the side that has just moved. Both sides play the action whose afterstate has the
-    highest value, and with the chance `epsilon` any other. After the game each afterstate's value moves towards
+    highest value, or one worth less by at most `margin`, and with the chance `epsilon` any. After the game the value of
+    each afterstate moves towards
 
         target = -discount * (trace * target of the next + (1 - trace) * value of the next)
 
-    and that of the last towards the result. Where the next move was played to explore, the target is -discount * the
+    and that of the last towards the result. Where the next move was not the best, the target is -discount * the
     value of the best one instead: what follows is no fruit of this position. Every entry in the sum gets the same share
     of `step` times the error, so that an update takes away this part of it.
 
@@ -80,6 +81,8 @@ class NTupleTD(GamesLearner):
         trace: lambda, in [0, 1].
         discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
+        margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
+            has many such moves, so that the other side learns to win against all of them.
         logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
         rule: whether the one-move rule holds in self-play.
         symmetric: whether the images of a tuple under the board's symmetries share its weights; else it has none.
@@ -129,6 +132,7 @@ class NTupleTD(GamesLearner):
         trace: float = 0.7,
         discount: float = 1.0,
         epsilon: float = 0.1,
+        margin: float = 0.0,
         logistic: bool = True,
         rule: bool = True,
         symmetric: bool = True,
@@ -145,6 +149,7 @@ class NTupleTD(GamesLearner):
         self.trace = number("trace", trace, 0, 1)
         self.discount = number("discount", discount, 1e-6, 1)
         self.epsilon = number("epsilon", epsilon, 0, 1)
+        self.margin = number("margin", margin, 0, 2)
         self.logistic = flag("logistic", logistic)
         self.rule = flag("rule", rule)
         self.symmetric = flag("symmetric", symmetric)
@@ -250,7 +255,7 @@ class NTupleTD(GamesLearner):
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
-        chances = float(self.epsilon), float(self.trace), float(self.discount)  # an int would be compiled for anew
+        chances = float(self.epsilon), float(self.margin), float(self.trace), float(self.discount)  # an int would be compiled for anew
         teaching = Teaching(*chances, self.rule, self.logistic, float(self._start_chance), self._starts)
         arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
         if self.threads == 1:

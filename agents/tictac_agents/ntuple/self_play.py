@@ -30,6 +30,7 @@ class Teaching(NamedTuple):
     """How games are played, and what is learned from them; `NTupleTD` explains it."""
 
     epsilon: float
+    margin: float
     trace: float
     discount: float
     rule: bool
@@ -56,6 +57,8 @@ class Batch(NamedTuple):
     """(threads, 2, cells): the value of each position of a game, and that of the best action that led to it."""
     images: int
     """How many images a tuple has. They share its weights, so that one thread sees to them."""
+    found: Floats
+    """(threads, 64): the value of each cell that may be next, by its bit's number."""
     added: Ints
     """(2 * P,): the sums of amounts up to which each image's weights have got theirs."""
 
@@ -82,6 +85,7 @@ def new_batch(game: KInARow, layout: Layout, tuples: int, games: int, threads: i
         sums=np.zeros((threads, 2), np.int64),
         values=np.zeros((threads, 2, game.cells)),
         images=images // tuples,
+        found=np.zeros((threads, 64)),
         added=np.zeros(2 * images, np.int64),
     )
 
@@ -155,13 +159,13 @@ def play_games(
     values, bests = batch.values[thread, 0], batch.values[thread, 1]
     for i in range(begin, end):
         state = first_state(seed + i)
-        play_game(game, board, teaching, batch, step, i, values, bests, state)
+        play_game(game, board, teaching, batch, step, i, values, bests, batch.found[thread], state)
 
 
 @borrowing_kernel
 def play_game(
     game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, i: int, values: Floats, bests: Floats,
-    state: int,
+    found: Floats, state: int,
 ) -> None:  # fmt: skip
     """Plays game `i` of a batch, and finds what each of its positions teaches."""
     stones, amounts = batch.stones[i], batch.amounts[i]
@@ -179,33 +183,22 @@ def play_game(
             place(tables, stones[ply], seat)
             own, opp, seat = opp, own | 1 << stones[ply], 1 - seat
     plies = begin
-    explored = 0  # bit p: stone p was placed to explore
+    explored = 0  # bit p: stone p is not on the best cell
     mine, theirs = game.threats(own, seat), game.threats(opp, 1 - seat)
     while True:
         choices, result = sensible(game, own, opp, mine, theirs, teaching.rule)
         if choices == 0:
             break
-        best = most = ties = 0
-        rest = choices
-        while rest:
-            others = rest & rest - 1
-            total = sum_after(tables, ((rest ^ others) - 1).bit_count(), seat)
-            if best == 0 or total > most:
-                best, most, ties = rest ^ others, total, 1
-            elif total == most:
-                ties += 1
-                state, draw = random_below(state, ties)
-                best = best if draw else rest ^ others
-            rest = others
-        chosen = best
+        most = value_all(tables, choices, seat, found)
         state, draw = random_below(state, CHANCES)
-        if draw < teaching.epsilon * CHANCES:
-            state, index = random_below(state, choices.bit_count())
-            chosen = nth_bit(choices, index)
-            explored |= (chosen != best) << plies
+        explores = draw < teaching.epsilon * CHANCES
+        among = choices if explores else at_least(choices, found, most - teaching.margin)
+        state, index = random_below(state, among.bit_count())
+        chosen = nth_bit(among, index)
         stones[plies] = (chosen - 1).bit_count()
         place(tables, stones[plies], seat)
-        bests[plies], values[plies] = squash(most), squash(tables.sums[seat])
+        bests[plies], values[plies] = most, found[stones[plies]]
+        explored |= (values[plies] < most) << plies
         plies += 1
         own, opp, seat = opp, own | chosen, 1 - seat
         mine, theirs = theirs, game.threats(opp, 1 - seat)
@@ -222,6 +215,30 @@ def play_game(
         if not teaching.logistic:
             error *= 1.0 - values[ply] * values[ply]
         amounts[ply] = round(step * error * ONE / len(tables.empty))
+
+
+@borrowing_kernel
+def value_all(tables: Tables, choices: int, seat: int, found: Floats) -> float:
+    """Fills `found` with the value of a stone of `seat` on each of some cells, by their bits' numbers; the highest."""
+    most = -1.0
+    while choices:
+        rest = choices & choices - 1
+        bit = ((choices ^ rest) - 1).bit_count()
+        found[bit] = squash(sum_after(tables, bit, seat))
+        most = max(most, found[bit])
+        choices = rest
+    return most
+
+
+@borrowing_kernel
+def at_least(choices: int, found: Floats, value: float) -> int:
+    """The cells that have this value or more."""
+    cells = 0
+    while choices:
+        rest = choices & choices - 1
+        cells |= (found[((choices ^ rest) - 1).bit_count()] >= value) * (choices ^ rest)
+        choices = rest
+    return cells
 
 
 @borrowing_kernel

@@ -64,26 +64,20 @@ class PlainLoop:
                     result = -1
                     break
                 actions = safe
-            sums = [self.total(self.after(board, action, seat), seat) for action in actions]
-            best, ties = 0, 1
-            for i in range(1, len(actions)):
-                if sums[i] > sums[best]:
-                    best, ties = i, 1
-                elif sums[i] == sums[best]:
-                    ties += 1
-                    state, draw = random_below(state, ties)
-                    best = best if draw else i
-            chosen = best
+            found = [squash(self.total(self.after(board, action, seat), seat)) for action in actions]
             state, draw = random_below(state, 1 << 30)
+            among = [i for i, value in enumerate(found) if value >= max(found) - like.margin]
             if draw < like.epsilon * (1 << 30):
-                state, chosen = random_below(state, len(actions))
+                among = list(range(len(actions)))
+            state, index = random_below(state, len(among))
+            chosen = among[index]
             board = self.after(board, actions[chosen], seat)
             observation, _, over, _, info = self.env.step(actions[chosen])
             assert ((observation != 0) == (board != 0)).all()
             names.append([(name, seat) for name in self.names(board)])
-            values.append(squash(sums[chosen]))
-            bests.append(squash(sums[best]))
-            explored.append(chosen != best)
+            values.append(found[chosen])
+            bests.append(max(found))
+            explored.append(found[chosen] < max(found))
             seat = 1 - seat
         lessons = []
         target = -float(result)

@@ -16,7 +16,7 @@ from tictac_env.position import Position
 SMALL: dict[str, Any] = {"tuples": 10, "length": 5, "seed": 3}
 KINDS: list[dict[str, Any]] = [
     {"game": "ConnectFour-v0"},
-    {"game": "ConnectFour-v0", "coherence": True},
+    {"game": "ConnectFour-v0", "coherence": True, "margin": 0.1},
     {"game": "ConnectFour-v0", "rule": False, "symmetric": False, "logistic": False, "epsilon": 0.5},
     {"game": "TicTacToe-v0", "trace": 1.0},
     {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0, "discount": 0.9},
@@ -97,6 +97,7 @@ def test_games_can_begin_with_the_moves_of_given_ones() -> None:
         ({"final_step": 1.5}, "final_step"),
         ({"trace": 1.5}, "trace"),
         ({"discount": 0.0}, "discount"),
+        ({"margin": -0.1}, "margin"),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"rule": 1}, "rule"),
         ({"seed": -1}, "seed"),
