@@ -29,16 +29,19 @@ ROWS: dict[str, dict[str, Any]] = {
     "tuples of 6 cells": {"length": 6},
     "trace 0": {"trace": 0.0},
     "trace 0.9": {"trace": 0.9},
-    "epsilon 0.05": {"epsilon": 0.05},
-    "epsilon 0.2": {"epsilon": 0.2},
+    "epsilon 0.01": {"epsilon": 0.01},
+    "epsilon 0.1": {"epsilon": 0.1},
+    "no margin": {"margin": 0.0},
+    "no discount": {"discount": 1.0},
     "squared error": {"logistic": False},
     "temporal coherence": {"coherence": True},
-    "the last fifth averaged": {"averaging": 0.2},
+    "not averaged": {"averaging": 0.0},
     "no rule in self-play": {"rule": False},
     "no symmetry": {"symmetric": False},
     "constant step 0.1": {"step": 0.1, "final_step": 0.1},
 }
-"""What differs from the defaults: 70 tuples of 8 cells, trace 0.7, epsilon 0.1, a step from 1 to 0.01."""
+"""What differs from the defaults: 70 tuples of 8 cells, trace 0.7, discount 0.995, epsilon 0.04, margin 0.05, a step
+from 0.25 to 0.04, the last two fifths averaged."""
 
 
 def settings_of(row: str, games: int, positions: int | None, seed: int) -> Settings:

@@ -18,7 +18,7 @@ from tictac_env.games import get_game
 
 RUNS: dict[str, tuple[int, dict[str, Any]]] = {
     "TicTacToe-v0": (20_000, {"tuples": 12, "length": 6, "seed": 0}),
-    "ConnectFour-v0": (12_000_000, {"tuples": 100, "seed": 0}),
+    "ConnectFour-v0": (4_000_000, {"tuples": 70, "length": 8, "seed": 1}),
 }
 """The games of each run, and the settings."""
 BITS = {"TicTacToe-v0": 8, "ConnectFour-v0": 12}

@@ -17,6 +17,7 @@ POLICIES: dict[str, str] = {
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
     "network": "tictac_agents.line_network.network:LineNetwork",
+    "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
     "level": "tictac_env.policies.levels:Level",
     "perfect": "tictac_env.solver.perfect:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",

@@ -127,17 +127,17 @@ class NTupleTD(GamesLearner):
         game: str | Game = "ConnectFour-v0",
         tuples: int = 70,
         length: int = 8,
-        step: float = 1.0,
-        final_step: float = 0.01,
+        step: float = 0.25,
+        final_step: float = 0.04,
         trace: float = 0.7,
-        discount: float = 1.0,
-        epsilon: float = 0.1,
-        margin: float = 0.0,
+        discount: float = 0.995,
+        epsilon: float = 0.04,
+        margin: float = 0.05,
         logistic: bool = True,
         rule: bool = True,
         symmetric: bool = True,
         coherence: bool = False,
-        averaging: float = 0.0,
+        averaging: float = 0.4,
         threads: int = 1,
         seed: int | None = None,
     ) -> None:
@@ -255,8 +255,16 @@ class NTupleTD(GamesLearner):
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
-        chances = float(self.epsilon), float(self.margin), float(self.trace), float(self.discount)  # an int would be compiled for anew
-        teaching = Teaching(*chances, self.rule, self.logistic, float(self._start_chance), self._starts)
+        teaching = Teaching(
+            epsilon=float(self.epsilon),  # an int would be compiled for anew
+            margin=float(self.margin),
+            trace=float(self.trace),
+            discount=float(self.discount),
+            rule=self.rule,
+            logistic=self.logistic,
+            start_chance=float(self._start_chance),
+            starts=self._starts,
+        )
         arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
         if self.threads == 1:
             self.num_plies += learn_games(*arguments)

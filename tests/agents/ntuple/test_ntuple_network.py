@@ -11,7 +11,10 @@ import pytest
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import MCTS, NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.kernels import WIN, squash
+from tictac_agents.ntuple.network import SHIPPED
+from tictac_env.arena import verdict
 from tictac_env.games import get_game
+from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
@@ -186,3 +189,22 @@ def test_bad_arguments_are_named(changes: dict[str, Any], message: str) -> None:
     NTupleNetwork(**arguments)
     with pytest.raises(ValueError, match=message):
         NTupleNetwork(**arguments | changes)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_network_comes_with_the_package(game: str) -> None:
+    network = make_policy("ntuple", game)
+    assert isinstance(network, NTupleNetwork)
+    assert (SHIPPED / f"{game}.npz").stat().st_size < 10_000_000
+    ahead = make_policy("ntuple:3", game)
+    assert isinstance(ahead, NTupleNetwork)
+    assert (network.plies, ahead.plies, ahead.name) == (1, 3, "ntuple:3")
+    for wrong in ("ntuple:0", "ntuple:21", "ntuple:x"):
+        with pytest.raises(ValueError, match="the plies of 'ntuple'"):
+            make_policy(wrong, game)
+    with pytest.raises(ValueError, match="there is no shipped network"):
+        make_policy("ntuple", "KInARow-v0:4x4-3")
+
+
+def test_the_shipped_network_cannot_be_beaten_at_tic_tac_toe() -> None:
+    assert verdict("ntuple", "TicTacToe-v0").infallible
