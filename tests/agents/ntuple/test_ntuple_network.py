@@ -13,6 +13,7 @@ from tictac_agents import MCTS, NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.kernels import WIN, squash
 from tictac_agents.ntuple.network import SHIPPED
 from tictac_env.arena import verdict
+from tictac_env.arena.exact.walk import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
@@ -208,3 +209,12 @@ def test_a_network_comes_with_the_package(game: str) -> None:
 
 def test_the_shipped_network_cannot_be_beaten_at_tic_tac_toe() -> None:
     assert verdict("ntuple", "TicTacToe-v0").infallible
+
+
+@pytest.mark.slow
+def test_the_shipped_network_wins_nearly_all_games_against_perfect_play() -> None:
+    """Published agents of this kind win 91.0 to 96.6 % of them (docs/ntuple.md)."""
+    game = get_game("ConnectFour-v0")
+    found = seat_result(make_policy("ntuple", game), make_policy("perfect", game), game, 0, max_positions=1_000_000)
+    assert found.exact
+    assert found.shares.won > 0.99
