@@ -61,7 +61,7 @@ def test_a_good_policy_passes(game: Game) -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_every_policy_by_name_passes(name: str, game: str) -> None:
     policy = make_policy({"level": "level:5", "mcts": "mcts:30"}.get(name, name), game)
-    quiet = name == "network" or policy.probabilities(Position.start(game)) is not None
+    quiet = name in ("network", "ntuple") or policy.probabilities(Position.start(game)) is not None
     with nullcontext() if quiet else pytest.warns(UserWarning, match="draws but has no `probabilities`"):
         check_policy(policy, game, positions=25)
 
