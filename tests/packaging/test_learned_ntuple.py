@@ -63,7 +63,7 @@ def test_means_are_over_the_points_of_the_last_fifth_and_over_the_seeds() -> Non
 def test_each_row_of_the_ablation_is_a_learner_of_its_own() -> None:
     made = {name: NTupleTD(**learned_ntuple.CHOSEN | changes, seed=0) for name, changes in ntuple_ablation.ROWS.items()}
     default = made.pop("the defaults")
-    assert (default.tuples, default.length, default.trace, default.epsilon) == (70, 8, 0.7, 0.1)
+    assert (default.tuples, default.length, default.trace, default.epsilon) == (70, 8, 0.7, 0.04)
     assert (default.step, default.final_step) == (1.0, 0.01)
     for name, other in made.items():
         assert any(getattr(other, key) != getattr(default, key) for key in ntuple_ablation.ROWS[name]), name

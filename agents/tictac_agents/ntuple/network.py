@@ -66,9 +66,9 @@ class NTupleNetwork(Predicts, Policy):
         >>> from tictac_agents import MCTS, NTupleNetwork
         >>> from tictac_env.position import Position
         >>> network = NTupleNetwork.shipped("ConnectFour-v0")
-        >>> position = Position.from_moves("ConnectFour-v0", "444333")
-        >>> network.act(position, seed=0), MCTS(100, evaluator=network).act(position, seed=0)
-        (2, 2)
+        >>> start = Position.start("ConnectFour-v0")  # only the middle column wins
+        >>> network.act(start, seed=0), MCTS(100, evaluator=network).act(start, seed=0)
+        (3, 3)
     """
 
     def __init__(
