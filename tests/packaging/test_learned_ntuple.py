@@ -64,6 +64,6 @@ def test_each_row_of_the_ablation_is_a_learner_of_its_own() -> None:
     made = {name: NTupleTD(**learned_ntuple.CHOSEN | changes, seed=0) for name, changes in ntuple_ablation.ROWS.items()}
     default = made.pop("the defaults")
     assert (default.tuples, default.length, default.trace, default.epsilon) == (70, 8, 0.7, 0.04)
-    assert (default.step, default.final_step) == (1.0, 0.01)
+    assert (default.step, default.final_step) == (0.25, 0.04)
     for name, other in made.items():
         assert any(getattr(other, key) != getattr(default, key) for key in ntuple_ablation.ROWS[name]), name
