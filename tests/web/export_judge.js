@@ -1,30 +1,37 @@
-// Plays the games it is given by the exported page's rules, and says of each position what the page would.
+// Plays the games it is given by the exported page's rules, and says of each position what the page would; of one in each
+// game also what its network thinks and does, which takes longer.
 
-import { view } from "./answers.js";
+import { thoughts, view } from "./answers.js";
 import { load } from "./games.js";
 import { scores } from "./known.js";
+import { choose, NTUPLE } from "./players.js";
 import { Position } from "./rules.js";
 
 const { readFileSync } = require("node:fs");
 
 async function judge({ game, games }) {
   const about = await load(game);
-  for (const moves of games) {
+  games.forEach((moves, number) => {
     const plies = Array.from({ length: moves.length + 1 }, (_, ply) => {
       const position = Position.after(about.game, moves.slice(0, ply));
       const { legal, over, winner, line, cells } = view(position);
-      return {
+      const found = {
         legal: legal.map(({ action, cell }) => [action, ...cell]),
         over,
         winner,
         line,
         cells: cells.flat().join(""),
-        values: [...about.network.values(position).values()],
         scores: [...scores(about.known, position).values()],
       };
+      return ply === number % moves.length ? { ...found, ...asked(about, position) } : found;
     });
     process.stdout.write(`${JSON.stringify(plies)}\n`);
-  }
+  });
+}
+
+function asked(about, position) {
+  const values = thoughts(about, NTUPLE, position).moves.map(({ action, value }) => [action, value]);
+  return { action: choose(about, NTUPLE, position, 0), values: values.sort(([a], [b]) => a - b) };
 }
 
 judge(JSON.parse(readFileSync(0, "utf-8")));

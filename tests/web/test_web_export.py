@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents import LineNetwork
-from tictac_agents.line_network.kernels import SURE, action_values
+from tictac_agents import NTupleNetwork
 from tictac_env import Position, cli, move_accuracy, solve, verdict
+from tictac_env.arena.exact.walk import seat_result
 from tictac_env.games import get_game
+from tictac_env.policies import make_policy
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
 from tictac_env.web.bundle import plain_script
 from tictac_env.web.export import folder
-from tictac_env.web.export.packing import quantised
+from tictac_env.web.export.packing import BITS
 
 NODE = shutil.which("node")
 GAMES = "TicTacToe-v0", "ConnectFour-v0"
+PLIES = 4
+"""How far the page looks ahead, as its name for the player says."""
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
 
 
@@ -72,26 +75,22 @@ def check_rules(position: Position, found: dict[str, Any]) -> None:
     assert found["cells"] == "".join(map(str, position.to_array().ravel()))
 
 
-def rounded(network: LineNetwork) -> LineNetwork:
+@functools.cache
+def player(game: str) -> NTupleNetwork:
     """The network as the page has it."""
-    pairs = [(quantised(matrix), biases) for matrix, biases in network.layers]
-    return LineNetwork(network.game, [(whole * scales[:, None], biases) for (whole, scales), biases in pairs])
+    return NTupleNetwork.shipped(game).rounded(BITS).looking_ahead(PLIES)
 
 
-def check_values(game: str, positions: list[Position], found: list[list[float]]) -> None:
-    """Each value is that of the rounded network but for the order of additions, and near that of the network itself."""
-    rules, shipped = get_game(game), LineNetwork.shipped(game)
-    batch = PositionBatch.of(positions)
-    wanted = np.empty((2, len(batch), rules.num_actions), np.float32)
-    for network, values in zip((rounded(shipped), shipped), wanted, strict=True):
-        action_values(rules, network.compiled(rules), batch.own, batch.opp, values)
-    shown = np.array([value for values in found for value in values])
-    assert not (shown == 0).all()
-    exact, original = wanted[:, np.isfinite(wanted[0])]
-    assert np.array_equal(shown == SURE, exact == SURE) and (exact != -SURE).all()
-    estimates = exact != SURE
-    assert np.abs(shown - exact)[estimates].max() < 2e-5
-    assert np.abs(shown - original)[estimates].max() < 0.1
+def check_network(game: str, positions: list[Position], found: list[dict[str, Any]]) -> None:
+    """The actions are those of the package, and so are the values, but for what the package rounds off tanh."""
+    network = player(game)
+    wanted = network.act_many(PositionBatch.of(positions), np.zeros(len(positions), np.int64))
+    values = [network.values(position.own, position.opp) for position in positions]
+    assert [one["action"] for one in found] == wanted.tolist()
+    assert [[action for action, _ in one["values"]] for one in found] == [list(one) for one in values]
+    shown = np.array([value for one in found for _, value in one["values"]])
+    assert np.abs(shown - [value for one in values for value in one.values()]).max() < 1e-5
+    assert {-1, 1} < set(shown)
 
 
 @functools.cache
@@ -118,7 +117,7 @@ def check_scores(position: Position, found: list[int | None]) -> int:
 @needs_node
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("game", GAMES)
-def test_the_page_plays_by_the_rules_and_shows_the_values_of_the_package(judge: Path, game: str, count: int) -> None:
+def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Path, game: str, count: int) -> None:
     games = list(random_games(game, count))
     positions, found = [], []
     results: set[int | None] = set()
@@ -127,21 +126,26 @@ def test_the_page_plays_by_the_rules_and_shows_the_values_of_the_package(judge: 
         for position, one in zip(played, said, strict=True):
             check_rules(position, one)
             known += check_scores(position, one["scores"])
-        positions += played[:-1]
-        found += [one["values"] for one in said[:-1]]
+        asked = next(ply for ply, one in enumerate(said) if "action" in one)
+        positions.append(played[asked])
+        found.append(said[asked])
         results.add(said[-1]["winner"])
-    check_values(game, positions, found)
+    assert len({position.ply for position in positions}) > 4
+    check_network(game, positions, found)
     assert known > 20 * count
     assert results == {None, 0, 1} or count < 1000  # draws are rare on a large board
 
 
 @pytest.mark.slow
 def test_rounding_costs_no_strength() -> None:
-    """Where 3,000 moves are judged, a handful may differ; tic-tac-toe is proven again."""
-    shipped = LineNetwork.shipped("ConnectFour-v0")
-    before, after = move_accuracy(shipped, "C4-Choose-v1"), move_accuracy(rounded(shipped), "C4-Choose-v1")
+    """On tic-tac-toe it is proven unbeatable; on Connect Four all its games against perfect play are followed."""
+    assert verdict(player("TicTacToe-v0")).exploitability == 0
+    game = get_game("ConnectFour-v0")
+    rounded, whole = player("ConnectFour-v0"), NTupleNetwork.shipped(game).looking_ahead(PLIES)
+    after, before = move_accuracy(rounded, "C4-Choose-v1"), move_accuracy(whole, "C4-Choose-v1")
     assert abs(after.compare(before).difference) < 0.003
-    assert verdict(rounded(LineNetwork.shipped("TicTacToe-v0"))).exploitability == 0
+    found = seat_result(rounded, make_policy("perfect", game), game, 0, max_positions=1_000_000)
+    assert found.exact and found.shares.won > 0.99
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -156,7 +160,7 @@ def test_the_folder_is_small_whole_and_refers_to_nothing_outside(
     assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
     files = contents(target)
     assert files.keys() == folder.page_files().keys()
-    assert sum(map(len, files.values())) < 700_000
+    assert sum(map(len, files.values())) < 740_000
     text = b"".join(files.values()).decode()
     addresses = {word for word in text.split() if "://" in word}
     assert all("www.w3.org" in word for word in addresses), addresses  # the name of SVG, which nobody loads

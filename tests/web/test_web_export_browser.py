@@ -94,7 +94,7 @@ def test_connect_four_by_keys_with_undo_and_another_opponent(reader: Reader) -> 
     assert int(reader.moves()[2]) - 1 in solve(Position.from_moves(game, "41")).best_actions
     reader.page.keyboard.press("u")
     reader.wait_for_line("[4]")
-    reader.page.select_option("select[name=opponent]", "network")
+    reader.page.select_option("select[name=opponent]", "ntuple:4")
     reader.wait_for_answer(0)
     for key in "4415263":
         if "Your move" not in reader.said():
@@ -103,7 +103,7 @@ def test_connect_four_by_keys_with_undo_and_another_opponent(reader: Reader) -> 
         reader.page.keyboard.press(key)
         reader.wait_for_answer(before)
     assert len(reader.moves()) > 10 or "lose" in reader.said()
-    reader.open(f"game={game}&moves=44444432211&opponent=network")
+    reader.open(f"game={game}&moves=44444432211&opponent=ntuple:4")
     reader.wait_for_notes("thought", 6)
     assert reader.notes("exact") == ["?"] * 6  # beyond the book
 

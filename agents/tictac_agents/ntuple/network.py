@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tictac_agents.action_masks import allowed_actions
 from tictac_agents.ntuple.kernels import Int32s, Tables, as_value, new_tables, score_actions
 from tictac_agents.ntuple.search import MAX_PLIES, look_ahead, spans_of
-from tictac_agents.ntuple.tuples import Cells, Ints, layout_of
+from tictac_agents.ntuple.tuples import Cells, Ints, images_of, layout_of
 from tictac_agents.predicts import Predicts
 from tictac_env.checks import flag, parse_whole, positive
 from tictac_env.compiled import in_one_line
@@ -140,11 +140,20 @@ class NTupleNetwork(Predicts, Policy):
             raise ValueError(f"the network plays {describe_game(self.game)}, not {describe_game(game)}")
         return new_tables(self.layout, self.weights)
 
+    @property
+    def images(self) -> list[Cells]:
+        """The cells of each tuple and of its images, tuple by tuple."""
+        return [image for cells in self.tuples for image in (images_of(self.game, cells) if self.symmetric else [cells])]
+
+    def quantised(self, bits: int = 16) -> tuple[Ints, int]:
+        """The weights as whole numbers of so many bits, int64, and the power of 2 by which they are to be multiplied."""
+        unit = 1 << max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
+        return (self.weights.astype(np.int64) + unit // 2) // unit, unit
+
     def rounded(self, bits: int = 16) -> Self:
         """The same network with weights of so many bits, which makes its file small."""
-        shift = max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
-        half = 1 << shift >> 1
-        weights = (self.weights.astype(np.int64) + half >> shift << shift).clip(-(1 << 31), (1 << 31) - 1)
+        whole, unit = self.quantised(bits)
+        weights = (whole * unit).clip(-(1 << 31), (1 << 31) - 1)
         return type(self)(self.game, self.tuples, weights, self.symmetric, self.plies)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,10 @@ SMALL_CELLS = 12
 NO_SCORE = -128
 """Stands in the table where no unfinished position is."""
 
-Layer = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
+BITS = 7
+"""How many bits a weight of the network has: its moves are as good as with all of them."""
+WEIGHT_UNIT = 2.0**-26
+"""The unit of the network's weights."""
 
 
 def packed_game(game: KInARow) -> dict[str, Any]:
@@ -35,8 +37,8 @@ def packed_game(game: KInARow) -> dict[str, Any]:
     Raises:
         ValueError: no learned network comes with the package for this game.
     """
-    network: Any = make_policy("network", game)
-    found = {"title": title(game), "rules": game.arguments, "network": packed_network(network.layers)}
+    network = packed_network(make_policy("ntuple", game))
+    found = {"title": title(game), "rules": game.arguments, "network": network}
     if game.cells <= SMALL_CELLS:
         return found | {"table": packed_table(game)}
     book = opening_book_of(game)
@@ -65,40 +67,44 @@ def packed_table(game: KInARow) -> str:
 
 def packed_book(book: Book) -> dict[str, Any]:
     """An opening book: `plies`, the `stride` of its keys, the `steps` from key to key, and the `scores`, int8.
-
-    A step takes a byte for each seven bits, the lowest first; the eighth bit says that another byte follows.
     """
-    steps = np.diff(book.keys, prepend=0)
-    count = -(-64 // 7)
-    parts = np.stack([steps >> 7 * i & 127 for i in range(count)], axis=1).astype(np.uint8)
-    more = np.stack([steps >> 7 * i > 127 for i in range(count)], axis=1)
-    used = np.pad(more, ((0, 0), (1, 0)), constant_values=True)[:, :count]
     return {
         "plies": book.plies,
         "stride": book.game.stride,
-        "steps": packed((parts | more.astype(np.uint8) << 7)[used]),
+        "steps": packed_steps(book.keys),
         "scores": packed(book.scores),
     }
 
 
-def packed_network(layers: Sequence[Layer]) -> dict[str, Any]:
-    """A network: its `widths`, its `weights` as whole numbers, int8, and the other `numbers`, float32: for each layer
-    the scales of its rows, then its biases.
+def packed_network(network: Any) -> dict[str, Any]:
+    """An n-tuple network (`tictac_agents.NTupleNetwork`), its weights rounded to `BITS` bits.
+
+    Returns:
+        `tuples`, how many there are, and their `length`; `images`, the cells of each and of its images, int8; the
+        `steps` from one address that has weights to the next; the `weights` there, int8, one for each seat; and `unit`,
+        by which they are to be multiplied.
     """
-    rounded = [quantised(matrix) for matrix, _ in layers]
-    numbers = [part for (_, scales), (_, biases) in zip(rounded, layers, strict=True) for part in (scales, biases)]
+    whole, unit = network.quantised(BITS)
+    pairs = whole.reshape(-1, 2).astype(np.int8)
+    used = np.flatnonzero(pairs.any(axis=1))
     return {
-        "widths": [len(layers[0][0]), *(biases.size for _, biases in layers)],
-        "weights": packed(np.concatenate([whole.ravel() for whole, _ in rounded])),
-        "numbers": packed(np.concatenate(numbers).astype(np.float32)),
+        "tuples": len(network.tuples),
+        "length": len(network.tuples[0]),
+        "images": packed(np.array(network.images, np.int8)),
+        "steps": packed_steps(used),
+        "weights": packed(pairs[used]),
+        "unit": unit * WEIGHT_UNIT,
     }
 
 
-def quantised(matrix: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """The whole numbers from -127 to 127, and a scale for each row, whose product is closest to a matrix.
+def packed_steps(ascending: npt.NDArray[np.integer[Any]]) -> str:
+    """The steps from number to number, the first from 0.
 
-    Each row has a scale of its own, since the weights of rare features are many times as large as those of common ones.
+    A step takes a byte for each seven bits, the lowest first; the eighth bit says that another byte follows.
     """
-    scales = (np.abs(matrix).max(axis=1) / 127).astype(np.float32)
-    whole = np.round(matrix / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
-    return whole, scales
+    steps = np.diff(ascending, prepend=0)
+    count = -(-64 // 7)
+    parts = np.stack([steps >> 7 * i & 127 for i in range(count)], axis=1).astype(np.uint8)
+    more = np.stack([steps >> 7 * i > 127 for i in range(count)], axis=1)
+    used = np.pad(more, ((0, 0), (1, 0)), constant_values=True)[:, :count]
+    return packed((parts | more.astype(np.uint8) << 7)[used])

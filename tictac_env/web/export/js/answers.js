@@ -1,12 +1,13 @@
 // The answers to the page, in the form in which the server of `tictac serve` gives them.
 
 import { score, scores } from "./known.js";
-import { inWords, opinion, PLAYERS, playersOf } from "./players.js";
+import { asValue } from "./ntuple.js";
+import { inWords, NTUPLE, opinion, PLAYERS, playersOf } from "./players.js";
 import { Position } from "./rules.js";
 
 export function offer(about) {
   const names = playersOf(about);
-  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0], thinker: "network" };
+  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0], thinker: NTUPLE };
 }
 
 // All that the page needs to draw a position and to know which moves there are.
@@ -41,7 +42,7 @@ export function view(position) {
 export function thoughts(about, player, position) {
   const { kind, text, moves } = opinion(about, player, position);
   const told = ([action, found]) =>
-    kind === "values" ? { action, value: Math.max(-1, Math.min(1, found)) } : { action, value: null, chance: found };
+    kind === "values" ? { action, value: asValue(found) } : { action, value: null, chance: found };
   return { kind, text, moves: [...moves].map(told) };
 }
 

@@ -1,7 +1,7 @@
 // The games of this folder: their rules, and what is known and learned of them, unpacked when they are first played.
 
 import { Book, Table } from "./known.js";
-import { Network } from "./network.js";
+import { Network } from "./ntuple.js";
 import { Game } from "./rules.js";
 
 const loaded = new Map();

@@ -3,7 +3,7 @@
 // A score is +n where the side to move wins with its n-th stone counted from the last it could ever place, -n where the
 // other side does, 0 for a draw.
 
-import { bytes } from "./packed.js";
+import { bytes, stepsOf } from "./packed.js";
 
 const NO_SCORE = -128;
 
@@ -28,18 +28,11 @@ export class Table {
 export class Book {
   static async load({ plies, stride, steps, scores }) {
     const known = new Int8Array(await bytes(scores));
-    const packed = new Uint8Array(await bytes(steps));
     const keys = new BigUint64Array(known.length);
     let [key, at] = [0n, 0];
-    for (let i = 0; i < keys.length; i += 1) {
-      let [step, scale, part] = [0, 1, 0]; // seven bits a byte, the lowest first; the eighth says that there are more
-      do {
-        part = packed[at++];
-        step += (part & 127) * scale;
-        scale *= 128;
-      } while (part > 127);
+    for (const step of await stepsOf(steps)) {
       key += BigInt(step);
-      keys[i] = key;
+      keys[at++] = key;
     }
     return new Book(plies, stride, keys, known);
   }

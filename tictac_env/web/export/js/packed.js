@@ -6,8 +6,16 @@ export async function bytes(packed) {
   return new Response(stream).arrayBuffer();
 }
 
-// Little-endian, as the files are, whatever the machine is.
-export function floats(buffer) {
-  const view = new DataView(buffer);
-  return Float32Array.from({ length: buffer.byteLength / 4 }, (_, i) => view.getFloat32(4 * i, true));
+// Steps between ascending numbers, of seven bits a byte, the lowest first; the eighth bit says that there are more.
+export async function stepsOf(packed) {
+  const steps = [];
+  let [step, scale] = [0, 1];
+  for (const part of new Uint8Array(await bytes(packed))) {
+    step += (part & 127) * scale;
+    scale *= 128;
+    if (part > 127) continue;
+    steps.push(step);
+    [step, scale] = [0, 1];
+  }
+  return steps;
 }

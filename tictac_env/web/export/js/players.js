@@ -1,13 +1,15 @@
 // Who plays against the visitor, and what it thinks of each move.
 
 import { scores, stonesToWin } from "./known.js";
+import { PLIES } from "./ntuple.js";
 
-export const PLAYERS = { table: "the exact table", book: "the opening book", network: "the network", random: "random moves" };
+export const NTUPLE = `ntuple:${PLIES}`;
+export const PLAYERS = { table: "the exact table", book: "the opening book", [NTUPLE]: "the n-tuple network", random: "random moves" };
 
 // The names of those who play a game, the one to begin with first.
 export function playersOf({ known }) {
-  if (!known) return ["network", "random"];
-  return known.plies ? ["network", "book", "random"] : ["table", "network", "random"];
+  if (!known) return [NTUPLE, "random"];
+  return known.plies ? [NTUPLE, "book", "random"] : ["table", NTUPLE, "random"];
 }
 
 // The move of a player. Among equals the seed of the game decides, so that a link replays the same game.
@@ -18,7 +20,7 @@ export function choose(about, player, position, seed) {
   return kind === "values" ? best[0] : best[Math.floor(draw(Number(seed) || 0, position.ply) * best.length)];
 }
 
-// What a player thinks of each move: values, or chances of being played.
+// What a player thinks of each move: scores, or chances of being played.
 export function opinion({ known, network }, player, position) {
   if (player === "random") return { kind: "chances", text: "how likely each move is", moves: equally(position.legal, position.legal) };
   if (player === "table" || player === "book") {
@@ -31,7 +33,8 @@ export function opinion({ known, network }, player, position) {
     }
   }
   const ended = player === "book" ? `${known.what} ends here; ` : "";
-  return { kind: "values", text: `${ended}numbers are estimates of the network, from −1 (lost) to 1 (won)`, moves: network.values(position) };
+  const told = `numbers are estimates of the network, looking ${PLIES} plies ahead, from −1 (lost) to 1 (won)`;
+  return { kind: "values", text: `${ended}${told}`, moves: network.scores(position) };
 }
 
 const equally = (legal, best) => new Map(legal.map((action) => [action, best.includes(action) ? 1 / best.length : 0]));

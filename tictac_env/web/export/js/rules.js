@@ -10,7 +10,7 @@ export class Game {
   }
 }
 
-// The lines of a board, each as its cells, row by row from the top left; in the order in which the network knows them.
+// The lines of a board, each as its cells, row by row from the top left.
 function linesOf({ rows, cols, connect }) {
   const found = [];
   for (const [down, right] of [[-1, 0], [0, 1], [-1, 1], [1, 1]]) {
@@ -88,11 +88,12 @@ export class Position {
 
   // Whether the side to move can win at once.
   get winnable() {
-    const own = this.seat + 1;
-    return this.legal.some((action) => {
-      const cell = this.cellOf(action);
-      return this.game.linesOfCell[cell].some((line) => line.every((one) => one === cell || this.cells[one] === own));
-    });
+    return this.legal.some((action) => this.completes(this.cellOf(action), this.seat + 1));
+  }
+
+  // Whether a stone of that kind makes a line in a cell.
+  completes(cell, stone) {
+    return this.game.linesOfCell[cell].some((line) => line.every((one) => one === cell || this.cells[one] === stone));
   }
 
   get text() {
