@@ -143,10 +143,11 @@ class NTupleNetwork(Predicts, Policy):
     @property
     def images(self) -> list[Cells]:
         """The cells of each tuple and of its images, tuple by tuple."""
-        return [image for cells in self.tuples for image in (images_of(self.game, cells) if self.symmetric else [cells])]
+        groups = (images_of(self.game, cells) if self.symmetric else [cells] for cells in self.tuples)
+        return [image for images in groups for image in images]
 
     def quantised(self, bits: int = 16) -> tuple[Ints, int]:
-        """The weights as whole numbers of so many bits, int64, and the power of 2 by which they are to be multiplied."""
+        """The weights as whole numbers of so many bits, int64, and the power of 2 by which to multiply them."""
         unit = 1 << max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
         return (self.weights.astype(np.int64) + unit // 2) // unit, unit
 

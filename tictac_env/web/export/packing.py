@@ -66,8 +66,7 @@ def packed_table(game: KInARow) -> str:
 
 
 def packed_book(book: Book) -> dict[str, Any]:
-    """An opening book: `plies`, the `stride` of its keys, the `steps` from key to key, and the `scores`, int8.
-    """
+    """An opening book: `plies`, the `stride` of its keys, the `steps` from key to key, and the `scores`, int8."""
     return {
         "plies": book.plies,
         "stride": book.game.stride,
