@@ -82,14 +82,14 @@ def player(game: str) -> NTupleNetwork:
 
 
 def check_network(game: str, positions: list[Position], found: list[dict[str, Any]]) -> None:
-    """The actions are those of the package, and so are the values, but for what the package rounds off tanh."""
+    """The actions are those of the package, and so are the values; its own tanh ends at 0.9999."""
     network = player(game)
     wanted = network.act_many(PositionBatch.of(positions), np.zeros(len(positions), np.int64))
     values = [network.values(position.own, position.opp) for position in positions]
     assert [one["action"] for one in found] == wanted.tolist()
     assert [[action for action, _ in one["values"]] for one in found] == [list(one) for one in values]
     shown = np.array([value for one in found for _, value in one["values"]])
-    assert np.abs(shown - [value for one in values for value in one.values()]).max() < 1e-5
+    assert np.abs(shown - [value for one in values for value in one.values()]).max() < 1.2e-4
     assert {-1, 1} < set(shown)
 
 
@@ -145,7 +145,7 @@ def test_rounding_costs_no_strength() -> None:
     after, before = move_accuracy(rounded, "C4-Choose-v1"), move_accuracy(whole, "C4-Choose-v1")
     assert abs(after.compare(before).difference) < 0.003
     found = seat_result(rounded, make_policy("perfect", game), game, 0, max_positions=1_000_000)
-    assert found.exact and found.shares.won > 0.99
+    assert found.exact and found.shares.wins > 0.99
 
 
 def contents(root: Path) -> dict[str, bytes]:
