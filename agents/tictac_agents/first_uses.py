@@ -69,7 +69,8 @@ def use_n_tuples(game: str) -> None:
     for threads in (1, 2):
         learner = NTupleTD(game, tuples=1, length=2, threads=threads, seed=0).learn(2, progress_bar=False)
     learner.values(start.own, start.opp)
-    for agent in (learner, learner.network.looking_ahead(2), MCTS(4, evaluator=learner.network)):
+    ahead = learner.network.looking_ahead(2), learner.network.looking_ahead(milliseconds=0.001)
+    for agent in (learner, *ahead, MCTS(4, evaluator=learner.network)):
         agent.act(start, 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -12,10 +13,10 @@ import numpy.typing as npt
 
 from tictac_agents.action_masks import allowed_actions
 from tictac_agents.ntuple.kernels import Int32s, Tables, as_value, new_tables, score_actions
-from tictac_agents.ntuple.search import MAX_PLIES, look_ahead, spans_of
+from tictac_agents.ntuple.look_ahead import MAX_PLIES, look_for, look_plies
 from tictac_agents.ntuple.tuples import Cells, Ints, images_of, layout_of
 from tictac_agents.predicts import Predicts
-from tictac_env.checks import flag, parse_whole, positive
+from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, describe_game, game_name, game_of, get_game
 from tictac_env.games.k_in_a_row import KInARow
@@ -27,6 +28,8 @@ from tictac_env.storage import load_arrays, save_arrays
 
 KIND = "tictac_agents.NTupleNetwork"
 SHIPPED = Path(__file__).parent / "shipped"
+MILLISECONDS = 0.001, 1e9
+"""How long a search may take."""
 MAX_LENGTH = 12
 """A tuple of more cells would have 2**26 weights and more."""
 
@@ -44,18 +47,22 @@ class NTupleNetwork(Predicts, Policy):
     the side that plays it. By the one-move rule of published agents it takes a win and lets the other side win at once
     only if it must, whatever the tables say. It is an evaluator for `MCTS` too.
 
-    The policy "ntuple" is the network that comes with the package for Connect Four; "ntuple:4" looks four plies ahead.
+    The policy "ntuple" is the network that comes with the package; "ntuple:4" looks four plies ahead, "ntuple:100ms"
+    for 100 milliseconds.
 
     Args:
         game: a game of the `KInARow` family, by its name or its rule book.
         tuples: the cells of each tuple, all of one length, numbered row by row from the top left.
         weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.kernels.Tables`.
         symmetric: whether the images of a tuple share its table; else there are no images.
-        plies: how far it looks ahead, from 1 to 20; 1 is to compare the values of its actions. Further on alpha-beta
-            search takes the best for each side, and forced replies count as no ply.
+        plies: how far it looks ahead, from 1 to 20; 1, without `milliseconds`, is to compare the values of its actions.
+            Further on alpha-beta search takes the best for each side, and forced replies count as no ply.
+        milliseconds: time a move by the clock, instead: it looks two plies ahead, then one more as long as there is
+            time, and stops when the choice is clear. The policy is then no pure function: the machine's speed, and what
+            else it does, decides how far it sees.
 
     Raises:
-        ValueError: the game is of another family, or the tuples or the weights do not fit.
+        ValueError: the game is of another family, the tuples or the weights do not fit, or a number is out of range.
 
     ## References
 
@@ -77,18 +84,26 @@ class NTupleNetwork(Predicts, Policy):
         tuples: Sequence[Sequence[int]],
         weights: npt.ArrayLike,
         symmetric: bool = True,
-        plies: int = 1,
+        plies: int | None = None,
+        *,
+        milliseconds: float | None = None,
     ) -> None:
+        if plies is not None and milliseconds is not None:
+            raise ValueError(f"give plies ({plies}) or milliseconds ({milliseconds}), not both")
         self.game = family_game(game)
         self.tuples = checked_tuples(self.game, tuples)
         self.symmetric = flag("symmetric", symmetric)
-        self.plies = positive("plies", plies, MAX_PLIES)
+        self.plies = positive("plies", 1 if plies is None else plies, MAX_PLIES)
+        self.milliseconds = None if milliseconds is None else number("milliseconds", milliseconds, *MILLISECONDS)
         self.weights: Int32s = np.ascontiguousarray(weights, np.int32)
         entries = len(self.tuples) << 2 * len(self.tuples[0]) + 1
         if self.weights.shape != (entries,):
             raise ValueError(f"weights of shape {(entries,)} are needed, not {self.weights.shape}")
-        self.name = "ntuple" if plies == 1 else f"ntuple:{plies}"
-        ahead = "no search" if plies == 1 else f"search of {plies} plies"
+        searches = f"{self.plies}" if self.plies > 1 else "" if milliseconds is None else f"{milliseconds:g}ms"
+        self.name = f"ntuple:{searches}" if searches else "ntuple"
+        ahead = "no search" if self.plies == 1 else f"search of {self.plies} plies"
+        if milliseconds is not None:
+            ahead = f"{milliseconds:g} ms of search a move"
         self.budget = f"{ahead}; one-move rule"
         self.layout = layout_of(self.game, self.tuples, symmetric)
 
@@ -108,15 +123,22 @@ class NTupleNetwork(Predicts, Policy):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
-        """`ntuple` or `ntuple:<plies>`."""
+        """`ntuple`, `ntuple:<plies>` or `ntuple:<milliseconds>ms`."""
         plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
-        if plies is None:
-            raise ValueError(f"the plies of 'ntuple' must be a whole number from 1 to {MAX_PLIES}, not {argument!r}")
-        return cls.shipped(game).looking_ahead(plies)
+        if plies is not None:
+            return cls.shipped(game).looking_ahead(plies)
+        time = re.fullmatch(r"(\d{1,10}(?:\.\d{1,10})?)ms", argument, re.ASCII)
+        low, high = MILLISECONDS
+        if time is None or not low <= float(time[1]) <= high:
+            raise ValueError(
+                f"the plies of 'ntuple' must be a whole number from 1 to {MAX_PLIES}, or a time such as '100ms', from "
+                f"{low:g} to {high:g}, not {argument!r}"
+            )
+        return cls.shipped(game).looking_ahead(milliseconds=float(time[1]))
 
-    def looking_ahead(self, plies: int) -> Self:
-        """The same network, looking so many plies ahead."""
-        return type(self)(self.game, self.tuples, self.weights, self.symmetric, plies)
+    def looking_ahead(self, plies: int | None = None, *, milliseconds: float | None = None) -> Self:
+        """The same network, looking so many plies ahead, or for so long; without either not at all."""
+        return type(self)(self.game, self.tuples, self.weights, self.symmetric, plies, milliseconds=milliseconds)
 
     @property
     def batched(self) -> bool:
@@ -155,7 +177,8 @@ class NTupleNetwork(Predicts, Policy):
         """The same network with weights of so many bits, which makes its file small."""
         whole, unit = self.quantised(bits)
         weights = (whole * unit).clip(-(1 << 31), (1 << 31) - 1)
-        return type(self)(self.game, self.tuples, weights, self.symmetric, self.plies)
+        plies = self.plies if self.milliseconds is None else None
+        return type(self)(self.game, self.tuples, weights, self.symmetric, plies, milliseconds=self.milliseconds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network to an .npz file (see `tictac_env.storage`)."""
@@ -183,8 +206,7 @@ class NTupleNetwork(Predicts, Policy):
 
     def _chosen(self, batch: PositionBatch) -> Ints:
         """The action in each of B positions, int64 (B,)."""
-        scores, actions = self._searched(batch, exact=False)
-        return scores.argmax(axis=1) if self.plies == 1 else actions
+        return self._searched(batch, exact=False)[1]
 
     def _scores(self, batch: PositionBatch) -> Ints:
         """See `kernels.score_actions`: int64 (B, num_actions)."""
@@ -192,13 +214,15 @@ class NTupleNetwork(Predicts, Policy):
 
     @in_one_line()
     def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Ints, Ints]:
-        scores, actions = np.empty((len(batch), self.game.num_actions), np.int64), np.empty(len(batch), np.int64)
-        tables, spans = self.compiled(batch.game), spans_of(self.game)
-        if self.plies == 1:
-            score_actions(self.game, tables, batch.own, batch.opp, scores)
-        else:
-            look_ahead(self.game, tables, batch.own, batch.opp, self.plies, spans, exact, actions, scores)
-        return scores, actions
+        """The scores, upper bounds of all but the best unless `exact`, and the actions."""
+        tables = self.compiled(batch.game)
+        if self.milliseconds is not None:
+            return look_for(self.game, tables, batch.own, batch.opp, self.milliseconds, exact)
+        if self.plies > 1:
+            return look_plies(self.game, tables, batch.own, batch.opp, self.plies, exact)
+        scores = np.empty((len(batch), self.game.num_actions), np.int64)
+        score_actions(self.game, tables, batch.own, batch.opp, scores)
+        return scores, scores.argmax(axis=1)
 
 
 def family_game(game: str | Game) -> KInARow:

@@ -1,157 +1,262 @@
-"""Alpha-beta search over the values of an n-tuple network, compiled."""
+"""Alpha-beta search over the values of an n-tuple network, deeper and deeper, compiled.
+
+A search of one more ply begins with what the one before has learned: which move was best in a position, and which ones
+refuted others most. So nearly always the best is tried first, and much of the rest need not be searched. It keeps the
+positions between the root and the one looked at on a stack, as Numba's machine code must not call itself; so it can
+pause at any of them and go on later, when Python has looked at the clock.
+"""
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
+from typing import NamedTuple
 
 from tictac_agents.ntuple.kernels import ILLEGAL, WIN, Tables, place, show, sum_after
+from tictac_agents.ntuple.position_table import SURE, UNKNOWN, enter, look_up
 from tictac_agents.ntuple.self_play import sensible
 from tictac_agents.ntuple.tuples import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games.k_in_a_row import KInARow
 
-MAX_PLIES = 20
-UNKNOWN = ILLEGAL
+OWN, OPP, MINE, THEIRS, SEAT, DEPTH, LEFT, ALPHA, BETA, BEST, CHOICE, COUNT, NEXT, BIT = range(14)
+"""What the stack has of a position: the stones and threats of the side to move and of the other, the seat, the plies to
+search from here and from the next position, the window, the best score so far, 1 more than the bit of its move, how
+many moves there are, the next one, and the bit of the stone that led to the position."""
+LEVEL, NODES, SEARCHED = range(3)
+"""What `state` has: how far from the root it is, the positions it has looked at, and the plies it has finished."""
 
-OWN, OPP, MINE, THEIRS, DEPTH, ALPHA, BETA, BEST, CELLS, NEXT, BIT, SEAT = range(12)
-"""What the stack has of a position: the stones and threats of the side to move and of the other, the plies left, the
-window, the best score so far, the cells still to be tried, the next span, the stone that led to it, the seat."""
+
+class Search(NamedTuple):
+    """A search of one position at a time, and its memory, which no two threads may share."""
+
+    table: Ints
+    """See `position_table`."""
+    stack: Ints
+    """(cells + 2, 14)."""
+    moves: Ints
+    """(cells + 2, num_actions): the bits of the moves in each of these positions, in the order in which they are tried;
+    the last row is for the positions before the horizon, which are not on the stack."""
+    history: Ints
+    """(2, 64): how much was saved by each seat's stone in each cell when it refuted what led to it."""
+    ranks: Ints
+    """(64,): how far each cell's action is from the middle, where the better ones tend to be."""
+    now: Ints
+    """(64,): the score of a stone in each cell at the root, as far as the search under way has found it."""
+    found: Ints
+    """(64,): as the last finished search has found it."""
+    state: Ints
+    exact: bool
+    """Whether all scores at the root are wanted, rather than upper bounds of all but the best."""
+    timed: bool
+    """Whether a deeper search may stand in for a shallower one, and whether to stop once the choice is clear."""
 
 
 @kernel
-def look_ahead(
-    game: KInARow, tables: Tables, own: Ints, opp: Ints, plies: int, spans: Ints, exact: bool, actions: Ints,
-    scores: Ints,
-) -> None:  # fmt: skip
-    """Searches B positions `plies` deep, the action being the first.
-
-    Args:
-        game: the rule book.
-        tables: the network.
-        own: int64 (B,), the stones of the sides to move.
-        opp: the other sides'.
-        plies: how far to look.
-        spans: see `spans_of`.
-        exact: whether all scores are wanted, rather than upper bounds of all but the best.
-        actions: int64 (B,), to be filled with the best action, that in the middle among equals.
-        scores: int64 (B, num_actions), to be filled as by `score_actions`.
-    """
-    stack = np.empty((game.cells + 2, 12), np.int64)
-    for i in range(len(own)):
-        show(game, tables, own[i], opp[i])
-        seat = game.seat(own[i], opp[i])
-        mine, theirs = game.threats(own[i], seat), game.threats(opp[i], 1 - seat)
-        ply = (own[i] | opp[i]).bit_count() + 1
-        best = UNKNOWN
-        scores[i, :] = ILLEGAL
-        for rank in range(len(spans)):
-            stone = game.playable(own[i], opp[i]) & spans[rank]
-            if not stone:
-                continue
-            after = own[i] | stone
-            if mine & stone:
-                score = WIN - ply
-            else:
-                place(tables, (stone - 1).bit_count(), seat)
-                score = -search(
-                    game, tables, opp[i], after, theirs, game.threats(after, seat), 1 - seat, plies - 1,
-                    UNKNOWN, -UNKNOWN if exact else -best, spans, stack,
-                )  # fmt: skip
-                place(tables, (stone - 1).bit_count(), seat)
-            action = action_at(game, rank, spans)
-            scores[i, action] = score
-            if score > best:
-                best, actions[i] = score, action
+def begin(game: KInARow, tables: Tables, search: Search, own: int, opp: int) -> None:
+    """Sets a search to an unfinished position. It forgets all but its table, which holds for any position."""
+    show(game, tables, own, opp)
+    seat = game.seat(own, opp)
+    at, state = search.stack[0], search.state
+    at[OWN], at[OPP], at[SEAT] = own, opp, seat
+    at[MINE], at[THEIRS] = game.threats(own, seat), game.threats(opp, 1 - seat)
+    at[CHOICE] = 0
+    state[NODES], state[SEARCHED] = 0, 1
+    for bit in range(64):
+        search.history[0, bit] = search.history[1, bit] = -search.ranks[bit]
+    start(game, search, 2)
 
 
 @borrowing_kernel
-def search(
-    game: KInARow, tables: Tables, own: int, opp: int, mine: int, theirs: int, seat: int, depth: int, alpha: int,
-    beta: int, spans: Ints, stack: Ints,
-) -> int:  # fmt: skip
-    """The score of a position, which the board shows, after a search of `depth` plies; outside (alpha, beta) a bound.
+def start(game: KInARow, search: Search, depth: int) -> None:
+    """Begins to search the root `depth` plies deep, what was best before first."""
+    at = search.stack[0]
+    at[DEPTH], at[LEFT] = depth, depth - 1
+    at[ALPHA], at[BETA], at[BEST], at[NEXT] = UNKNOWN, -UNKNOWN, UNKNOWN, 0
+    at[COUNT] = arrange(search, search.moves[0], game.playable(at[OWN], at[OPP]), at[SEAT], at[CHOICE])
+    search.state[LEVEL] = 0
 
-    Forced replies take none of the depth. The positions between the root and the one looked at stand on a stack, as
-    Numba's machine code must not call itself.
+
+@kernel
+def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int) -> bool:
+    """Searches deeper and deeper, until `nodes` more positions or a few more were looked at; whether it is done.
+
+    It is done after a search of `plies`, or of as many as there are empty cells.
     """
-    level = 0
-    score = enter(game, tables, own, opp, mine, theirs, seat, depth, alpha, beta, stack[0])
-    while True:
-        while score != UNKNOWN:
-            if level == 0:
-                return score
-            at = stack[level - 1]
-            place(tables, stack[level, BIT], at[SEAT])
-            level -= 1
-            at[BEST] = max(at[BEST], -score)
-            done = at[BEST] >= at[BETA] or not at[CELLS]
-            score = at[BEST] if done else UNKNOWN
+    state, root = search.state, search.stack[0]
+    most = min(plies, max(2, game.cells - (root[OWN] | root[OPP]).bit_count()))
+    end = state[NODES] + nodes
+    while state[SEARCHED] < most and not (search.timed and is_clear(search)):
+        if not go_on(game, tables, search, end):
+            return False
+        state[SEARCHED] = root[DEPTH]
+        for bit in range(64):
+            search.found[bit] = search.now[bit]
+        start(game, search, state[SEARCHED] + 1)
+    return True
+
+
+@borrowing_kernel
+def is_clear(search: Search) -> bool:
+    """Whether a move surely wins, or all others surely lose."""
+    if search.state[SEARCHED] < 2:
+        return False
+    root, hopes = search.stack[0], 0
+    for i in range(root[COUNT]):
+        score = search.found[search.moves[0, i]]
+        if score > SURE:
+            return True
+        hopes += score > -SURE
+    return hopes <= 1
+
+
+@kernel
+def answer(game: KInARow, search: Search, scores: Ints) -> int:
+    """The best action so far; fills scores, int64 (num_actions,), with those of the last finished search.
+
+    A search under way counts as soon as it has found something. If that is a loss, a move that it has not come to is
+    better.
+    """
+    root = search.stack[0]
+    bit = root[CHOICE] - 1
+    if UNKNOWN < root[BEST] < -SURE:
+        for i in range(root[COUNT] - 1, root[NEXT] - 1, -1):
+            if search.found[search.moves[0, i]] > -SURE:
+                bit = search.moves[0, i]
+    chosen = -1
+    for action in range(game.num_actions):
+        stone = game.stone(root[OWN], root[OPP], action)
+        scores[action] = search.found[(stone - 1).bit_count()] if stone else ILLEGAL
+        if stone == 1 << bit:
+            chosen = action
+    return chosen
+
+
+@borrowing_kernel
+def go_on(game: KInARow, tables: Tables, search: Search, end: int) -> bool:
+    """Goes on with the search of the root until it is finished, or `end` positions were looked at; whether it is."""
+    stack, moves, state = search.stack, search.moves, search.state
+    level = int(state[LEVEL])
+    while state[NODES] < end:
         at = stack[level]
-        while not at[CELLS] & spans[at[NEXT]]:
-            at[NEXT] += 1
-        stone = at[CELLS] & spans[at[NEXT]]
-        at[CELLS] ^= stone
-        stack[level + 1, BIT] = (stone - 1).bit_count()
-        place(tables, stack[level + 1, BIT], at[SEAT])
-        after = at[OWN] | stone
-        score = enter(
-            game, tables, at[OPP], after, at[THEIRS], game.threats(after, at[SEAT]), 1 - at[SEAT], at[DEPTH],
-            -at[BETA], -max(at[ALPHA], at[BEST]), stack[level + 1],
-        )  # fmt: skip
-        level += 1
+        best = int(at[BEST])
+        if at[NEXT] < at[COUNT] and best < at[BETA]:
+            bit, seat, low = int(moves[level, at[NEXT]]), int(at[SEAT]), max(int(at[ALPHA]), best)
+            if level == 0:
+                low = UNKNOWN if search.exact else best - prefers(search, at, bit)
+            after = at[OWN] | 1 << bit
+            if at[MINE] >> bit & 1:
+                score = after.bit_count() + at[OPP].bit_count() - WIN
+            else:
+                score = visit(
+                    game, tables, search, level + 1, at[OPP], after, at[THEIRS], game.threats(after, seat), 1 - seat,
+                    at[LEFT], -at[BETA], -low, bit,
+                )  # fmt: skip
+            if score == UNKNOWN:
+                level += 1
+            else:
+                take(search, level, -score)
+        elif level == 0:
+            return True
+        else:
+            if best >= at[BETA]:
+                search.history[at[SEAT], at[CHOICE] - 1] += at[DEPTH] * at[DEPTH]
+            enter(search.table, at[OWN], at[OPP], at[DEPTH], at[ALPHA], at[BETA], best, at[CHOICE])
+            place(tables, at[BIT], 1 - at[SEAT])
+            level -= 1
+            take(search, level, -best)
+    state[LEVEL] = level
+    return False
 
 
 @borrowing_kernel
-def enter(
-    game: KInARow, tables: Tables, own: int, opp: int, mine: int, theirs: int, seat: int, depth: int, alpha: int,
-    beta: int, at: Ints,
+def prefers(search: Search, at: Ints, bit: int) -> int:
+    """1 if a move at the root is nearer to the middle than the best so far, so that it only has to be as good; else 0.
+
+    Then the choice among equals does not depend on the order in which they were tried.
+    """
+    return int(at[BEST] != UNKNOWN and search.ranks[bit] < search.ranks[at[CHOICE] - 1])
+
+
+@borrowing_kernel
+def take(search: Search, level: int, score: int) -> None:
+    """Takes note of what the next move of a position on the stack is worth."""
+    at = search.stack[level]
+    bit = int(search.moves[level, at[NEXT]])
+    at[NEXT] += 1
+    better = score > at[BEST]
+    if level == 0:
+        search.now[bit] = score
+        better = better or (score == at[BEST] and prefers(search, at, bit) == 1)
+    if better:
+        at[BEST], at[CHOICE] = score, bit + 1
+
+
+@borrowing_kernel
+def visit(
+    game: KInARow, tables: Tables, search: Search, level: int, own: int, opp: int, mine: int, theirs: int, seat: int,
+    depth: int, alpha: int, beta: int, bit: int,
 ) -> int:  # fmt: skip
-    """The score of a position if it is known without a search, else `UNKNOWN`; then `at` is made its row."""
+    """The score of the position after the stone `bit`, not yet on the board; a bound if it is outside the window.
+
+    Forced replies take none of the depth. Where the score needs a search, it is `UNKNOWN`; then the stack has the
+    position at `level`, and the board shows it.
+    """
+    search.state[NODES] += 1
     cells, result = sensible(game, own, opp, mine, theirs, True)
-    ply = (own | opp).bit_count() + 1
+    stones = (own | opp).bit_count()
     if cells == 0:
-        return result * (WIN - ply - (result < 0))
-    if depth == 0:
-        return -int(tables.sums[1 - seat])
+        return result * (WIN - stones - 1 - (result < 0))
+    depth = min(depth, game.cells - stones)  # beyond the last cell there is nothing to see
+    score, move = UNKNOWN, 0
+    if depth > 1:
+        score, move = look_up(search.table, own, opp, depth, alpha, beta, search.timed)
+        if score != UNKNOWN:
+            return score
+    place(tables, bit, 1 - seat)
     if depth == 1:
-        return best_of(game, tables, own, opp, theirs, seat, cells, beta)
-    at[OWN], at[OPP], at[MINE], at[THEIRS], at[SEAT] = own, opp, mine, theirs, seat
-    at[DEPTH] = depth - (theirs & cells == 0)
-    at[ALPHA], at[BETA], at[BEST], at[CELLS], at[NEXT] = alpha, beta, UNKNOWN, cells, 0
+        score = best_value(game, tables, search, own, opp, theirs, seat, cells, beta)
+        place(tables, bit, 1 - seat)
+        return score
+    at = search.stack[level]
+    at[OWN], at[OPP], at[MINE], at[THEIRS], at[SEAT], at[BIT] = own, opp, mine, theirs, seat, bit
+    at[DEPTH], at[LEFT] = depth, depth - (theirs & cells == 0)
+    at[ALPHA], at[BETA], at[BEST], at[CHOICE], at[NEXT] = alpha, beta, UNKNOWN, 0, 0
+    at[COUNT] = arrange(search, search.moves[level], cells, seat, move)
     return UNKNOWN
 
 
 @borrowing_kernel
-def best_of(game: KInARow, tables: Tables, own: int, opp: int, theirs: int, seat: int, cells: int, beta: int) -> int:
+def best_value(
+    game: KInARow, tables: Tables, search: Search, own: int, opp: int, theirs: int, seat: int, cells: int, beta: int
+) -> int:
     """The score of the best of some cells, as the network or the next ply tells; at least beta, a bound."""
     best = UNKNOWN
-    ply = (own | opp).bit_count() + 1
-    while cells and best < beta:
-        rest = cells & cells - 1
-        cell = cells ^ rest
-        after = own | cell
+    stones = (own | opp).bit_count() + 1
+    moves = search.moves[len(search.moves) - 1]
+    for i in range(arrange(search, moves, cells, seat, 0)):
+        bit = int(moves[i])
+        after = own | 1 << bit
         left, result = sensible(game, opp, after, theirs, game.threats(after, seat), True)
-        over = -result * (WIN - ply - 1 - (result < 0))
-        best = max(best, sum_after(tables, (cell - 1).bit_count(), seat) if left else over)
-        cells = rest
+        over = -result * (WIN - stones - 1 - (result < 0))
+        best = max(best, sum_after(tables, bit, seat) if left else over)
+        if best >= beta:
+            search.history[seat, bit] += 1
+            break
     return best
 
 
 @borrowing_kernel
-def action_at(game: KInARow, rank: int, spans: Ints) -> int:
-    """The action whose stone lies in a span."""
-    for action in range(game.num_actions):
-        if game.choice(action) & spans[rank]:
-            return action
-    return -1
-
-
-@functools.lru_cache(maxsize=64)
-def spans_of(game: KInARow) -> Ints:
-    """The cells in which the stone of each action can lie, the middle ones first, which tend to be better: int64."""
-    middle = (game.num_actions - 1) / 2
-    actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
-    spans = [game.column << action * game.stride if game.gravity else game.choice(action) for action in actions]
-    return np.array(spans, np.int64)
+def arrange(search: Search, moves: Ints, cells: int, seat: int, first: int) -> int:
+    """Writes the bits of some cells to `moves`, bit `first` - 1 first, then what refuted most; returns how many."""
+    history = search.history[seat]
+    count = 0
+    while cells:
+        rest = cells & cells - 1
+        bit = ((cells ^ rest) - 1).bit_count()
+        cells = rest
+        i = count
+        while i > 0 and moves[i - 1] != first - 1 and (bit == first - 1 or history[moves[i - 1]] < history[bit]):
+            moves[i] = moves[i - 1]
+            i -= 1
+        moves[i] = bit
+        count += 1
+    return count
