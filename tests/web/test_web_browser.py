@@ -271,14 +271,20 @@ def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> 
     assert visitor.said().endswith("wins.")
 
 
-@pytest.mark.slow
-def test_a_training_is_stopped(visitor: Visitor) -> None:
+def long_training(visitor: Visitor) -> Any:
+    """The page, once a training is under way that does not end by itself."""
     visitor.open("view=train")
     page = visitor.page
     page.get_by_label("Games", exact=True).fill("1000000")
     page.get_by_label("Opponent in training").select_option("minimax")
     page.click("#train button.main")
     page.wait_for_selector("#train .chart", timeout=TRAINED)
+    return page
+
+
+@pytest.mark.slow
+def test_a_training_is_stopped(visitor: Visitor) -> None:
+    page = long_training(visitor)
     page.click("#train button:has-text('Stop')")
     page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
 
@@ -286,12 +292,7 @@ def test_a_training_is_stopped(visitor: Visitor) -> None:
 @pytest.mark.slow
 def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any, address: str) -> None:
     """Its progress is shown, it can be stopped, and what it has learned be played; in no other tab."""
-    visitor.open("view=train")
-    page = visitor.page
-    page.get_by_label("Games", exact=True).fill("1000000")
-    page.get_by_label("Opponent in training").select_option("minimax")
-    page.click("#train button.main")
-    page.wait_for_selector("#train .chart", timeout=TRAINED)
+    page = long_training(visitor)
     assert page.locator("#train button.main").is_disabled()
     page.reload()
     page.wait_for_selector("#train .chart", timeout=TRAINED)
