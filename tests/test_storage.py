@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_env.storage import load_arrays, save_arrays, save_text, writing
+from tictac_env.storage import load_arrays, reading, save_arrays, save_text, writing
 
 ARRAYS = {
     "ints": np.arange(6, dtype=np.int64).reshape(2, 3),
@@ -204,6 +204,19 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
     save_arrays(tmp_path / "a.npz", "a table", {}, ARRAYS)
     with pytest.raises(ValueError, match=r"a\.npz holds 'a table', not 'a book'"):
         load_arrays(tmp_path / "a.npz", "a book")
+
+
+@pytest.mark.parametrize("error", [KeyError("ints"), TypeError("no number"), RuntimeError("other sizes")])
+def test_a_file_of_which_nothing_can_be_made_is_named(error: Exception, tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a.npz", "test", META, ARRAYS)
+
+    def make() -> None:
+        with reading(tmp_path / "a.npz", "test", "table") as (meta, arrays):
+            assert meta == META and arrays.keys() == ARRAYS.keys()
+            raise error
+
+    with pytest.raises(ValueError, match=rf"a\.npz is not a usable table: {error}"):
+        make()
 
 
 def test_a_missing_file_is_missing(tmp_path: Path) -> None:

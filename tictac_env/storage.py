@@ -140,6 +140,28 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     return meta, arrays
 
 
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], kind: str, what: str
+) -> Iterator[tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]:
+    """The meta data and the arrays that `save_arrays` wrote, for a block that makes something of them.
+
+    Args:
+        path: the file.
+        kind: what it holds.
+        what: how to call it where nothing can be made of it, as in "checkpoint of GameTree".
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: as of `load_arrays`; or the block has met something missing, or that does not fit.
+    """
+    content = load_arrays(path, kind)
+    try:
+        yield content
+    except (KeyError, TypeError, IndexError, AttributeError, RuntimeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} is not a usable {what}: {error}") from error
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """What a file that `save_arrays` wrote holds.
 

@@ -14,7 +14,7 @@ from tictac_env.checks import flag, number, one_of, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 if TYPE_CHECKING:
     from tictac_agents.deep.fitted_q_networks import Network
@@ -295,8 +295,7 @@ class FittedQ(GamesLearner):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "checkpoint of FittedQ") as (meta, arrays):
             loaded = cls(game_of(meta["game"]), **meta["settings"], device=device)
             loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
             loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
@@ -304,8 +303,6 @@ class FittedQ(GamesLearner):
             for number_, seat in enumerate(SEATS):
                 own = {name.removeprefix(f"{seat}_"): a for name, a in arrays.items() if name.startswith(f"{seat}_")}
                 loaded._fitted[number_].read(own, whole("gradient_steps", meta["gradient_steps"][number_]))
-        except (KeyError, TypeError, IndexError, RuntimeError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is not a usable checkpoint of FittedQ: {error}") from error
         return loaded
 
 

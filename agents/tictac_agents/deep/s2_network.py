@@ -17,7 +17,7 @@ from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.position import Position
 from tictac_env.rng import STATES, new_state
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.S2Network"
 PARTS = 10
@@ -198,16 +198,13 @@ class S2Network(GamesLearner):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "checkpoint of S2Network") as (meta, arrays):
             loaded = cls(game_of(meta["game"]), **meta["settings"])
             loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
             loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
             loaded._state = whole("state", meta["state"], STATES)
             for number_, net in enumerate(loaded.layers):
                 _read(net, number_, arrays)
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is not a usable checkpoint of S2Network: {error}") from error
         return loaded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Mapping, Sequence
@@ -15,14 +16,15 @@ from tictac_agents.action_masks import allowed_actions
 from tictac_agents.line_network.kernels import LineWeights, action_values
 from tictac_agents.line_network.lines import cell_bits, num_features, window_bits
 from tictac_agents.predicts import Predicts
+from tictac_agents.shipped import shipped_file
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_name, game_of, get_game
+from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.LineNetwork"
 SHIPPED = Path(__file__).parent / "shipped"
@@ -108,18 +110,13 @@ class LineNetwork(Predicts, Policy):
         Raises:
             ValueError: there is none for this game; the message says for which there are.
         """
-        rules = get_game(game)
-        path = SHIPPED / f"{game_name(rules)}.npz"
-        if not path.exists():
-            known = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.npz")))
-            raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there are {known}")
-        return cls.load(path)
+        return cls.load(shipped_file(SHIPPED, game))
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
         if argument:
             raise ValueError(f"the policy 'network' takes no argument, and not {argument!r}")
-        return cls.shipped(game)
+        return shared(game)
 
     @property
     def batched(self) -> bool:
@@ -179,12 +176,9 @@ class LineNetwork(Predicts, Policy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "file of a LineNetwork") as (meta, arrays):
             layers = [(arrays[f"matrix_{i}"], arrays[f"biases_{i}"]) for i in range(meta["layers"])]
             return cls(game_of(meta["game"]), layers)
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)} is not a usable file of a LineNetwork: {error}") from error
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         position = Position(self.game, *read_observation(self.game, observation))
@@ -202,3 +196,9 @@ class LineNetwork(Predicts, Policy):
     def _check(self, game: Game) -> None:
         if game != self.game:
             raise ValueError(f"the network plays {describe_game(self.game)}, not {describe_game(game)}")
+
+
+@functools.cache
+def shared(game: Game) -> LineNetwork:
+    """The policy of the name "network", one in the whole process."""
+    return LineNetwork.shipped(game)

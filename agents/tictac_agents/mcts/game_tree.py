@@ -16,7 +16,7 @@ from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
 from tictac_env.rng import new_state
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.GameTree"
 SEATS = ("first", "second")
@@ -151,8 +151,7 @@ class GameTree(GamesLearner):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "checkpoint of GameTree") as (meta, arrays):
             loaded = cls(game_of(meta["game"]), **meta["settings"])
             loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
             loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
@@ -161,8 +160,6 @@ class GameTree(GamesLearner):
                 read_seat_tree(loaded.game, {field: arrays[f"{name}_{field}"] for field in SAVED}) for name in SEATS
             )
             loaded.seats = first, second
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is not a usable checkpoint of GameTree: {error}") from error
         return loaded
 
     def _begin(self, games: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,16 @@ from tictac_agents.ntuple.kernels import Int32s, Tables, as_value, new_tables, s
 from tictac_agents.ntuple.look_ahead import MAX_PLIES, look_for, look_plies
 from tictac_agents.ntuple.tuples import Cells, Ints, images_of, layout_of
 from tictac_agents.predicts import Predicts
+from tictac_agents.shipped import shipped_file
 from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_name, game_of, get_game
+from tictac_env.games import Game, describe_game, game_of, get_game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.NTupleNetwork"
 SHIPPED = Path(__file__).parent / "shipped"
@@ -114,19 +116,14 @@ class NTupleNetwork(Predicts, Policy):
         Raises:
             ValueError: there is none for this game; the message says for which there are.
         """
-        rules = get_game(game)
-        path = SHIPPED / f"{game_name(rules)}.npz"
-        if not path.exists():
-            known = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.npz")))
-            raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there is {known}")
-        return cls.load(path)
+        return cls.load(shipped_file(SHIPPED, game))
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
         """`ntuple`, `ntuple:<plies>` or `ntuple:<milliseconds>ms`."""
         plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
         if plies is not None:
-            return cls.shipped(game).looking_ahead(plies)
+            return shared(game, plies, None)
         time = re.fullmatch(r"(\d{1,10}(?:\.\d{1,10})?)ms", argument, re.ASCII)
         low, high = MILLISECONDS
         if time is None or not low <= float(time[1]) <= high:
@@ -134,7 +131,7 @@ class NTupleNetwork(Predicts, Policy):
                 f"the plies of 'ntuple' must be a whole number from 1 to {MAX_PLIES}, or a time such as '100ms', from "
                 f"{low:g} to {high:g}, not {argument!r}"
             )
-        return cls.shipped(game).looking_ahead(milliseconds=float(time[1]))
+        return shared(game, None, float(time[1]))
 
     def looking_ahead(self, plies: int | None = None, *, milliseconds: float | None = None) -> Self:
         """The same network, looking so many plies ahead, or for so long; without either not at all."""
@@ -193,11 +190,8 @@ class NTupleNetwork(Predicts, Policy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "file of an NTupleNetwork") as (meta, arrays):
             return cls(game_of(meta["game"]), meta["tuples"], arrays["weights"], meta["symmetric"])
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)} is not a usable file of an NTupleNetwork: {error}") from error
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         position = Position(self.game, *read_observation(self.game, observation))
@@ -223,6 +217,14 @@ class NTupleNetwork(Predicts, Policy):
         scores = np.empty((len(batch), self.game.num_actions), np.int64)
         score_actions(self.game, tables, batch.own, batch.opp, scores)
         return scores, scores.argmax(axis=1)
+
+
+@functools.lru_cache(maxsize=64)
+def shared(game: Game, plies: int | None, milliseconds: float | None) -> NTupleNetwork:
+    """The policy of a name, one in the whole process: its file takes half a second to read, its weights 37 MB."""
+    if plies == 1:
+        return NTupleNetwork.shipped(game)
+    return shared(game, 1, None).looking_ahead(plies, milliseconds=milliseconds)
 
 
 def family_game(game: str | Game) -> KInARow:

@@ -29,7 +29,7 @@ from tictac_env.notation import parse_moves
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, new_state
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.NTupleTD"
 MAX_BATCH = 64
@@ -303,11 +303,8 @@ class NTupleTD(GamesLearner):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "checkpoint of NTupleTD") as (meta, arrays):
             return cls._from_file(meta, arrays)
-        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)!r} is not a usable checkpoint of NTupleTD: {error}") from error
 
     @classmethod
     def _from_file(cls, meta: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:

@@ -37,7 +37,7 @@ from tictac_env.games import describe_game, game_of, gym_keywords
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 __all__ = ["PolicyIteration", "TabularModel", "ValueIteration", "greedy_policy", "gridworld_4x4", "policy_evaluation"]
 
@@ -183,8 +183,7 @@ class DynamicProgramming(Predicts, Policy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged or holds something else; or `env` differs: in its game, its opponent or rewards.
         """
-        meta, arrays = load_arrays(path, cls._kind())
-        try:
+        with reading(path, cls._kind(), f"file of {cls.__name__}") as (meta, arrays):
             game = None if meta["game"] is None else game_of(meta["game"])
             agent = cls(TabularModel.from_arrays(arrays, game, len(arrays["values"])), **meta["settings"])
             agent.sweeps = whole("sweeps", meta["sweeps"])
@@ -198,8 +197,6 @@ class DynamicProgramming(Predicts, Policy):
                     raise ValueError(
                         f"it holds {agent.model}, and the environment differs in its game, seats, opponent or rewards"
                     )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is not a usable file of {cls.__name__}: {error}") from error
         return agent
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -22,7 +22,7 @@ from tictac_env.games import Game, describe_game, game_of, gym_keywords
 from tictac_env.observation import read_observation
 from tictac_env.progress import interruptible, run_bar
 from tictac_env.rng import STATES, new_state
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 Environment = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -316,8 +316,7 @@ class Learner(TrainedPolicy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, holds another kind of learner, or its game is not that of `env`.
         """
-        meta, arrays = load_arrays(path, cls._kind())
-        try:
+        with reading(path, cls._kind(), f"checkpoint of {cls.__name__}") as (meta, arrays):
             game = game_of(meta["game"])
             env = default_env(game, meta["env"], meta["board"]) if env is None else env
             learner = cls(env, **meta["settings"])
@@ -334,8 +333,6 @@ class Learner(TrainedPolicy):
             if meta["env"].get("num_envs") == board.describe().get("num_envs"):
                 learner._set_games_under_way(arrays, meta["board"])
                 board.load_state_dict(meta["board"])
-        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-            raise ValueError(f"{str(path)!r} is not a usable checkpoint of {cls.__name__}: {error}") from error
         return learner
 
     def _games_under_way(self) -> Arrays:

@@ -200,6 +200,8 @@ def test_a_network_comes_with_the_package(game: str) -> None:
     ahead = make_policy("ntuple:3", game)
     assert isinstance(ahead, NTupleNetwork)
     assert (network.plies, ahead.plies, ahead.name) == (1, 3, "ntuple:3")
+    assert make_policy("ntuple", game).weights is ahead.weights is network.weights  # read once, and in memory once
+    assert NTupleNetwork.shipped(game).weights is not network.weights  # which may be changed
     for wrong in ("ntuple:0", "ntuple:21", "ntuple:x"):
         with pytest.raises(ValueError, match="the plies of 'ntuple'"):
             make_policy(wrong, game)

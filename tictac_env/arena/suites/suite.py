@@ -19,7 +19,7 @@ from tictac_env.games import UNFINISHED, Game, describe_game, did_you_mean, game
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, tabulate
-from tictac_env.storage import load_arrays, save_arrays, save_text
+from tictac_env.storage import reading, save_arrays, save_text
 
 KIND = "suite"
 FOLDER = Path(__file__).parent / "data"
@@ -137,8 +137,7 @@ class Suite:
             FileNotFoundError: there is no such file.
             ValueError: it is damaged or holds no suite, or its content is not what its hash says.
         """
-        meta, arrays = load_arrays(path, KIND)
-        try:
+        with reading(path, KIND, "suite") as (meta, arrays):
             game = game_of(meta["game"])
             own, opp, kept = arrays["own"], arrays["opp"], arrays["scores"]
             if own.dtype != np.int64 or own.shape != opp.shape or own.dtype != opp.dtype or own.ndim != 1:
@@ -155,8 +154,6 @@ class Suite:
                 raise ValueError("its scores are not those of the legal actions of unfinished positions")
             if suite.sha256 != meta["sha256"]:
                 raise ValueError(f"its content has the hash {suite.sha256}, and should have {meta['sha256']}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)} is not a usable suite: {error}") from error
         return suite
 
     def write_analysis(self, path: str | os.PathLike[str]) -> None:
