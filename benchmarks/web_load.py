@@ -5,7 +5,7 @@
 The server is a process of its own with its usual limits. Visitors think for half a second to one and a half before
 each move, play by the rule of thumb, and begin a new game when one is over. Timed is the answer to `POST /api/reply`,
 from the sending of the request to the last byte. The visitors run on the same machine. Before the clock runs, two moves
-load the machine code. Some six minutes.
+load the machine code. Some eight minutes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from tictac_env.policies import make_policy
 from tictac_env.position import Position
 
 GAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
-POLICIES = ("random", "rule", "minimax", "minimax-first", "mcts", "perfect", "level:5", "level:10")
+POLICIES = (
+    *("random", "rule", "minimax", "minimax-first", "mcts", "perfect", "network", "ntuple", "ntuple:4"),
+    *("level:5", "level:10"),
+)
 THINKING = (0.5, 1.5)
 LIMIT = 60.0
 

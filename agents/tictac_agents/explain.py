@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tictac_agents.line_network.network import LineNetwork
 from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
+from tictac_agents.ntuple.network import NTupleNetwork
+from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.planning.dynamic_programming import DynamicProgramming
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.value_display import move_values
@@ -69,9 +72,11 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     if isinstance(policy, MCTS):
         return _search(policy, position, seed)
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
-    if isinstance(agent, (TableLearner, GameTree, DynamicProgramming)):
+    networks = LineNetwork, NTupleNetwork, NTupleTD
+    if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
         found = move_values(agent, position)
-        return _valued(position, [found.get(action) for action in range(position.game.num_actions)], "its values")
+        text = NETWORK if isinstance(agent, networks) else "its values"
+        return _valued(position, [found.get(action) for action in range(position.game.num_actions)], text)
     if hasattr(agent, "values_many"):  # FittedQ, and below S2Network: to know their classes takes torch
         return _valued(position, agent.values_many(PositionBatch.of([position]), position.seat)[0].tolist(), NETWORK)
     if hasattr(agent, "layers"):

@@ -44,6 +44,14 @@ def test_planners_and_trees_tell_their_values() -> None:
     assert [one.action for one in explain(tree, POSITION).thoughts] == list(POSITION.legal_actions)
 
 
+@pytest.mark.parametrize("name", ["network", "ntuple", "ntuple:3"])
+def test_networks_without_torch_tell_values(name: str) -> None:
+    agent = make_policy(name, POSITION.game)
+    found = explain(agent, POSITION)
+    assert found.kind == "values" and [one.action for one in found.thoughts] == list(POSITION.legal_actions)
+    assert max(found.thoughts, key=lambda one: one.value).action == agent.act(POSITION, 0)
+
+
 def test_networks_tell_values_or_chances() -> None:
     pytest.importorskip("stable_baselines3")
     from tictac_agents import DQN, MaskablePPO, ModelPolicy, SB3VecEnv

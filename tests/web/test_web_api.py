@@ -78,6 +78,15 @@ def test_thoughts_are_of_each_legal_move(client: Client, opponent: str, kind: st
     assert total == pytest.approx(200 if kind == "visits" else 1)
 
 
+@pytest.mark.parametrize("opponent", ["network", "ntuple", "ntuple:2"])
+def test_networks_say_what_their_moves_are_worth(client: Client, opponent: str) -> None:
+    fields = {"game": "ConnectFour-v0", "moves": "4453", "opponent": opponent}
+    found = client.post("/api/thoughts", **fields)
+    assert found["kind"] == "values" and "network" in found["text"]
+    values = {move["action"]: move["value"] for move in found["moves"]}
+    assert values[client.post("/api/reply", **fields)["action"]] == max(values.values())
+
+
 def test_a_level_says_what_its_search_thinks(client: Client) -> None:
     found = client.post("/api/thoughts", game="ConnectFour-v0", moves="", opponent="level:7")
     assert found["kind"] == "visits"

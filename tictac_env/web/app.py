@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,9 @@ class Server:
         """Loads, or compiles, what the first visitors would wait for."""
         for name, game in GAMES.items():
             start = Position.start(game)
-            for opponent in ("mcts:10", "minimax:2", "rule", "perfect"):
-                self.opponents.get(opponent, game).act(start, 0)
+            for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "network", "ntuple", "ntuple:2"):
+                with suppress(Refused):  # no network comes with a game of one's own
+                    self.opponents.get(opponent, game).act(start, 0)
             use_solver(name)
 
     def close(self) -> None:

@@ -132,6 +132,8 @@ class Opponents:
             most = game.cells if game.cells <= SMALL_CELLS else self.limits.depth if game.num_actions <= 9 else 4
             if (parse_whole(argument) or 0) > most:
                 raise Refused(f"minimax looks at most {most} plies ahead here, not {argument}")
+        if base == "ntuple" and (parse_whole(argument) or 0) > self.limits.depth:
+            raise Refused(f"the n-tuple network looks at most {self.limits.depth} plies ahead here, not {argument}")
 
     def _from_file(self, name: str, game: Game) -> Policy:
         kind, _, rest = name.partition(":")

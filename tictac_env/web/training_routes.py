@@ -32,7 +32,7 @@ def training_routes(trainings: Trainings, opponents: Opponents, workers: Workers
             opponent = text(fields, "opponent")
             if opponent.startswith((FILE, TRAINING)):
                 raise Refused("in a training the opponent must be a policy's name, not a file")
-            opponents.get(opponent, game)
+            await workers.do(lambda: opponents.get(opponent, game))
         return {"token": await workers.do(lambda: trainings.start(fields))}
 
     async def look(fields: Fields) -> Any:

@@ -69,7 +69,9 @@ class ExactEvaluator:
 class HasValues(Protocol):
     """An agent with a value for each move, as all tabular learners have."""
 
-    game: Game
+    @property
+    def game(self) -> Game:
+        """What it plays."""
 
     def values(self, own: int, opp: int) -> Mapping[int, float]:
         """The value of each legal action."""
