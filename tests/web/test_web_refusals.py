@@ -61,6 +61,7 @@ def test_moves_are_refused_as_they_are_typed(client: Client, moves: str, said: s
         ({"opponent": "mcts:10000000"}, "at most 100,000 simulations"),
         ({"opponent": "minimax:40"}, "at most"),
         ({"opponent": "ntuple:11"}, "at most 10 plies"),
+        ({"opponent": "ntuple:2000.5ms"}, "or 2000 ms"),
         ({"opponent": "perfect:nan"}, "from 0 to 1"),
         ({"opponent": "level:11"}, "from 1 to 10"),
         ({"opponent": None}, "opponent is missing"),

@@ -111,9 +111,12 @@ class Opponents:
         try:
             if base == "level":
                 return self._level(argument, game, seconds)
-            return make_policy(name, game)
+            policy = make_policy(name, game)
         except ValueError as error:
             raise Refused(str(error)) from None
+        if base == "ntuple":
+            self._check_look_ahead(policy)
+        return policy
 
     def _level(self, argument: str, game: Game, seconds: float) -> Policy:
         """A level, whose perfect player, if it has one, keeps to the limit of time."""
@@ -132,8 +135,11 @@ class Opponents:
             most = game.cells if game.cells <= SMALL_CELLS else self.limits.depth if game.num_actions <= 9 else 4
             if (parse_whole(argument) or 0) > most:
                 raise Refused(f"minimax looks at most {most} plies ahead here, not {argument}")
-        if base == "ntuple" and (parse_whole(argument) or 0) > self.limits.depth:
-            raise Refused(f"the n-tuple network looks at most {self.limits.depth} plies ahead here, not {argument}")
+
+    def _check_look_ahead(self, network: Any) -> None:
+        depth, milliseconds = self.limits.depth, 1000 * self.limits.move_seconds
+        if network.plies > depth or (network.milliseconds or 0) > milliseconds:
+            raise Refused(f"{network} is too slow here: at most {depth} plies are looked ahead, or {milliseconds:g} ms")
 
     def _from_file(self, name: str, game: Game) -> Policy:
         kind, _, rest = name.partition(":")
