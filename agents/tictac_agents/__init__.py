@@ -4,6 +4,7 @@
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
 - `line_network/`: a learned network of state values that plays without torch.
+- `ntuple/`: n-tuple networks, which learn from self-play without torch.
 - `deep/`: DQN and MaskablePPO on Stable-Baselines3, and two published networks.
 
 Import agents from here: `from tictac_agents import MCTS`. Beside the folders, `train.py` is the command line, with the
@@ -74,9 +75,7 @@ def _importable() -> list[str]:
         for name in _HOME:
             __getattr__(name)
     except DependencyNotInstalled as error:
-        rest = [
-            name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.") or name == "LineNetwork"
-        ]
+        rest = [name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.")]
         missing = ", ".join(name for name in _HOME if name not in rest)
         warnings.warn(f"{error}; without it there are no {missing}", stacklevel=3)
         return rest

@@ -20,5 +20,5 @@ export function load(name) {
 async function unpack(name, { title, rules, table, book, network }) {
   const game = new Game({ name, title, ...rules });
   const known = table ? Table.load(table) : book ? Book.load(book) : null;
-  return { game, known: await known, network: await Network.load(game, network) };
+  return { game, known: await known, network: await Network.load(network) };
 }

@@ -1,5 +1,5 @@
 // The n-tuple network: the value of a position, and a search that looks further ahead with it.
-// It mirrors kernels.py and search.py of tictac_agents/ntuple; a test holds it to these, score by score.
+// It mirrors kernels.py and search.py of tictac_agents/ntuple; a test holds its moves and values to theirs.
 
 import { bytes, stepsOf } from "./packed.js";
 
@@ -9,8 +9,8 @@ const PLAYABLE = 3; // stands in a cell that is empty and playable next, with gr
 
 export class Network {
   // images: the cells of each tuple and of its images under the board's symmetries, tuple by tuple; steps: those from
-  // one address that has weights to the next; weights: at each of these one for either seat; unit: what 1 is worth.
-  static async load(game, { tuples, length, images, steps, weights, unit }) {
+  // one address that has weights to the next; weights: at each of these one for either seat, a whole number of units.
+  static async load({ tuples, length, images, steps, weights, unit }) {
     const known = new Int8Array(await bytes(weights));
     const all = new Int8Array(2 * tuples * 4 ** length);
     let [address, at] = [0, 0];
@@ -19,11 +19,11 @@ export class Network {
       for (const seat of [0, 1]) all[2 * address + seat] = known[at++];
     }
     const cells = new Int8Array(await bytes(images));
-    return new Network(game, { cells, length, share: cells.length / length / tuples, weights: all, unit });
+    return new Network({ cells, length, share: cells.length / length / tuples, weights: all, unit });
   }
 
-  constructor(game, parts) {
-    this.game = game;
+  // cells: those of all images, one after the other; share: how many images share a table.
+  constructor(parts) {
     Object.assign(this, parts);
   }
 
