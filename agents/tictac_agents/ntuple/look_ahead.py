@@ -20,6 +20,8 @@ Clock = Callable[[], float]
 MAX_PLIES = 20
 ROWS_A_MS = 1024
 """About as many positions as are entered into the table in a millisecond."""
+CHUNK = 1 << 17
+"""At most so many positions are looked at before the clock is, and Ctrl-C heard: less than a tenth of a second."""
 ALL = 1 << 62
 """More positions than any search looks at."""
 
@@ -83,15 +85,16 @@ def look_for(
     return scores, actions
 
 
-def deepen_until(game: KInARow, tables: Tables, search: Search, seconds: float, clock: Clock) -> None:
-    """Searches deeper and deeper until the time is over, looking at the clock five times or more."""
+def deepen_until(game: KInARow, tables: Tables, search: Search, seconds: float, clock: Clock) -> bool:
+    """Searches deeper and deeper, looking at the clock five times or more; whether it is done before time is over."""
     began, before, nodes = clock(), int(search.state[NODES]), 64
     while not deepen(game, tables, search, game.cells, nodes):
         elapsed = clock() - began
         if elapsed >= seconds:
-            return
+            return False
         rate = (int(search.state[NODES]) - before) / max(elapsed, 1e-6)
-        nodes = max(1, int(rate * min(seconds - elapsed, seconds / 5)))
+        nodes = max(1, min(CHUNK, int(rate * min(seconds - elapsed, seconds / 5))))
+    return True
 
 
 def new_search(game: KInARow, rows: float, exact: bool, timed: bool) -> Search:

@@ -101,11 +101,11 @@ class NTupleNetwork(Predicts, Policy):
         entries = len(self.tuples) << 2 * len(self.tuples[0]) + 1
         if self.weights.shape != (entries,):
             raise ValueError(f"weights of shape {(entries,)} are needed, not {self.weights.shape}")
-        searches = f"{self.plies}" if self.plies > 1 else "" if milliseconds is None else f"{milliseconds:g}ms"
+        searches = f"{self.plies}" if self.plies > 1 else "" if milliseconds is None else f"{milliseconds:.10g}ms"
         self.name = f"ntuple:{searches}" if searches else "ntuple"
         ahead = "no search" if self.plies == 1 else f"search of {self.plies} plies"
         if milliseconds is not None:
-            ahead = f"{milliseconds:g} ms of search a move"
+            ahead = f"{milliseconds:.10g} ms of search a move"
         self.budget = f"{ahead}; one-move rule"
         self.layout = layout_of(self.game, self.tuples, symmetric)
 
@@ -139,7 +139,7 @@ class NTupleNetwork(Predicts, Policy):
 
     @property
     def batched(self) -> bool:
-        return True
+        return self.milliseconds is None
 
     def act(self, position: Position, seed: int) -> int:
         return int(self._chosen(PositionBatch.of([position]))[0])
