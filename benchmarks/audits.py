@@ -3,7 +3,7 @@
     python benchmarks/audits.py                              # the players of the table on the page; minutes
     python benchmarks/audits.py --players mcts:200 level:3   # others, which the record keeps too
 
-Each is an `audit` without the verdict. What is done is kept, so a run that was stopped goes on where it was; with
+Each is an `audit` without the verdict. Finished audits are kept, so a run that was stopped goes on where it was; with
 another suite, sample or seed it is another run.
 """
 

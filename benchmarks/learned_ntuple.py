@@ -207,7 +207,7 @@ def column(agent: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str,
 
 def tables(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """A line for each run; and `summary`: means over the seeds, and of the games won the interquartile mean with its
-    interval. What is sampled says within how much each run's shares hold.
+    interval. Sampled results say within how much each run's shares hold.
     """
     lines = [
         {"row": run["agent"], "seed": run["seed"]}

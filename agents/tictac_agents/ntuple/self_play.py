@@ -169,7 +169,7 @@ def play_game(
 ) -> None:  # fmt: skip
     """Plays game `i` of a batch, and finds what each of its positions teaches."""
     stones, amounts = batch.stones[i], batch.amounts[i]
-    own = opp = 0
+    own, opp = game.start()
     seat = 0
     clear(tables)
     begin = 0

@@ -103,13 +103,15 @@ def layout_of(game: KInARow, tuples: Sequence[Cells], symmetric: bool = True) ->
         for image in (images_of(game, cells) if symmetric else [cells])
     ]
     playable = 3 if game.gravity else 0
-    bottom = {cell for cell in range(game.cells) if game.gravity and cell + game.cols >= game.cells}
-    cell_of = {game.cell(*divmod(cell, game.cols)).bit_length() - 1: cell for cell in range(game.cells)}
+    bit_of = [game.cell(*divmod(cell, game.cols)) for cell in range(game.cells)]
+    cell_of = {bit.bit_length() - 1: cell for cell, bit in enumerate(bit_of)}
+    opened_by = {game.beneath(bit): cell for cell, bit in enumerate(bit_of)}
+    bottom = {cell for cell, bit in enumerate(bit_of) if game.gravity and bit & game.playable(*game.start())}
     begins, touched, changes = [0], [], []
     for bit in range(BITS):
         if bit in cell_of:
             cell = cell_of[bit]
-            above = cell - game.cols if game.gravity else -1  # becomes playable
+            above = opened_by.get(bit_of[cell], -1)  # becomes playable
             for i, (_, image) in enumerate(images):
                 if cell in image or above in image:
                     opened = playable << 2 * image.index(above) if above in image else 0
