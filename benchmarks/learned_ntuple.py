@@ -1,10 +1,10 @@
 """N-tuple networks that learn Connect Four by themselves, over seeds: exact strength against games and seconds.
 
-    python benchmarks/learned_ntuple.py                              # 10 seeds of each row, about 4 hours on one core
+    python benchmarks/learned_ntuple.py                              # 10 seeds of each row, about 3 hours on one core
     python benchmarks/learned_ntuple.py "NTupleTD 3 min" --seeds 3 --models models
 
 A row is so many games of self-play. A run learns on one thread, and its seconds are CPU seconds of that, evaluations
-left out; more threads learn the same network, to the bit, in less time. It is judged at points spread over the run, ten
+left out; more threads learn the same network, to the bit, in less time. It is judged at points spread over the run, five
 of them in its last fifth, always as the network without search under the one-move rule: the exact shares of its games
 as first player against perfect play. At the end it is judged as second player against perfect play that errs, as first
 against searches, and on positions of known value. Where a result would take too many positions it is sampled, and the
@@ -39,19 +39,19 @@ from tictac_env.policies import Policy, make_policy
 
 GAME, NAME, SEEDS = "ConnectFour-v0", "ntuple", 10
 TITLE = "N-tuple networks"
-GAMES_3_MINUTES = 5_000_000
-GAMES_10_MINUTES = 17_000_000
+GAMES_3_MINUTES = 3_000_000
+GAMES_10_MINUTES = 10_000_000
 ROWS = {"NTupleTD 3 min": GAMES_3_MINUTES, "NTupleTD 10 min": GAMES_10_MINUTES}
 CHOSEN = {"tuples": 70}
 """The settings of `NTupleTD` that are not its defaults."""
 EARLY = (0.1, 0.2, 0.4, 0.6)
-LATE = tuple(round(0.82 + 0.02 * number, 2) for number in range(10))
-"""The points of a run, as parts of its games: some before its last fifth, and ten in it."""
+LATE = (0.84, 0.88, 0.92, 0.96, 1.0)
+"""The points of a run, as parts of its games: some before its last fifth, and five in it."""
 ERRING = ("perfect:0.1", "perfect:0.2", "perfect:0.3")
-SEARCHES = tuple(f"minimax:{depth}" for depth in range(1, 9))
-POSITIONS = {"perfect": 400_000, "erring": 20_000, "searches": 4_000_000}
+SEARCHES = ("minimax:2", "minimax:4", "minimax:6")
+POSITIONS = {"perfect": 400_000, "erring": 1_000, "searches": 1_000}
 """So many positions are followed exactly; those of perfect play that errs each cost a search to the game's end."""
-SAMPLE = 10_000
+SAMPLE = 1_000
 """So many games are drawn where there are more."""
 SUITE = "C4-Exact-v1"
 SETS = ("end_easy", "middle_easy", "middle_medium")

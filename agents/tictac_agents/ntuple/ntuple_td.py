@@ -81,6 +81,8 @@ class NTupleTD(GamesLearner):
         trace: lambda, in [0, 1].
         discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
+        erring: the part of the games in which one side, drawn by lot, explores with the chance 0.3, in [0, 1]; so the other
+            one learns to profit from errors.
         margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
             has many such moves, so that the other side learns to win against all of them.
         logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
@@ -128,10 +130,11 @@ class NTupleTD(GamesLearner):
         tuples: int = 70,
         length: int = 8,
         step: float = 0.25,
-        final_step: float = 0.04,
+        final_step: float = 0.12,
         trace: float = 0.7,
         discount: float = 0.995,
         epsilon: float = 0.04,
+        erring: float = 0.0,
         margin: float = 0.05,
         logistic: bool = True,
         rule: bool = True,
@@ -149,6 +152,7 @@ class NTupleTD(GamesLearner):
         self.trace = number("trace", trace, 0, 1)
         self.discount = number("discount", discount, 1e-6, 1)
         self.epsilon = number("epsilon", epsilon, 0, 1)
+        self.erring = number("erring", erring, 0, 1)
         self.margin = number("margin", margin, 0, 2)
         self.logistic = flag("logistic", logistic)
         self.rule = flag("rule", rule)
@@ -257,6 +261,7 @@ class NTupleTD(GamesLearner):
         batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
         teaching = Teaching(
             epsilon=float(self.epsilon),  # an int would be compiled for anew
+            erring=float(self.erring),
             margin=float(self.margin),
             trace=float(self.trace),
             discount=float(self.discount),

@@ -24,12 +24,15 @@ Floats = npt.NDArray[np.float64]
 
 CHANCES = 1 << 30
 """Chances are counted in parts of this."""
+ERROR = 0.3
+"""The chance that a move of the side that errs is any."""
 
 
 class Teaching(NamedTuple):
     """How games are played, and what is learned from them; `NTupleTD` explains it."""
 
     epsilon: float
+    erring: float
     margin: float
     trace: float
     discount: float
@@ -173,6 +176,10 @@ def play_game(
     seat = 0
     clear(tables)
     begin = 0
+    erring = -1  # the seat that errs
+    state, draw = random_below(state, CHANCES)
+    if draw < teaching.erring * CHANCES:
+        state, erring = random_below(state, 2)
     state, draw = random_below(state, CHANCES)
     if draw < teaching.start_chance * CHANCES:
         state, row = random_below(state, len(teaching.starts))
@@ -191,7 +198,7 @@ def play_game(
             break
         most = value_all(tables, choices, seat, found)
         state, draw = random_below(state, CHANCES)
-        explores = draw < teaching.epsilon * CHANCES
+        explores = draw < (ERROR if seat == erring else teaching.epsilon) * CHANCES
         among = choices if explores else at_least(choices, found, most - teaching.margin)
         state, index = random_below(state, among.bit_count())
         chosen = nth_bit(among, index)

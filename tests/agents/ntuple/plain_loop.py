@@ -46,6 +46,10 @@ class PlainLoop:
         observation, info = self.env.reset()
         board, seat = np.zeros((self.game.rows, self.game.cols), int), 0
         values, bests, explored, names, result = [], [], [], [], 0
+        erring = None
+        state, draw = random_below(state, 1 << 30)
+        if draw < like.erring * (1 << 30):
+            state, erring = random_below(state, 2)
         state, _ = random_below(state, 1 << 30)  # whether to begin elsewhere
         over = False
         while not over:
@@ -67,7 +71,7 @@ class PlainLoop:
             found = [squash(self.total(self.after(board, action, seat), seat)) for action in actions]
             state, draw = random_below(state, 1 << 30)
             among = [i for i, value in enumerate(found) if value >= max(found) - like.margin]
-            if draw < like.epsilon * (1 << 30):
+            if draw < (0.3 if seat == erring else like.epsilon) * (1 << 30):
                 among = list(range(len(actions)))
             state, index = random_below(state, len(among))
             chosen = among[index]

@@ -19,7 +19,7 @@ KINDS: list[dict[str, Any]] = [
     {"game": "ConnectFour-v0", "coherence": True, "margin": 0.1},
     {"game": "ConnectFour-v0", "rule": False, "symmetric": False, "logistic": False, "epsilon": 0.5},
     {"game": "TicTacToe-v0", "trace": 1.0},
-    {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0, "discount": 0.9},
+    {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0, "discount": 0.9, "erring": 0.5},
 ]
 
 
