@@ -38,11 +38,11 @@ ROWS: dict[str, dict[str, Any]] = {
     "not averaged": {"averaging": 0.0},
     "no rule in self-play": {"rule": False},
     "no symmetry": {"symmetric": False},
-    "step to 0.04": {"final_step": 0.04},
+    "step to 0.03": {"final_step": 0.03},
     "constant step 0.2": {"step": 0.2, "final_step": 0.2},
 }
 """What differs from the defaults: 70 tuples of 8 cells, trace 0.7, discount 0.995, epsilon 0.04, margin 0.05, a step
-from 0.25 to 0.12, the last two fifths averaged."""
+from 0.25 to 0.08, the last two fifths averaged."""
 
 
 def settings_of(row: str, games: int, positions: int | None, seed: int) -> Settings:

@@ -1,6 +1,7 @@
-"""Where a player throws its win away: all replies are followed ply by ply, some of them where they are too many.
+"""Where a player throws its win away: replies are followed ply by ply, some of them where they are too many.
 
     python tools/refutations.py ntuple:4 --most 1500
+    python tools/refutations.py ntuple --best
 
 After each of the player's moves the solver says whether the win is still there.
 """
@@ -31,7 +32,9 @@ class Game(NamedTuple):
     position: Position
 
 
-def refutations(player: Policy, game: KInARow, most: int = MOST, seed: int = 0) -> tuple[list[str], list[Row]]:
+def refutations(
+    player: Policy, game: KInARow, most: int = MOST, seed: int = 0, best: bool = False
+) -> tuple[list[str], list[Row]]:
     """Games after which a player that moves first, and has a win, plays a move that does not keep it.
 
     Args:
@@ -39,6 +42,7 @@ def refutations(player: Policy, game: KInARow, most: int = MOST, seed: int = 0) 
         game: one that the first player wins.
         most: how many positions of a ply are looked at; where there are more, so many are drawn.
         seed: of the draws.
+        best: whether only those replies are followed that delay the loss longest, as perfect play does; else all.
 
     Returns:
         The move strings; and a row for each ply: how many positions were looked at, and in how many the win was lost.
@@ -57,7 +61,7 @@ def refutations(player: Policy, game: KInARow, most: int = MOST, seed: int = 0) 
                 wrong += 1
                 found.append(format_moves(game, moves))
                 continue
-            for reply in after.legal_actions:
+            for reply in solver.best_actions(after) if best else after.legal_actions:
                 then = after.play(reply)
                 if not then.is_over:
                     replies[then.own, then.opp] = Game((*moves, action, reply), then)
@@ -78,9 +82,10 @@ def main() -> None:
     parser.add_argument("player", help="a policy's name or an agent's file")
     parser.add_argument("--most", type=positive, default=MOST, help="positions of a ply (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the draws (default: %(default)s)")
+    parser.add_argument("--best", action="store_true", help="follow only the replies of perfect play")
     options = parser.parse_args()
     game = get_game("ConnectFour-v0")
-    found, rows = refutations(load_player(options.player, game).policy, game, options.most, options.seed)
+    found, rows = refutations(load_player(options.player, game).policy, game, options.most, options.seed, options.best)
     show("Wins thrown away as first player", rows)
     for moves in found:
         print(moves)

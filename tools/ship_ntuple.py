@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
 RUNS = {
     "TicTacToe-v0": Run({"tuples": 12, "length": 6, "seed": 0}, games=20_000, bits=8),
-    "ConnectFour-v0": Run({"seed": 0}, games=3_000_000, bits=12, rounds=8, games_a_round=500_000),
+    "ConnectFour-v0": Run({"seed": 0}, games=3_000_000, bits=12, rounds=12, games_a_round=500_000),
 }
 
 
@@ -58,8 +58,8 @@ def main() -> None:
     starts: list[str] = []
     rows: list[Row] = []
     for number in range(1, run.rounds + 1):
-        found, positions = where_refuted(agent, number, options)
-        rows.append({"round": number, "games": agent.num_games, "positions": positions, "win lost": len(found)})
+        found, row = where_refuted(agent, number, options)
+        rows.append({"round": number, "games": agent.num_games, **row})
         show("Wins thrown away as first player", rows)
         starts += found
         agent.step = agent.final_step = run.step
@@ -85,14 +85,20 @@ def learned(agent: NTupleTD, games: int, options: argparse.Namespace, number: in
     return agent
 
 
-def where_refuted(agent: NTupleTD, number: int, options: argparse.Namespace) -> tuple[list[str], int]:
-    """The games after which an agent throws its win away, and how many positions were looked at; kept in a file."""
+def where_refuted(agent: NTupleTD, number: int, options: argparse.Namespace) -> tuple[list[str], Row]:
+    """The games after which an agent throws its win away, and a row of the table; kept in a file."""
     file = options.models / f"ntuple-{options.game}-{number}.json"
     if not file.exists():
-        found, rows = refutations(agent.network, agent.game, seed=number)
-        save_text(file, json.dumps([found, sum(row["positions"] for row in rows)]))
-    games, positions = json.loads(file.read_text(encoding="utf-8"))
-    return games, positions
+        games: list[str] = []
+        row: dict[str, int] = {}
+        for replies in ("all", "best"):
+            found, plies = refutations(agent.network, agent.game, seed=number, best=replies == "best")
+            games += found
+            row |= {f"positions, {replies} replies": sum(ply["positions"] for ply in plies)}
+            row |= {f"win lost, {replies} replies": len(found)}
+        save_text(file, json.dumps([games, row]))
+    games, row = json.loads(file.read_text(encoding="utf-8"))
+    return games, row
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ class NTupleTD(GamesLearner):
         tuples: int = 70,
         length: int = 8,
         step: float = 0.25,
-        final_step: float = 0.12,
+        final_step: float = 0.08,
         trace: float = 0.7,
         discount: float = 0.995,
         epsilon: float = 0.04,
