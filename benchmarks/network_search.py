@@ -3,8 +3,8 @@
     python benchmarks/network_search.py                 # about ten minutes on one core
 
 How many simulations a player makes in a CPU time is measured first, move by move in turn, on positions of the choosing
-suite. There the network's exploration constant was chosen too, of 0.15, 0.3, 0.6 and 1. The reported mistakes are on other
-positions: the reporting suite by phase, and, where it is there, the set middle_medium over several seeds.
+suite. There the network's exploration constant was chosen too, of 0.15, 0.3, 0.6 and 1. The reported mistakes are on
+other positions: the reporting suite by phase, and, where it is there, the set middle_medium over several seeds.
 """
 
 from __future__ import annotations
