@@ -4,11 +4,11 @@
     python benchmarks/learned_ntuple.py "NTupleTD 3 min" --seeds 3 --models models
 
 A row is so many games of self-play. A run learns on one thread, and its seconds are CPU seconds of that, evaluations
-left out; more threads learn the same network, to the bit, in less time. It is judged at points spread over the run, five
-of them in its last fifth, always as the network without search under the one-move rule: the exact shares of its games as
-first player against perfect play. At the end it is judged as second player against perfect play that errs, as first
-against searches, and on positions of known value. Where a result would take too many positions it is sampled, and the
-record says within how much it holds. Finished runs are kept in ntuple-runs.jsonl and not run again.
+left out; more threads learn the same network, to the bit, in less time. It is judged at points spread over the run,
+five of them in its last fifth, always as the network without search under the one-move rule: the exact shares of its
+games as first player against perfect play. At the end it is judged as second player against perfect play that errs,
+as first against searches, and on positions of known value. Where a result would take too many positions it is
+sampled, and the record says within how much it holds. Finished runs are kept in ntuple-runs.jsonl and not run again.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ class NTupleTD(GamesLearner):
         trace: lambda, in [0, 1].
         discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
-        erring: the part of the games in which one side, drawn by lot, explores with the chance 0.3, in [0, 1]; so the other
-            one learns to profit from errors.
+        erring: the part of the games in which one side, drawn by lot, explores with the chance 0.3, in [0, 1]; so the
+            other one learns to profit from errors.
         margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
             has many such moves, so that the other side learns to win against all of them.
         logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
