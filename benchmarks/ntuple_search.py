@@ -187,7 +187,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
             ends = [[float(end) for end in text.split("(")[1].rstrip(")").split("-")] for _, text in points]
             below, above = ([abs(v - end[i]) for v, end in zip(values, ends, strict=True)] for i in (0, 1))
             axis.errorbar([ms for ms, _ in points], values, [below, above], marker="o", capsize=2, label=player)
-        axis.set(title=f"Mistakes on {name}", xlabel="CPU milliseconds a move, at most", xscale="log", yscale="log")
+        axis.set(title=f"Mistakes on {name}", xlabel="CPU milliseconds a move", xscale="log", yscale="log")
         axis.set_xticks(BUDGETS, [str(ms) for ms in BUDGETS])
         shares = (0.2, 0.5, 1, 2, 5, 10, 20, 50)
         axis.set_yticks(shares, [f"{share:g} %" for share in shares])
