@@ -160,7 +160,7 @@ def test_the_folder_is_small_whole_and_refers_to_nothing_outside(
     assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
     files = contents(target)
     assert files.keys() == folder.page_files().keys()
-    assert sum(map(len, files.values())) < 740_000
+    assert sum(map(len, files.values())) < 840_000
     text = b"".join(files.values()).decode()
     addresses = {word for word in text.split() if "://" in word}
     assert all("www.w3.org" in word for word in addresses), addresses  # the name of SVG, which nobody loads

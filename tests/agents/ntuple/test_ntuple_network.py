@@ -214,9 +214,9 @@ def test_the_shipped_network_cannot_be_beaten_at_tic_tac_toe() -> None:
 
 
 @pytest.mark.slow
-def test_the_shipped_network_wins_98_games_of_100_against_perfect_play() -> None:
+def test_the_shipped_network_wins_999_games_of_1000_against_perfect_play() -> None:
     """Published agents of this kind win 91.0 to 96.6 % of them (docs/ntuple.md)."""
     game = get_game("ConnectFour-v0")
     found = seat_result(make_policy("ntuple", game), make_policy("perfect", game), game, 0, max_positions=1_000_000)
     assert found.exact
-    assert found.shares.wins > 0.98
+    assert found.shares.wins > 0.999

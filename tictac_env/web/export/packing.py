@@ -21,7 +21,7 @@ SMALL_CELLS = 12
 NO_SCORE = -128
 """Stands in the table where no unfinished position is."""
 
-BITS = 7
+BITS = 8
 """How many bits a weight of the network has: its moves are as good as with all of them."""
 WEIGHT_UNIT = 2.0**-26
 """The unit of the network's weights."""
