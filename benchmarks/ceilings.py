@@ -88,9 +88,10 @@ NETWORKS: dict[str, tuple[Callable[[int], tuple[nn.Module, Forward]], str, int]]
             of_dqn, policy="MlpPolicy", policy_kwargs={**HIDDEN, "features_extractor_class": "ConvFeatures"}
         ),
         "values",
-        10,
+        40,
     ),
-    "S4, all actions": (functools.partial(of_s4, all_actions=True), "values", 4),
+    "S4": (functools.partial(of_s4, all_actions=False), "values", 6),
+    "S4, all actions": (functools.partial(of_s4, all_actions=True), "values", 16),
 }
 """How a network is made of a seed, what it learns, and for how many epochs."""
 
