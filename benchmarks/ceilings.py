@@ -1,6 +1,6 @@
 """How well the networks of Connect Four play if the solver teaches them: what a learner can hope for at best.
 
-    python benchmarks/ceilings.py                       # all networks, about 10 minutes of CPU time
+    python benchmarks/ceilings.py                       # all networks, about 25 minutes of CPU time
 
 Each network is the learner's own, made by its tuned settings, and is shown positions that no suite and no test set
 has (`labelled_positions.py`), their mirror images as often. "values": it learns the outcome, 1, 0 or -1, that each
