@@ -1,6 +1,6 @@
 """N-tuple networks that learn Connect Four by themselves, over seeds: exact strength against games and seconds.
 
-    python benchmarks/learned_ntuple.py                              # 10 seeds of each row, about 3 hours on one core
+    python benchmarks/learned_ntuple.py                              # 10 seeds, about an hour on one core
     python benchmarks/learned_ntuple.py "NTupleTD 3 min" --seeds 3 --models models
 
 A row is so many games of self-play. A run learns on one thread, and its seconds are CPU seconds of that, evaluations
@@ -39,9 +39,8 @@ from tictac_env.policies import Policy, make_policy
 
 GAME, NAME, SEEDS = "ConnectFour-v0", "ntuple", 10
 TITLE = "N-tuple networks"
-GAMES_3_MINUTES = 3_000_000
-GAMES_10_MINUTES = 10_000_000
-ROWS = {"NTupleTD 3 min": GAMES_3_MINUTES, "NTupleTD 10 min": GAMES_10_MINUTES}
+ROWS = {"NTupleTD 3 min": 3_000_000}
+"""How many games a row has; in these minutes they are played on one idle core."""
 CHOSEN = {"tuples": 70}
 """The settings of `NTupleTD` that are not its defaults."""
 EARLY = (0.1, 0.2, 0.4, 0.6)

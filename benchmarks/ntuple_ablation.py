@@ -1,9 +1,11 @@
 """What each choice of `NTupleTD` brings on Connect Four: one seed, the same number of games, one change at a time.
 
-    python benchmarks/ntuple_ablation.py                       # about 20 minutes on one core
+    python benchmarks/ntuple_ablation.py                       # about 40 minutes on one core
     python benchmarks/ntuple_ablation.py "trace 0" --games 100000
 
-A run and its points are those of `learned_ntuple.py`. Finished runs are kept in ntuple-ablation-runs.jsonl.
+A run and its points are those of `learned_ntuple.py`. Speed and resistance say how soon a network wins what is won, and
+how long it holds what is lost, against perfect play (`tictac_env.arena.resistance`). Finished runs are kept in
+ntuple-ablation-runs.jsonl.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from benchmarks.learned_ntuple import CHOSEN, ENDS, GAME, LATE, POSITIONS, last_fifth, learned
+from benchmarks.learned_ntuple import CHOSEN, ENDS, GAME, LATE, POSITIONS, SUITE, last_fifth, learned
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
+from tictac_env.arena import resistance
 
 NAME = "ntuple-ablation"
-GAMES = 1_500_000
+GAMES = 1_000_000
 ROWS: dict[str, dict[str, Any]] = {
     "the defaults": {},
     "35 tuples": {"tuples": 35},
@@ -53,8 +56,10 @@ def settings_of(row: str, games: int, positions: int | None, seed: int) -> Setti
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Trains one network, and judges it at the points."""
-    return {"curve": learned(settings, LATE)[1]}
+    """Trains one network, and judges it at the points; and at the end, how it plays won and lost positions."""
+    learner, points = learned(settings, LATE)
+    found = resistance(learner.network, SUITE).overall
+    return {"curve": points, "speed": found.speed.value, "resistance": found.resistance.value}
 
 
 def table(store: RunStore, jobs: dict[str, Settings]) -> list[dict[str, Any]]:
@@ -67,6 +72,7 @@ def table(store: RunStore, jobs: dict[str, Settings]) -> list[dict[str, Any]]:
             line: dict[str, Any] = {"learner": name}
             line |= {f"{what}, last fifth, %": f"{last_fifth(points, what):.2f}" for what in ENDS}
             line |= {f"{what}, end, %": f"{end['perfect, first'][what]:.2f}" for what in ENDS}
+            line |= {f"{name}, %": f"{100 * store[job][name]:.1f}" for name in ("speed", "resistance")}
             line |= {"CPU-s": round(end["CPU-s"]), "games per CPU-s": round(end["games"] / end["CPU-s"], -2)}
             lines.append(line)
     return lines

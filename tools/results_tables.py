@@ -312,6 +312,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "connect-four": partial(whole, "connect-four-summary"),
     "ceilings": ceilings,
     "network-search": partial(whole, "network-search-mistakes"),
+    "ntuple": partial(whole, "ntuple-summary"),
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "network-inputs": partial(whole, "network-inputs-networks"),

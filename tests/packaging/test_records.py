@@ -84,6 +84,17 @@ def test_the_deep_agents_on_connect_four() -> None:
             assert row["model"] == "best" or (min(won) if name == "random" else sum(won) / 2) >= least
 
 
+def test_the_n_tuple_networks() -> None:
+    script = importlib.import_module("benchmarks.learned_ntuple")
+    runs = store(script.NAME)
+    jobs = [script.settings_of(name, seed) for name in script.ROWS for seed in range(script.SEEDS)]
+    assert runs.missing(jobs) == [], RENAMED
+    for table, rows in script.tables(script.runs_in(runs, script)).items():
+        assert text(rows) == record(f"{script.NAME}-{table}")
+    won = [float(row["as first v perfect, won, %"]) for row in record(f"{script.NAME}-runs")]
+    assert sum(won) / len(won) > 95
+
+
 def test_the_ceilings() -> None:
     """The networks of the learners, taught by the solver, err less than they do by themselves."""
     pytest.importorskip("sb3_contrib")
