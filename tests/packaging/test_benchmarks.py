@@ -81,7 +81,13 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-WRITE_NO_RESULTS = {"benchmarks.check_proof", "tools.build_book", "tools.openings", "tools.results_tables"}
+WRITE_NO_RESULTS = {
+    "benchmarks.check_proof",
+    "tools.build_book",
+    "tools.openings",
+    "tools.refutations",
+    "tools.results_tables",
+}
 
 
 def call(name: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
