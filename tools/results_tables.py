@@ -313,6 +313,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "ceilings": ceilings,
     "network-search": partial(whole, "network-search-mistakes"),
     "ntuple": partial(whole, "ntuple-summary"),
+    "ntuple-ablation": partial(whole, "ntuple-ablation-rows"),
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "network-inputs": partial(whole, "network-inputs-networks"),

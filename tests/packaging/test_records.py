@@ -93,6 +93,11 @@ def test_the_n_tuple_networks() -> None:
         assert text(rows) == record(f"{script.NAME}-{table}")
     won = [float(row["as first v perfect, won, %"]) for row in record(f"{script.NAME}-runs")]
     assert sum(won) / len(won) > 95
+    script = importlib.import_module("benchmarks.ntuple_ablation")
+    runs = store(script.NAME)
+    changes = {name: script.settings_of(name, script.GAMES, None, 0) for name in script.ROWS}
+    assert runs.missing(changes.values()) == [], RENAMED
+    assert text(script.table(runs, changes)) == record(f"{script.NAME}-rows")
 
 
 def test_the_ceilings() -> None:
