@@ -18,9 +18,11 @@ unexport PYTHONDONTWRITEBYTECODE
 ifeq ($(DEEP),no)
 bench: .venv/bench-no-deep.done
 	$(BIN)/python benchmarks/tournament.py --no-deep
+	$(BIN)/python tools/results_tables.py
 else
 bench: .venv/bench.done
 	$(BIN)/python benchmarks/tournament.py
+	$(BIN)/python tools/results_tables.py
 endif
 
 # Each example in an environment of its own, with the libraries it needs.
