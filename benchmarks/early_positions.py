@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore, Settings
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.position import Position
 from tictac_env.solver import Solver
 
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2026, help="of the positions (default: %(default)s)")
     parser.add_argument("--table", type=float, default=64.0, metavar="MB", help="the solver's table (default: 64)")
     parser.add_argument("--threads", type=positive, default=1, help="the solver's (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="plies side by side (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--no-check", dest="check", action="store_false", help="do not compare with BitBully")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
@@ -116,9 +117,8 @@ def main() -> None:
     shared["book plies"] = book.plies if (book := Solver(GAME).book) else None
     wanted = shared | {"checked": options.check}
     store = RunStore(options.output / "early-positions-runs.jsonl")
-    store.complete(
-        [{"ply": ply, "threads": options.threads, **wanted} for ply in options.plies], run, options.workers, "plies"
-    )
+    jobs = [{"ply": ply, "threads": options.threads, **wanted} for ply in options.plies]
+    store.complete(jobs, run, chosen_workers(options), "plies")
     rows = [row for settings, row in store if settings == settings | wanted]
     rows.sort(key=lambda row: (row["ply"], row["threads"]))
     save("early-positions", shared, {"plies": rows}, options.output)

@@ -20,6 +20,7 @@ from statistics import fmean
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import SeatResult, exact_results
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.levels import level_settings
@@ -71,13 +72,13 @@ def main() -> None:
     parser.add_argument("--maps", type=positive, default=100, help="seeds of a fixed map (default: %(default)s)")
     parser.add_argument("--max-positions", type=positive, default=200_000, help="exact up to so many (%(default)s)")
     parser.add_argument("--games", type=positive, default=10_000, help="sampled beyond (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     shared = {name: getattr(options, name) for name in ("maps", "max_positions", "games")}
     jobs = [{"policy": name, "plays": described(name), **shared} for name in options.policies]
     store = RunStore(options.output / "exact-results-runs.jsonl")
-    store.complete(jobs, judged, options.workers, "policies against perfect play")
+    store.complete(jobs, judged, chosen_workers(options), "policies against perfect play")
     rows = [store[settings] for settings in jobs]
     show("Connect Four: results against perfect play", rows)
     save("exact-results", shared, {"perfect": rows}, options.output)

@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.learning_curves import draw
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -29,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser, rows: str, seeds: str) -> None:
     """
     parser.add_argument("rows", nargs="*", default=[], metavar="ROW", help=f"some of {rows}")
     parser.add_argument("--seeds", type=positive, help=f"runs of each row (default: {seeds})")
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of sets to judge on (default: %(default)s)")
     parser.add_argument(
@@ -43,7 +44,8 @@ def complete(learned: Any, jobs: Iterable[Settings], options: argparse.Namespace
     jobs, store = list(jobs), RunStore(options.output / f"{learned.NAME}-runs.jsonl")
     if options.fresh:
         store.remove(jobs)
-    store.complete(jobs, functools.partial(learned.run, data=options.data, models=options.models), options.workers)
+    run = functools.partial(learned.run, data=options.data, models=options.models)
+    store.complete(jobs, run, chosen_workers(options))
     return store
 
 

@@ -21,6 +21,7 @@ from benchmarks.learned_ntuple import CHOSEN, ENDS, GAME, LATE, POSITIONS, SUITE
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import resistance
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 NAME = "ntuple-ablation"
 GAMES = 1_000_000
@@ -84,14 +85,14 @@ def main() -> None:
     parser.add_argument("--games", type=positive, default=GAMES, help="of each run (default: %(default)s)")
     parser.add_argument("--positions", type=positive, help="that a result is made of at most (default: many)")
     parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     if unknown := set(options.rows) - set(ROWS):
         parser.error(f"unknown rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
     jobs = {name: settings_of(name, options.games, options.positions, options.seed) for name in ROWS}
     store = RunStore(options.output / f"{NAME}-runs.jsonl")
-    store.complete([jobs[name] for name in options.rows or ROWS], run, options.workers)
+    store.complete([jobs[name] for name in options.rows or ROWS], run, chosen_workers(options))
     rows = table(store, jobs)
     show("As first player against perfect play, one change at a time", rows)
     save(

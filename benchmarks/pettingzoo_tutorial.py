@@ -24,6 +24,7 @@ from sb3_contrib import MaskablePPO
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import WinDrawLoss
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.wrappers import OpponentPolicyEnv
 
 GAME = "classic/connect_four_v3"
@@ -84,7 +85,7 @@ def main() -> None:
         for seed in range(options.seeds)
         for scheme in (UNTRAINED, *SCHEMES)
     ]
-    store.complete(jobs, run, options.workers)
+    store.complete(jobs, run, chosen_workers(options))
     rows = [row for settings in jobs for row in store[settings]["rows"]]
     table = summary(rows)
     show("Wins against random play, in per cent", table)
@@ -161,7 +162,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=positive, default=3, help="runs of each (default: %(default)s)")
     parser.add_argument("--games", type=positive, default=500, help="games in each seat (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -21,6 +21,7 @@ from benchmarks.published_runs import Run, is_drawn, run, settings_of
 from benchmarks.report import RESULTS, Row, machine, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents.plotting import new_figure, save_figure
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 TIMED = ("CPU-s", "games/s", "processor")
 """What no two runs have in common."""
@@ -37,7 +38,7 @@ def main() -> None:
         jobs = comparable(jobs)
     if options.fresh:
         store.remove(jobs)
-    store.complete(jobs, run, options.workers)
+    store.complete(jobs, run, chosen_workers(options))
     if options.check:
         if different := compare(jobs, store, RunStore(RESULTS / store.path.name)):
             raise SystemExit("\n".join(different))
@@ -195,7 +196,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--full", action="store_true", help="20 seeds of each learner, 3 of the networks: about half an hour"
     )
-    parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
+    add_workers(parser, 2)
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="compare the runs in --output with the record")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import map_jobs
+from tictac_env.jobs import Workers, map_jobs
 from tictac_env.progress import progress_bar
 from tictac_env.storage import save_text
 
@@ -90,7 +90,7 @@ class RunStore:
         self,
         jobs: Iterable[Settings],
         work: Callable[[Settings], Results],
-        workers: int = 1,
+        workers: Workers = 1,
         what: str = "runs",
         tell: Callable[[Settings, Results], None] | None = None,
     ) -> None:
@@ -99,7 +99,7 @@ class RunStore:
         Args:
             jobs: the settings of all runs that are wanted.
             work: does a job. It is called in other processes, so it must be a function of a module, or a partial one.
-            workers: how many processes.
+            workers: how many processes, or a cluster (see `map_jobs`).
             what: names the runs on the progress bar.
             tell: called with each run as it is kept.
 

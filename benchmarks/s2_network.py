@@ -20,6 +20,7 @@ from benchmarks.reproduce import shares, spread
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents import S2Network
 from tictac_env.arena import verdict
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 GAMES = 2_000_000
 """Of each seat."""
@@ -43,7 +44,7 @@ PUBLISHED = {"training": "published", "first": "98.4 / 1.6 / 0.0", "second": "75
 def main() -> None:
     options = parse_arguments()
     store = RunStore(options.output / "s2-network-runs.jsonl")
-    store.complete(jobs_of(options.games, options.seeds), run, options.workers)
+    store.complete(jobs_of(options.games, options.seeds), run, chosen_workers(options))
     rows = table(store, options.games)
     show("S2's network: won / drawn / lost against random play in per cent, median (range of the wins)", rows)
     settings = {"games a seat": options.games, "seeds": options.seeds}
@@ -104,7 +105,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=positive, default=3, help="seeds of each row (default: %(default)s)")
     parser.add_argument("--games", type=positive, default=GAMES, help="of each seat (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
+    add_workers(parser, 2)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -18,6 +18,7 @@ from benchmarks.published_runs import Run, run, settings_of
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore
 from tictac_agents.plotting import new_figure, save_figure
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 SEATS = ("first", "second")
 
@@ -26,7 +27,7 @@ def main() -> None:
     options = parse_arguments()
     store = RunStore(options.output / "reproduce-runs.jsonl")
     jobs = [settings_of(case, seed) for seed in range(options.seeds) for case in cases_of(options.games)]
-    store.complete(jobs, run, options.workers)
+    store.complete(jobs, run, chosen_workers(options))
     curve, tree = tables(store, options.games, options.seeds)
     show("While it learns: per cent won, and plies a game; means of the seeds", curve)
     show("Against S4's learned tree, from all openings of two plies", tree)
@@ -99,7 +100,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=positive, default=3, help="(default: %(default)s)")
     parser.add_argument("--games", type=positive, default=2_000, help="of self-play (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
+    add_workers(parser, 2)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

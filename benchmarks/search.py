@@ -32,6 +32,7 @@ from benchmarks.run_store import RunStore, Settings
 from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, SETTINGS, Searcher
 from tictac_agents import MCTS
 from tictac_env.arena import move_accuracy, read_scored_positions
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.position import Position
 
 SETS = ("middle_easy", "middle_medium", "end_easy")
@@ -143,7 +144,7 @@ def run_all(options: argparse.Namespace) -> RunStore:
         for name in options.sets
         for player in players
     ]
-    store.complete(jobs, functools.partial(run, options.data), options.workers)
+    store.complete(jobs, functools.partial(run, options.data), chosen_workers(options))
     return store
 
 
@@ -272,7 +273,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--budgets", nargs="+", default=["1000", "1ms", "10ms", "100ms"], help="(default: %(default)s)")
     parser.add_argument("--seeds", type=positive, default=5, help="(default: %(default)s)")
     parser.add_argument("--repeats", type=positive, default=5, help="measurements of speed (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=2, help="processes (default: %(default)s)")
+    add_workers(parser, 2)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -47,7 +47,6 @@ from benchmarks.contestants import (
     untrained,
     without_networks,
 )
-from benchmarks.jobs import map_jobs
 from benchmarks.report import RESULTS, machine, positive, show
 from benchmarks.report_page import page
 from benchmarks.run_store import RunStore, Settings
@@ -63,7 +62,9 @@ from benchmarks.tournament_record import (
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.audits.judging import REPORTING
 from tictac_env.arena.tournaments.entrants import entrant_of
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
+from tictac_env.jobs import Workers
 from tictac_env.policies import load_player
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import save_text
@@ -123,11 +124,12 @@ def main() -> None:
             raise ValueError('networks need pip install "tictac-env[rl]"; without them: --no-deep')
     except (ValueError, FileNotFoundError) as error:
         parser.error(str(error))
-    learned = trained(players, folder, options.workers)
+    workers = chosen_workers(options)
+    learned = trained(players, folder, workers)
     records = []
     for game, found in players.items():
-        judged = audited(game, found, folder, scales[game], options.seed, options.workers)
-        tournament = played(game, found, folder, scales[game].games, options.seed, options.workers)
+        judged = audited(game, found, folder, scales[game], options.seed, workers)
+        tournament = played(game, found, folder, scales[game].games, options.seed, workers)
         rules = {one.name: one_move_rule(load_player(one.source, game), get_game(game)) for one in found}
         record = game_record(TITLES[game], tournament, ratings(tournament), judged, learned, rules)
         records.append(record | {"settings": vars(scales[game])})
@@ -146,7 +148,7 @@ def entered(game: str, names: Sequence[str], agents: Path, scale: Scale, seed: i
     return contestants(names, game, agents, range(seed, seed + scale.seeds), scale.shorter)
 
 
-def trained(players: dict[str, list[Contestant]], folder: Path, workers: int) -> dict[str, dict[str, Any]]:
+def trained(players: dict[str, list[Contestant]], folder: Path, workers: Workers) -> dict[str, dict[str, Any]]:
     """The trainings of the learners by their names; those that are not kept are done."""
     runs = RunStore(folder / "trainings-runs.jsonl")
     trainings = [one.training for found in players.values() for one in found if one.training]
@@ -165,7 +167,7 @@ def trained(players: dict[str, list[Contestant]], folder: Path, workers: int) ->
 
 
 def audited(
-    game: str, players: Sequence[Contestant], folder: Path, scale: Scale, seed: int, workers: int
+    game: str, players: Sequence[Contestant], folder: Path, scale: Scale, seed: int, workers: Workers
 ) -> dict[str, dict[str, Any]]:
     """The audits of a game's players by their names; those that are not kept are made."""
     runs = RunStore(folder / "audits-runs.jsonl")
@@ -209,21 +211,17 @@ def part_of(whole: Suite, count: int) -> Suite:
     return Suite(f"{count:,} of {whole.name}", some, whole.scores[rows])
 
 
-def played(game: str, players: Sequence[Contestant], folder: Path, games: int, seed: int, workers: int) -> Tournament:
-    """The tournament of a game, played by several processes into one store."""
-    play = partial(play_all, game=game, folder=folder, games=games, seed=seed)
+def played(
+    game: str, players: Sequence[Contestant], folder: Path, games: int, seed: int, workers: Workers
+) -> Tournament:
+    """The tournament of a game, played by all workers."""
     sources = {one.name: str(one.source) for one in players}
-    began = time.monotonic()
-    for _ in map_jobs(partial(play, sources), range(workers), workers):
-        pass
-    tournament = play_all(sources, 0, game, folder, games, seed)
+    began, store = time.monotonic(), folder / "games.sqlite"
+    tournament = round_robin(
+        sources, game, games, seed, progress=True, openings=OPENING_PLIES, store=store, workers=workers
+    )
     print(f"{TITLES[game]}: {len(tournament.games):,} games in {time.monotonic() - began:.1f} s", flush=True)
     return tournament
-
-
-def play_all(sources: dict[str, str], worker: int, game: str, folder: Path, games: int, seed: int) -> Tournament:
-    """Plays what is missing in the store; the first worker shows the progress."""
-    return round_robin(sources, game, games, seed, worker == 0, openings=OPENING_PLIES, store=folder / "games.sqlite")
 
 
 def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
@@ -265,7 +263,7 @@ def parse_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("--seeds", type=positive, help="how many times each learner is trained")
     parser.add_argument("--shorter", type=float, metavar="PART", help="the part of its training that a learner gets")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=min(2, os.cpu_count() or 1), help="processes")
+    add_workers(parser, min(2, os.cpu_count() or 1))
     parser.add_argument("--fresh", action="store_true", help="begin anew, and forget what is kept")
     parser.add_argument("--output", type=Path, default=FOLDER, help="folder for the results (default: %(default)s)")
     return parser, parser.parse_args()

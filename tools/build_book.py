@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.jobs import map_jobs
 from benchmarks.report import RESULTS, positive
 from benchmarks.run_store import RunStore, Settings
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import GAMES, UNFINISHED, KInARow, describe_game
+from tictac_env.jobs import map_jobs
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.solver import Solver
@@ -123,7 +124,7 @@ def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespa
     todo = [part for part in parts if part[0] not in store]
     with progress_bar(len(todo), "opening book") as update, contextlib.suppress(KeyboardInterrupt):
         work = functools.partial(solve_part, solver_is)
-        for done, (part, found) in enumerate(map_jobs(work, todo, options.workers, 60 * options.minutes), 1):
+        for done, (part, found) in enumerate(map_jobs(work, todo, chosen_workers(options), 60 * options.minutes), 1):
             store.add(part[0], found)
             update(done, "")
 
@@ -139,7 +140,7 @@ def progress(parts: Sequence[Part], store: RunStore) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="how many processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")
     parser.add_argument("--table", type=float, default=4, metavar="MB", help="of each worker (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so long")

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import exploitability, play_match
+from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.levels import Setting, level_settings
@@ -32,7 +33,7 @@ def main() -> None:
     options = parse_arguments()
     store = RunStore(options.output / "levels-runs.jsonl")
     jobs = [job("ConnectFour-v0", number, options.games, options.seed) for number in numbers("ConnectFour-v0")]
-    store.complete(jobs, match_row, options.workers, "levels of Connect Four")
+    store.complete(jobs, match_row, chosen_workers(options), "levels of Connect Four")
     tables: dict[str, list[Row]] = {
         "tic-tac-toe": [exact_row(number) for number in numbers("TicTacToe-v0")],
         "connect-four": [store[settings] for settings in jobs],
@@ -115,7 +116,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=positive, default=1000, help="games a pair plays (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="which games (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=1, help="processes (default: %(default)s)")
+    add_workers(parser)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     return parser.parse_args()
 

@@ -39,6 +39,7 @@ USES: dict[str, dict[str, str]] = {
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
     "openspiel": {"pyspiel": "import tictac_env.openspiel"},
+    "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
 }
 """For each extra the modules it brings, and what is done that needs them. Optuna is tools/tune.py's, which is not
 installed; MoviePy is Gymnasium's `RecordVideo`'s, which names it by itself."""

@@ -21,7 +21,8 @@ from tictac_env.solver import Solution
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "background", "lazy"},
-    {"position", "position_batch", "notation", "symmetry", "canvas", "observation", "checks", "check_game", "compiled"},
+    {"position", "position_batch", "notation", "symmetry", "canvas", "observation"}
+    | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver", "render", "text_players"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets"},
     {"cli", "__main__", "first_uses", "web", "notebook", "grading", "openspiel"},
@@ -44,6 +45,7 @@ ONLY_IN: dict[str, set[str]] = {
     "minari": {"tictac_env.datasets"},
     "h5py": {"tictac_env.datasets"},
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
+    "ray": {"tictac_env.jobs.ray_pool"},
     "pickle": set(),
     "cloudpickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
 }
@@ -137,7 +139,7 @@ def test_the_test_sees_imports() -> None:
 
 
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "starlette", "uvicorn"
-HEAVY += "anywidget", "ipywidgets", "IPython", "minari", "h5py"
+HEAVY += "anywidget", "ipywidgets", "IPython", "minari", "h5py", "ray"
 COMPILED = {"numba", "scipy"}  # Numba loads SciPy
 NEEDED = {"learn": COMPILED, "search": COMPILED, "complete": COMPILED}
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.jobs import map_jobs
 from benchmarks.run_store import RunStore
+from tictac_env.jobs import map_jobs
 
 ROOT = Path(__file__).parents[2]
 JOBS = [{"learner": "Q", "seed": seed, "range": (0.5, seed / 7)} for seed in range(6)]

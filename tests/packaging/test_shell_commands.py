@@ -99,7 +99,7 @@ def test_no_block_is_overlooked() -> None:
         "python -m tictac_agents.train Sarsas",
         "python tools/there_is_none.py",
         "make coffee",
-        'pip install "tictac-env[cluster]"',
+        'pip install "tictac-env[clusters]"',
         "tictak play",
     ],
 )

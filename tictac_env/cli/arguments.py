@@ -12,6 +12,7 @@ from typing import Any
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, get_game
 from tictac_env.games.registry import known_names
+from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, own_game
 from tictac_env.policies.players import ACCEPTED
 
@@ -65,6 +66,35 @@ def complete_words(action: argparse.Action, name: str, words: Sequence[str], fil
 def add_json(parser: argparse._ActionsContainer) -> None:
     """Adds `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
+    """Adds `--workers` and `--ray`; `chosen_workers` says what they ask for."""
+    parser.add_argument(
+        "--workers",
+        type=whole_number(1),
+        metavar="N",
+        help=f"how many processes do it (default: {default}), or with --ray how many CPUs of the cluster (all)",
+    )
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="HOST:PORT",
+        help="do it on a Ray cluster: on the one with this address (or auto), else on one that is started here",
+    )
+    parser.set_defaults(default_workers=default)
+
+
+def chosen_workers(options: argparse.Namespace) -> Workers:
+    """The workers of `--workers` and `--ray`.
+
+    Raises:
+        ValueError: the address is none.
+    """
+    if options.ray is None:
+        return int(options.workers or options.default_workers)
+    return Cluster(options.ray or None, options.workers)
 
 
 def add_seed(parser: argparse.ArgumentParser, default: int | None = 0) -> None:

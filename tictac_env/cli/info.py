@@ -30,6 +30,7 @@ PACKAGES = {
     "plot": ("matplotlib",),
     "onnx": ("onnxruntime",),
     "openspiel": ("open-spiel",),
+    "cluster": ("ray",),
 }
 """What the package builds on, by the extra that installs it; "" for what is always there."""
 

@@ -22,6 +22,8 @@ from tictac_env.cli.arguments import (
     add_json,
     add_player,
     add_seed,
+    add_workers,
+    chosen_workers,
     decimal,
     print_json,
     whole_number,
@@ -37,6 +39,8 @@ EXAMPLES = """examples:
   tictac tournament random rule minimax:2 mcts:100 --openings 2
   tictac tournament random mine=q.npz yours=bots:act --games 200
   tictac tournament level:3 level:4 --game ConnectFour-v0 --openings 8 --sample 50 --store results
+  tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --openings 2 --workers 4
+  tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
   tictac tournament random rule --csv > ratings.csv
 """
 
@@ -69,6 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--anchor", metavar="NAME", help="the player whose rating is 0 (default: random, or the weakest)"
     )
     add_seed(parser)
+    add_workers(parser)
     written = parser.add_mutually_exclusive_group()
     add_json(written)
     written.add_argument("--csv", action="store_true", help="print the ratings as CSV")
@@ -94,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
             openings=openings,
             time_limit=options.time_limit,
             store=None if options.store is None else options.store / STORE,
+            workers=chosen_workers(options),
         )
     except KeyboardInterrupt:
         if options.store is not None:

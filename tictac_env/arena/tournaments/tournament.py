@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -18,12 +18,13 @@ from tictac_env.arena.tournaments.entrants import load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.tournaments.match import MatchResult
 from tictac_env.arena.tournaments.openings import as_openings
-from tictac_env.arena.tournaments.play import Job, boards_together, play_games, warm_up
+from tictac_env.arena.tournaments.play import warm_up
+from tictac_env.arena.tournaments.playing import play_by_workers, play_here
 from tictac_env.arena.tournaments.store import ResultStore
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import Policy
+from tictac_env.jobs import Workers
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 
@@ -121,6 +122,7 @@ def round_robin(
     openings: int | Sequence[Position | str] = 0,
     time_limit: float | None = None,
     store: str | os.PathLike[str] | None = None,
+    workers: Workers = 1,
 ) -> Tournament:
     """Every player against every other, from each opening in both seats.
 
@@ -147,11 +149,15 @@ def round_robin(
         time_limit: the seconds a move may take, by the clock. Before it runs each player is asked once, so that
             compiling does not count. How a player is interrupted, `play_games` tells.
         store: the file that keeps the games (see `ResultStore`).
+        workers: how many processes play, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the players
+            itself, so files must be there under the same names, and objects must be such as can be pickled. What a
+            lost worker was playing is played again by another, so the result is the same.
 
     Raises:
         ValueError: fewer than two players, two of one name, one that does not play; no such game or openings; a number
             out of its range; a damaged store, or a file that is none.
         OSError: the store cannot be read or written.
+        WorkerLost: worker after worker ended while it played the same games.
 
     Example:
         >>> tournament = round_robin(["random", "rule", "minimax"], openings=2)
@@ -167,10 +173,16 @@ def round_robin(
         raise ValueError("time_limit must be more than 0 seconds")
     name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
     schedule = list(_schedule(list(entrants), name, list(starts), games, seed, time_limit))
-    if time_limit is not None:
+    if time_limit is not None and workers == 1:
         warm_up([player.policy for player in entrants.values()], next(iter(starts.values())))
     sides = {entrant: player.policy for entrant, player in entrants.items()}
-    played = _play(schedule, sides, starts, store, progress)
+
+    def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
+        if workers == 1:
+            return play_here(todo, sides, starts, played)
+        return play_by_workers(todo, sides, starts, played, players, rules, workers)
+
+    played = _play(schedule, games_of, store, progress)
     return Tournament(rules, tuple(one.name for one in entrants), tuple(played[fixture] for fixture in schedule))
 
 
@@ -188,8 +200,7 @@ def _schedule(
 
 def _play(
     schedule: Sequence[Fixture],
-    sides: Mapping[Entrant, Policy],
-    starts: Mapping[str, Position],
+    games_of: Callable[[Sequence[Fixture], Mapping[Fixture, GameRecord]], Iterator[GameRecord]],
     store: str | os.PathLike[str] | None,
     progress: bool,
 ) -> dict[Fixture, GameRecord]:
@@ -199,7 +210,8 @@ def _play(
         keeper = stack.enter_context(_Keeper(ResultStore(store), schedule, played)) if store is not None else None
         update = stack.enter_context(progress_bar(len(schedule), "games", progress))
         shown = 0.0
-        for fixture, record in _games(_elsewhere(schedule) if keeper else schedule, sides, starts, played):
+        for record in games_of(_elsewhere(schedule) if keeper else schedule, played):
+            fixture = record.fixture
             played[fixture] = record
             if keeper:
                 keeper.keep(record)
@@ -207,31 +219,6 @@ def _play(
                 shown = time.monotonic()
                 update(len(played), f"{fixture.first.name} against {fixture.second.name}")
     return played
-
-
-def _games(
-    schedule: Sequence[Fixture],
-    sides: Mapping[Entrant, Policy],
-    starts: Mapping[str, Position],
-    played: Mapping[Fixture, GameRecord],
-) -> Iterator[tuple[Fixture, GameRecord]]:
-    """Plays the games that have not been played when their turn comes."""
-    of_width: dict[int, list[Fixture]] = {}
-    for fixture in schedule:
-        width = boards_together((sides[fixture.first], sides[fixture.second]))
-        of_width.setdefault(width, []).append(fixture)
-    for together, fixtures in of_width.items():
-        begun: list[Fixture] = []
-
-        def jobs(fixtures: Sequence[Fixture] = fixtures, begun: list[Fixture] = begun) -> Iterator[Job]:
-            for fixture in fixtures:
-                if fixture not in played:
-                    begun.append(fixture)
-                    yield Job((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
-
-        limit = fixtures[0].time_limit
-        for index, game in play_games(jobs(), together, forfeits=True, time_limit=limit):
-            yield begun[index], GameRecord(begun[index], game.final.to_moves(), game.result, game.forfeit, game.seconds)
 
 
 def _elsewhere(schedule: Sequence[Fixture]) -> list[Fixture]:
