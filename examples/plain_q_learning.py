@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.utils import seeding
 
 from tictac_env.arena import Verdict, verdict
 
@@ -37,7 +38,7 @@ def best(values: dict[int, float], legal: list[int]) -> int:
 def train(seed: int) -> Table:
     """Plays the games; each is learned at its end, from the last step to the first."""
     env: gym.Env[Any, Any] = gym.make(GAME, opponent=None)
-    random, _ = gym.utils.seeding.np_random(seed)
+    random, _ = seeding.np_random(seed)
     q: Table = {}
     for game in range(GAMES):
         observation, info = env.reset()

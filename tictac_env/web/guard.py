@@ -26,7 +26,6 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_ADDRESSES = 10_000
 """Of how many addresses the rate is known; beyond, those not heard of for longest are forgotten."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from typing import Any, NamedTuple
@@ -146,7 +147,7 @@ def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) 
         sizes["inarow"] = rules.connect
     return FILE.format(
         name=game_name(rules) or repr(rules),
-        player=found.name,
+        player=_quoted(found.name),
         told=_told(found.budget),
         action="a column from the left, from 0" if rules.stones_fall else "a cell, row by row, from 0",
         version=tictac_env.__version__,
@@ -160,7 +161,12 @@ def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) 
 
 
 def _told(budget: str) -> str:
-    return f"How much it searches a move: {budget}." if budget else ""
+    return f"How much it searches a move: {_quoted(budget)}." if budget else ""
+
+
+def _quoted(text: str) -> str:
+    """Text that ends no docstring: a player's name may be that of a file, which anybody chose."""
+    return json.dumps(text)[1:-1]
 
 
 def record_of(policy: Policy, game: Game, seed: int = 0) -> NamedTuple:

@@ -155,6 +155,13 @@ def test_a_file_needs_numpy_only_and_says_what_it_is() -> None:
     assert "mcts:100" in str(ast.get_docstring(tree)) and isinstance(tree.body[-1], ast.FunctionDef)
 
 
+def test_the_name_of_a_file_runs_no_code(tmp_path: Path) -> None:
+    name = '"""; ran = 1; """ \\" é.npz'
+    QLearning("TicTacToe-v0").save(tmp_path / name)
+    names = loaded(submission(tmp_path / name, "TicTacToe-v0"))
+    assert "ran" not in names and "ran = 1" in names["__doc__"] and "é" in names["__doc__"]
+
+
 def test_another_game_is_refused() -> None:
     agent = loaded(submission("rule"))["agent"]
     with pytest.raises(ValueError, match="plays rows=6, not rows=5"):

@@ -92,7 +92,7 @@ def _result(found: Audit) -> dict[str, Any]:
         "dataset": {"type": found.game, "name": found.game},
         "metrics": [
             {
-                "type": name.partition(",")[0].replace(" ", "_"),
+                "type": _type_of(name),
                 "name": name,
                 "value": round(value, 6),
                 "verified": False,

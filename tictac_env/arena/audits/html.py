@@ -56,9 +56,7 @@ def _verdict(found: Audit) -> Iterator[str]:
     rows = [
         (
             name,
-            {True: "no: infallible", False: f"yes, by {seat.get('losing line')}"}.get(
-                seat.get("infallible"), "not known"
-            ),
+            _beaten(seat),
             *(" / ".join(f"{100 * share:.3f}" for share in seat[key]) for key in shares),
         )
         for name, seat in zip(SEATS, seats, strict=True)
@@ -75,7 +73,7 @@ def _verdict(found: Audit) -> Iterator[str]:
 def _beaten(seat: Mapping[str, Any]) -> str:
     if seat.get("infallible") is None:
         return "not known"
-    return "no: infallible" if seat["infallible"] else f"yes, by {seat['losing line']}"
+    return "no: infallible" if seat["infallible"] else f"yes, by {seat.get('losing line')}"
 
 
 def _measures(found: Audit) -> Iterator[str]:
