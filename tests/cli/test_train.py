@@ -40,9 +40,10 @@ def test_agents_that_learn_from_games_of_their_own(
 
 
 def test_a_network_of_n_tuples_is_trained_with_the_settings_of_its_game(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("tensorboard")
+    monkeypatch.setattr("tictac_agents.train.POINTS", 4)
     path, runs = tmp_path / "agent.npz", tmp_path / "runs"
     words = ["--game", TTT, "--seed", "3", "--threads", "2", "--save", str(path), "--tensorboard", str(runs)]
     assert cli.main(["train", "NTupleTD", *words]) == 0

@@ -137,6 +137,7 @@ def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: P
         assert book.scores.tolist() == books[0].scores.tolist()
 
 
+@pytest.mark.slow
 def test_a_layer_that_contradicts_the_plies_before_makes_no_book(tmp_path: Path) -> None:
     assert build(tmp_path, "--plies", "4").returncode == 0
     path = tmp_path / "ConnectFour-v0.npz"

@@ -64,6 +64,7 @@ def test_searched_scores_are_the_same(book: Book) -> None:
         assert book.score(position) == searching.score(position)
 
 
+@pytest.mark.slow
 def test_bitbully_and_its_book_agree(book: Book) -> None:
     bitbully = pytest.importorskip("bitbully")
     pytest.importorskip("bitbully_databases")

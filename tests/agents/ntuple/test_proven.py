@@ -19,7 +19,7 @@ from tools.reply_tree import ReplyTree
 SMALL = get_game("KInARow-v0:4x4-3")
 
 
-@pytest.mark.parametrize("plies", [1, 2])
+@pytest.mark.parametrize("plies", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_errors_are_found_and_put_right_until_the_player_is_proven(plies: int, tmp_path: Path) -> None:
     network = NTupleTD(SMALL, tuples=3, length=3, seed=2).learn(40).network.looking_ahead(plies)
     tree, solver = ReplyTree(network, SMALL), Solver(SMALL)
