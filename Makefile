@@ -11,7 +11,7 @@ WITH ?= $(PYTHON)
 # The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench docs examples test test-all lint format quick-tests all-tests clean
+.PHONY: bench docs examples check-examples test test-all lint format quick-tests all-tests clean
 .PHONY: wheel check-wheel check-lowest audit constraints
 
 # Without torch: make bench DEEP=no
@@ -29,6 +29,10 @@ endif
 examples: .venv/dev.done
 	$(BIN)/python tools/run_examples.py
 	$(BIN)/python tools/results_tables.py
+
+# Their types, against the libraries that each needs. Pyright fetches Node.js if there is none.
+check-examples: .venv/dev.done .venv/release.done
+	$(BIN)/python tools/run_examples.py --types $(RELEASE)/pyright
 
 # The documentation as a site in build/site, notebooks executed; open build/site/index.html, or, for the search field,
 # python -m http.server --directory build/site. Without torch.

@@ -7,29 +7,28 @@
     python examples/rllib_ppo.py
 
 The module looks for "observations" and a mask of floats, of which it takes the logarithm. RLlib would take planes for a
-picture, so they are flattened. `config.build_algo().train()` does this on a cluster, whose processes take longer to
-start than this training takes; here RLlib's runner and learner are called one after the other, without a cluster.
+picture, so they are flattened. Everything runs in one process of the local cluster that `build_algo` starts.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import ray
 import torch
 from gymnasium.wrappers import DtypeObservation, FlattenObservation
 from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core import COMPONENT_RL_MODULE
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 from ray.tune.registry import register_env
 
 import tictac_env
 from tictac_env.wrappers import MaskedObservation
 
-GAME, ITERATIONS, STEPS = "TicTacToe-v0", 4, 1_500
+GAME, ITERATIONS, STEPS = "TicTacToe-v0", 10, 1_500
 
 
 def board(config: dict[str, Any]) -> gym.Env[Any, Any]:
@@ -42,6 +41,7 @@ def board(config: dict[str, Any]) -> gym.Env[Any, Any]:
 def main() -> None:
     """Trains and judges."""
     torch.set_num_threads(1)
+    ray.init(num_cpus=1, include_dashboard=False, logging_level=logging.ERROR)
     register_env("tic-tac-toe", board)
     spec = RLModuleSpec(
         module_class=ActionMaskingTorchRLModule,
@@ -52,19 +52,18 @@ def main() -> None:
         .environment("tic-tac-toe")
         .env_runners(num_env_runners=0, num_envs_per_env_runner=8)
         .learners(num_learners=0)
-        .training(lr=1e-3, entropy_coeff=0.01)
+        .training(
+            lr=1e-3, entropy_coeff=0.01, train_batch_size_per_learner=STEPS, minibatch_size=250, num_epochs=10
+        )
         .rl_module(rl_module_spec=spec)
         .debugging(seed=0)
     )
-    runner = SingleAgentEnvRunner(config=config, worker_index=0)
-    learner = config.build_learner(env=board({}))
+    algorithm = config.build_algo()
     for number in range(1, ITERATIONS + 1):
-        games = runner.sample(num_timesteps=STEPS)
-        learner.update(episodes=games, num_epochs=10, minibatch_size=250, shuffle_batch_per_epoch=True)
-        runner.set_state(learner.get_state(components=COMPONENT_RL_MODULE))
-        mean = np.mean([game.get_return() for game in games if game.is_done])
+        result = algorithm.train()
+        mean = result["env_runners"]["episode_return_mean"]
         print(f"{number * STEPS} steps: mean result of a game {mean:.2f}")
-    module = runner.module
+    module: Any = algorithm.get_module()
 
     @torch.no_grad()
     def greedy(observations: Any, masks: Any) -> Any:
@@ -76,6 +75,8 @@ def main() -> None:
 
     greedy.batched = True  # type: ignore[attr-defined]  # it is asked for many positions at once
     print(tictac_env.verdict(greedy, GAME))
+    algorithm.stop()
+    ray.shutdown()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def play(env: Any, seed: int) -> tuple[int, dict[str, float], Any]:
     """A game of random legal actions: its plies, what the agents earned, and the last observation."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
-    plies, earned = 0, dict.fromkeys(env.possible_agents, 0.0)
+    plies, earned, observation = 0, dict.fromkeys(env.possible_agents, 0.0), None
     for agent in env.agent_iter():
         observation, reward, termination, truncation, _ = env.last()
         earned[agent] += float(reward)

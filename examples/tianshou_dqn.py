@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from tianshou.algorithm import DQN, MARLRandomDiscreteMaskedOffPolicyAlgorithm, MultiAgentOffPolicyAlgorithm
-from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
+from tianshou.algorithm.multiagent.marl import MultiAgentOffPolicyAlgorithm
 from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.algorithm.random import MARLRandomDiscreteMaskedOffPolicyAlgorithm
 from tianshou.data import Collector, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv
 from tianshou.env.pettingzoo_env import PettingZooEnv
@@ -35,7 +36,8 @@ ENOUGH = 0.25
 
 def board() -> PettingZooEnv:
     """Tic-tac-toe as Tianshou takes it."""
-    return PettingZooEnv(tictactoe_v0.env())
+    env: Any = tictactoe_v0.env()
+    return PettingZooEnv(env)
 
 
 def main() -> None:

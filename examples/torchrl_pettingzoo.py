@@ -17,26 +17,27 @@ from torchrl.envs import PettingZooWrapper
 
 from tictac_env import connect_four_v0
 
-GAMES = 20
+GAMES, AGENTS = 20, ("player_0", "player_1")
 
 
 def main() -> None:
     """Plays games at random, and looks at the masks."""
     torch.manual_seed(0)
     env = PettingZooWrapper(connect_four_v0.env(), use_mask=True)
-    results = {"player_0": 0, "player_1": 0, "drawn": 0}
+    results = dict.fromkeys((*AGENTS, "drawn"), 0)
     for _ in range(GAMES):
         game = env.rollout(max_steps=42)  # random legal actions, to the end of the game
-        for agent in env.group_map:
+        for agent in AGENTS:
             moved = game[agent, "mask"].squeeze(-1)
             legal = game[agent, "action_mask"].squeeze(-2).gather(-1, game[agent, "action"])
             assert legal.squeeze(-1)[moved].all(), "an illegal action was played"
         last = game["next"][-1]
-        winners = [agent for agent in env.group_map if last[agent, "reward"].item() > 0]
+        winners = [agent for agent in AGENTS if last[agent, "reward"].item() > 0]
         results[winners[0] if winners else "drawn"] += 1
-    seen = game["player_0", "observation", "observation"]
-    print(f"the last game took {len(game)} plies; observations of player_0: {tuple(seen.shape)}")
     print(f"{GAMES} games of random play: {results}")
+    game = env.rollout(max_steps=42)
+    seen = game["player_0", "observation", "observation"]
+    print(f"one more took {len(game)} plies; observations of player_0: {tuple(seen.shape)}")
 
 
 if __name__ == "__main__":

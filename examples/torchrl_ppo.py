@@ -47,13 +47,14 @@ def main() -> None:
     """Trains and judges."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    env = boards()
+    env: Any = boards()
     check_env_specs(env)
     cells, actions = env.observation_spec["observation"].shape[-1], env.action_spec.space.n
     logits = MLP(cells, actions, num_cells=[128, 128])
+    keys: Any = {"logits": "logits", "mask": "action_mask"}
     actor = ProbabilisticActor(
         TensorDictModule(logits, in_keys=["observation"], out_keys=["logits"]),
-        in_keys={"logits": "logits", "mask": "action_mask"},
+        in_keys=keys,
         distribution_class=MaskedCategorical,
         return_log_prob=True,
     )

@@ -3,6 +3,7 @@
     python tools/run_examples.py                        # all
     python tools/run_examples.py hex plain_q_learning   # these
     python tools/run_examples.py --changed              # those that are not recorded as they are now
+    python tools/run_examples.py --types pyright        # runs none: checks their types, against what each needs
 
 Each file in `examples` begins with a header (PEP 723) that names the packages it needs:
 
@@ -100,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--changed", action="store_true", help="only those that have no record, or have changed since")
     parser.add_argument("--limit", type=float, default=LIMIT, help=f"seconds that each may take ({LIMIT})")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where the records go")
+    parser.add_argument("--types", type=Path, metavar="PYRIGHT", help="check types with this program, and run nothing")
     options = parser.parse_args(arguments)
     known = {example.name: example for example in examples()}
     if unknown := [name for name in options.names if name not in known]:
@@ -107,7 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = [known[name] for name in options.names or known]
     if options.changed:
         chosen = [one for one in chosen if (recorded(one, options.output) or {}).get("source") != one.source]
-    failed = [example.name for example in chosen if not try_out(example, options.limit, options.output)]
+    if options.types:
+        failed = [example.name for example in chosen if not check_types(example, options.types)]
+    else:
+        failed = [example.name for example in chosen if not try_out(example, options.limit, options.output)]
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 
@@ -135,6 +140,15 @@ def try_out(example: Example, limit: float, output: Path) -> bool:
     save_text(output / f"{example.name}.json", json.dumps(record, indent=1) + "\n")
     print(f"{record['seconds']} s, {record['CPU-s']} CPU-s")
     return True
+
+
+def check_types(example: Example, pyright: Path) -> bool:
+    """Whether pyright finds no error in an example."""
+    print(f"{example.name}: ", end="", flush=True)
+    words = (pyright, "--pythonpath", environment(example.dependencies), example.path)
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+    print(done.stdout.strip() or done.stderr.strip())
+    return done.returncode == 0
 
 
 def environment(dependencies: Sequence[str]) -> Path:
