@@ -52,9 +52,7 @@ def main() -> None:
         .environment("tic-tac-toe")
         .env_runners(num_env_runners=0, num_envs_per_env_runner=8)
         .learners(num_learners=0)
-        .training(
-            lr=1e-3, entropy_coeff=0.01, train_batch_size_per_learner=STEPS, minibatch_size=250, num_epochs=10
-        )
+        .training(lr=1e-3, entropy_coeff=0.01, train_batch_size_per_learner=STEPS, minibatch_size=250, num_epochs=10)
         .rl_module(rl_module_spec=spec)
         .debugging(seed=0)
     )
