@@ -41,7 +41,7 @@ def board(config: dict[str, Any]) -> gym.Env[Any, Any]:
 def main() -> None:
     """Trains and judges."""
     torch.set_num_threads(1)
-    ray.init(num_cpus=1, include_dashboard=False, logging_level=logging.ERROR)
+    ray.init("local", num_cpus=1, include_dashboard=False, logging_level=logging.ERROR)
     register_env("tic-tac-toe", board)
     spec = RLModuleSpec(
         module_class=ActionMaskingTorchRLModule,
