@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import json
 import os
@@ -31,25 +32,58 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that takes its place at `path` at the end of the block; after an error `path` is as it was.
 
     What processes that were killed meanwhile have left behind of such files is removed first.
+
+    Raises:
+        OSError: it cannot be written; the error names `path`.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
-    handle, name = _new_part(target)
+    with _naming(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+        handle, name = _new_part(target)
     held = None if fcntl is None else os.dup(handle)  # locked until the file is in its place
     try:
-        with os.fdopen(handle, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+        with _naming(target):
+            with os.fdopen(handle, "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
     finally:
         if held is not None:
             os.close(held)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Checks, before long work is begun, that its result can be written; makes the folder if there is none.
+
+    Raises:
+        OSError: it cannot be; the error names `path`.
+    """
+    target = Path(path)
+    with _naming(target):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = _new_part(target)
+        os.close(handle)
+        os.unlink(name)
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Gives errors of the system the name of the file that was to be written, if they have none or that of its part."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if error.errno is not None and (name is None or str(name).endswith(PART)):
+            error.filename, error.filename2 = os.fspath(target), None
+        raise
 
 
 def _new_part(target: Path) -> tuple[int, str]:

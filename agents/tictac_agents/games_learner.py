@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
+from tictac_agents.checkpoint import Checkpoint
 from tictac_env.checks import positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy
@@ -82,6 +82,8 @@ class GamesLearner(Policy):
 
         Raises:
             ValueError: `total_games` is no positive whole number, or more than can still be counted.
+            OSError: the checkpoint cannot be written, which is tried first of all; or in the end no more. Then the
+                message says in which temporary file what is learned is instead.
         """
         positive("total_games", total_games, self.MAX_GAMES - self.num_games)
         self._begun, self._goal = self.num_games, self.num_games + total_games
@@ -99,21 +101,18 @@ class GamesLearner(Policy):
 
         The result is that of an unbroken run, to the bit.
         """
-        begun, due = self.num_games, time.monotonic() + checkpoint_seconds
+        begun, kept = self.num_games, Checkpoint(self.save, checkpoint, checkpoint_seconds)
         self._begin(self._goal - begun)
         with interruptible() as asked_to_stop, new_bar(self._goal - begun, type(self).__name__, progress_bar) as show:
             while not self.is_done:
                 self.num_games += self._learn_some(self._goal - self.num_games)
                 show(self.num_games - begun, self._state_in_words())
                 goes_on = callback is None or callback(self) is not False
-                if checkpoint is not None and time.monotonic() >= due:
-                    self.save(checkpoint)
-                    due = time.monotonic() + checkpoint_seconds
+                kept.save_if_due()
                 if not goes_on:
                     break
                 if asked_to_stop():
                     print(f"stopped after {self.num_games:,} games; nothing is lost", file=sys.stderr)
                     break
-        if checkpoint is not None:
-            self.save(checkpoint)
+        kept.save_at_the_end()
         return self

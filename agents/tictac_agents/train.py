@@ -28,6 +28,7 @@ import gymnasium as gym
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
+from tictac_agents.checkpoint import Checkpoint
 from tictac_agents.command_line import add_arguments, settings_from
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED
@@ -109,6 +110,7 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
     import torch  # only now, so that --help is quick
 
     from tictac_agents import ExactEvalCallback, GamesCallback, ProgressCallback
+    from tictac_agents.deep.sb3_files import with_suffix
 
     torch.set_num_threads(1)  # the fastest for networks this small
     settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
@@ -117,20 +119,26 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
     )
     boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
     announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
+    kept = Checkpoint(lambda path: model.save(path), arguments.save and with_suffix(arguments.save))
     exact, best = None, best_file(arguments.save)
     if is_small(settings):
         exact = ExactEvalCallback(arguments.eval_freq, best, arguments.stop_when_proven, verbose=1)
     callbacks = [GamesCallback(arguments.eval_freq), *([exact] if exact else [])]
+    failure: OSError | None = None
     try:
         with closing(ProgressCallback(exact)) as progress:
             model.learn(settings.total_timesteps, [*callbacks, progress])
     except KeyboardInterrupt:
         print(f"stopped after {model.num_timesteps:,} steps")
+    except OSError as error:  # the best model so far, or what TensorBoard shows, cannot be written
+        failure = error
     if arguments.save is not None:
-        model.save(arguments.save)
+        kept.save_at_the_end()
         print(f"saved; in Python: tictac_agents.{arguments.agent}.load({str(arguments.save)!r})")
         if exact and exact.best:
             print(f"the best by its verdict: tictac_agents.{arguments.agent}.load({str(best)!r})")
+    if failure is not None:
+        raise failure
     if not (exact and exact.judgements and exact.judgements[-1].num_timesteps == model.num_timesteps):
         judge(model, settings, arguments.seed)
     return model

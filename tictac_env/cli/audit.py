@@ -15,7 +15,7 @@ import contextlib
 import sys
 from pathlib import Path
 
-from tictac_env.arena.audits.card import save_card
+from tictac_env.arena.audits.card import RECORD, save_card
 from tictac_env.arena.audits.html import audit_page
 from tictac_env.arena.audits.judging import REPLIES, audit
 from tictac_env.cli.arguments import (
@@ -30,7 +30,7 @@ from tictac_env.cli.arguments import (
 )
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies.foreign.reading import ACTIVATIONS, PLANES_LAST, Reading
-from tictac_env.storage import save_text
+from tictac_env.storage import check_writable, save_text
 
 BESIDE = Path("beside the player's file")
 """What --card is without a folder."""
@@ -112,6 +112,9 @@ def run(options: argparse.Namespace) -> int:
         if not Path(options.player).is_file():
             raise ValueError(f"--card: {options.player!r} is no file, so say into which folder: --card FOLDER")
         folder = Path(options.player).parent
+    for path in (options.html, None if folder is None else folder / RECORD):
+        if path is not None:
+            check_writable(path)  # now, and not after minutes
     with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
         record = audit(
             options.player,
@@ -125,9 +128,9 @@ def run(options: argparse.Namespace) -> int:
             replies=options.replies,
             reading=Reading(options.observation, options.activation, options.time_limit),
         )
+    print(record.to_json() if options.json else record, flush=True)  # first, in case that nothing can be written
     if options.html is not None:
         save_text(options.html, audit_page(record))
     if folder is not None:
         save_card(record, folder)
-    print(record.to_json() if options.json else record)
     return 0

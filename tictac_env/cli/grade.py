@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tictac_env.grading.formats import gradescope, nbgrader
 from tictac_env.grading.grading import grade
 from tictac_env.grading.report import PAGE
 from tictac_env.grading.rubric import Rubric, assignment_folder, assignments, load_rubric
-from tictac_env.storage import save_text
+from tictac_env.storage import check_writable, save_text
 
 FORMATS = ("text", "json", "gradescope", "nbgrader")
 EXAMPLES = """examples:
@@ -72,6 +71,9 @@ def run(options: argparse.Namespace) -> int:
     rubric = load_rubric(options.assignment)
     if not options.submissions:
         raise ValueError("give a submission: a file, a folder, or a folder of submissions")
+    for path in (options.csv, options.output):
+        if path is not None:
+            check_writable(path)  # now, and not after an hour
     alone = len(options.submissions) == 1 and not is_class(options.submissions[0], rubric.file)
     if alone or options.format == "gradescope":
         if len(options.submissions) > 1 or options.tournament or options.csv:
@@ -80,9 +82,9 @@ def run(options: argparse.Namespace) -> int:
         _tell(options, str(found), {"json": found.to_dict, "gradescope": lambda: gradescope(found)}, [found])
         return 0
     report = grade_class(_all(options.submissions, rubric), rubric, options.jobs, options.page, progress=True)
+    _tell(options, _with_tournament(report, options.tournament), {"json": report.to_dict}, report.grades)
     if options.csv:
         save_text(options.csv, report.to_csv())
-    _tell(options, _with_tournament(report, options.tournament), {"json": report.to_dict}, report.grades)
     return 0
 
 
@@ -111,10 +113,14 @@ def _tell(options: argparse.Namespace, text: str, forms: Any, grades: Any) -> No
             (found,) = found
         text = json.dumps(found, indent=1, allow_nan=False)
     if options.output is None:
-        print(text)
-    else:
+        print(text, flush=True)
+        return
+    try:
         save_text(options.output, text + "\n")
-        print(options.output)
+    except OSError:
+        print(text, flush=True)  # so that it is not lost
+        raise
+    print(options.output)
 
 
 def _hand_out(assignment: str, folder: Path) -> int:
@@ -123,7 +129,6 @@ def _hand_out(assignment: str, folder: Path) -> int:
     for name, target in (("handout.md", folder / "handout.md"), ("starter.py", folder / rubric.file)):
         if target.exists():
             raise ValueError(f"{target} is there already")
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(home / name, target)
+        save_text(target, (home / name).read_text(encoding="utf-8"))
         print(target)
     return 0

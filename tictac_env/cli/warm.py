@@ -12,6 +12,7 @@ import time
 
 from tictac_env.checks import one_of
 from tictac_env.cli.arguments import complete_words
+from tictac_env.compiled.announcement import unkept
 from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, WARNING
 from tictac_env.first_uses import first_uses, make_first_uses
 from tictac_env.games.registry import known_names
@@ -40,5 +41,7 @@ def run(options: argparse.Namespace) -> int:
     games, uses = options.games or known_names(), list(first_uses())
     names = [one_of("--only", name, uses) for name in options.only or uses]
     make_first_uses(games, names)
+    if told := unkept():
+        raise OSError(told)
     print(f"{', '.join(names)} of {', '.join(games)}: compiled in {time.monotonic() - began:.0f} s, in {CACHE_FOLDER}")
     return 0

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tictac_env.compiled.cache import WARNING
+from tictac_env.compiled.cache import CACHE_FOLDER, WARNING
 from tictac_env.compiled.callees import PACKAGES
 from tictac_env.compiled.game_types import GameType
-from tictac_env.compiled.numba_names import watch_compiling
+from tictac_env.compiled.numba_names import UNKEPT, watch_compiling
 from tictac_env.games import Game, game_name
 
 
@@ -29,7 +29,7 @@ class _Line:
         self._of: tuple[str, Game | None] | None = None
         self._compiling = False
         self._began = self._seconds = 0.0
-        self._warned = False
+        self._warned = self._told_unkept = False
 
     def begin(self, what: str, game: Game | None) -> None:
         """Something is about to be compiled."""
@@ -64,6 +64,14 @@ class _Line:
         if self._of is not None:
             _write(f" {self._seconds:.1f} s\n")
         self._of = None
+        if UNKEPT and not self._told_unkept:
+            self._told_unkept = True
+            _write(f"tictac_env: {unkept()}, so the next run compiles anew\n")
+
+
+def unkept() -> str:
+    """Why machine code could not be kept, if it could not."""
+    return f"machine code cannot be kept in {CACHE_FOLDER}: {UNKEPT[0]}" if UNKEPT else ""
 
 
 _LINE = _Line()

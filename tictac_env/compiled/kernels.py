@@ -10,7 +10,7 @@ import numba
 import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
 from tictac_env.compiled.cache import CACHE_FOLDER
 from tictac_env.compiled.callees import compile_callees
-from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point
+from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point, keep_code
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,10 +47,10 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
     compile_callees(function)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **({} if counting else UNCOUNTED)}
     with cache_in(CACHE_FOLDER):
-        if parallel or numba.config.DISABLE_JIT:
-            return numba.njit(**options, parallel=parallel, cache=True)(function)  # type: ignore[no-any-return]
-        compiled: Any = Kernel(function, options)
-        compiled.enable_caching()
+        if numba.config.DISABLE_JIT:
+            return function
+        compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else Kernel(function, options)
+        keep_code(compiled)
     return compiled  # type: ignore[no-any-return]
 
 

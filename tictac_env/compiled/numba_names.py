@@ -13,6 +13,7 @@ from typing import Any
 import numba
 from numba import types
 from numba.core import event
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -82,6 +83,37 @@ def cache_in(folder: str) -> Iterator[None]:
         yield
     finally:
         numba.config.CACHE_DIR = configured
+
+
+UNKEPT: list[OSError] = []
+"""Why machine code could not be written to the disk, each time."""
+
+
+class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
+    """Machine code on the disk, of which there may be none: it can always be compiled again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a file provokes that is cut short, or cannot be read
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            try:
+                super().save_overload(sig, data)
+            except OSError:
+                raise
+            except Exception:  # the list of what is there is damaged
+                self.flush()
+                super().save_overload(sig, data)
+        except OSError as error:
+            UNKEPT.append(error)
+
+
+def keep_code(dispatcher: Any) -> None:
+    """Has the machine code of a function kept in the folder of `cache_in`, and used again."""
+    dispatcher._cache = _KeptCode(dispatcher.py_func)
 
 
 def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.checkpoint import Checkpoint
 from tictac_agents.tabular.rollout import run_single
 from tictac_agents.tabular.run import NO_LIMIT, Run, Schedule
 from tictac_agents.tabular.trained_policy import TrainedPolicy
@@ -190,6 +190,8 @@ class Learner(TrainedPolicy):
 
         Raises:
             ValueError: neither or both totals are given, or not a positive int.
+            OSError: the checkpoint cannot be written, which is tried first of all; or in the end no more. Then the
+                message says in which temporary file what is learned is instead.
         """
         begins = {"timesteps": self.num_timesteps, "episodes": self.num_episodes}
         self._run = Run.of(begins, total_timesteps, total_episodes)
@@ -221,21 +223,18 @@ class Learner(TrainedPolicy):
         run = self._run
         every: int = 1 if callback is not None else NO_LIMIT
         every = getattr(callback, "called_every", every)
-        due = time.monotonic() + checkpoint_seconds
+        kept = Checkpoint(self.save, checkpoint, checkpoint_seconds)
         whole = True
         try:
             bar = run_bar(str(self), run.end - run.begin, progress_bar, "games", self._progress)
             with interruptible() as asked_to_stop, bar as show:
                 while self._counted() < run.end:
                     whole, goes_on = False, True
-                    late = checkpoint is not None and time.monotonic() >= due
-                    for _ in self._play(1 if late else every - self.num_episodes % every):
+                    for _ in self._play(1 if kept.due else every - self.num_episodes % every):
                         goes_on &= callback is None or callback(self) is not False
                     whole = True  # what the callback did to the learner is part of the run
                     show()
-                    if checkpoint is not None and time.monotonic() >= due:
-                        self.save(checkpoint)
-                        due = time.monotonic() + checkpoint_seconds
+                    kept.save_if_due()
                     if not goes_on:
                         break
                     if asked_to_stop():
@@ -244,8 +243,8 @@ class Learner(TrainedPolicy):
         finally:
             if not whole:
                 self._abandon_games()  # what was under way is in disorder
-            elif checkpoint is not None:
-                self.save(checkpoint)
+            else:
+                kept.save_at_the_end()
         return self
 
     def _play(self, games: int) -> Iterator[None]:
