@@ -1,0 +1,157 @@
+"""Every command that can take long, stopped by Ctrl-C and by SIGTERM: it ends soon, says so, and keeps what there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tictac_env.arena.tournaments.store import ResultStore
+from tictac_env.cli.main import COMMANDS
+from tictac_env.storage import kind_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
+]
+
+BOTS = """
+import time
+
+class Slow:
+    def __init__(self, game):
+        self.game = game
+
+    def act(self, position, seed):
+        time.sleep(0.05)
+        return position.legal_actions[seed % len(position.legal_actions)]
+
+    def act_many(self, batch, seeds):
+        return [self.act(position, int(seed)) for position, seed in zip(batch, seeds)]
+
+def choose(cells, legal):
+    time.sleep(0.02)
+    return legal[0]
+"""
+RUBRIC = 'game = "TicTacToe-v0"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
+
+
+def an_agent(path: str) -> Callable[[Path], bool]:
+    return lambda folder: bool(kind_of(folder / path))
+
+
+def a_model(path: str) -> Callable[[Path], bool]:
+    def loads(folder: Path) -> bool:
+        import tictac_agents
+
+        return bool(getattr(tictac_agents, path.partition(".")[0]).load(folder / path).num_timesteps)
+
+    return loads
+
+
+def games(folder: Path) -> bool:
+    with ResultStore(folder / "results" / "games.sqlite") as store:
+        return len(list(store)) > 0
+
+
+def chunks(folder: Path) -> bool:
+    return any((folder / "proof").iterdir())
+
+
+def nothing(folder: Path) -> bool:
+    return True
+
+
+class Long(NamedTuple):
+    """A long command: its words, what is there once it is well under way, what it is to keep, and how it ends."""
+
+    words: str
+    begun: str = ""
+    keeps: Callable[[Path], bool] = nothing
+    status: int = 130
+    needs: str = "numpy"
+
+
+TRAINED = "train {} --save {} --total-{} 1000000000"
+LONG = {
+    "train QLearning": Long(TRAINED.format("QLearning", "q.npz", "episodes"), "", an_agent("q.npz"), 0),
+    "train ValueTD": Long(TRAINED.format("ValueTD", "v.npz", "episodes"), "", an_agent("v.npz"), 0),
+    "train GameTree": Long(TRAINED.format("GameTree", "t.npz", "games"), "", an_agent("t.npz"), 0),
+    "train NTupleTD": Long(TRAINED.format("NTupleTD", "n.npz", "games"), "", an_agent("n.npz"), 0),
+    "train S2Network": Long(TRAINED.format("S2Network", "s.npz", "games"), "", an_agent("s.npz"), 0),
+    "train FittedQ": Long(TRAINED.format("FittedQ", "f.npz", "games"), "", an_agent("f.npz"), 0, "torch"),
+    "train DQN": Long(TRAINED.format("DQN", "DQN.zip", "timesteps"), "", a_model("DQN.zip"), 0, "sb3_contrib"),
+    "train MaskablePPO": Long(
+        TRAINED.format("MaskablePPO", "MaskablePPO.zip", "timesteps"), "", a_model("MaskablePPO.zip"), 0, "sb3_contrib"
+    ),
+    "tournament": Long("tournament bots:Slow random --games 100000 --store results", "results/games.sqlite", games),
+    "prove": Long("prove bots.py:Slow --folder proof --seat second", "proof", chunks),
+    "solve": Long("solve 4 --no-book"),
+    "audit": Long("audit bots:Slow --html page.html --card card"),
+    "grade": Long("grade class --assignment small.toml --csv grades.csv"),
+    "conformance": Long("conformance pettingzoo.classic.tictactoe_v3:env --games 1000000"),
+    "serve": Long("serve --port 0", needs="starlette"),
+    "export-page": Long("export-page site"),
+    "warm": Long("warm"),
+    "play": Long("play level:1"),
+}
+SHORT = {"export-agent", "render", "info", "completion"}
+"""Commands that are over before one could stop them."""
+
+
+def test_every_command_is_long_or_short() -> None:
+    assert {name.split()[0] for name in LONG} | SHORT == set(COMMANDS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("name", LONG)
+def test_it_ends_soon_and_keeps_what_there_is(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    command = LONG[name]
+    pytest.importorskip(command.needs)
+    (tmp_path / "bots.py").write_text(BOTS)
+    (tmp_path / "small.toml").write_text(RUBRIC)
+    (tmp_path / "class").mkdir()
+    for pupil in ("anna", "bert"):
+        (tmp_path / "class" / f"{pupil}.py").write_text(BOTS)
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join((str(root), str(root / "agents"), os.environ.get("PYTHONPATH", "")))
+    env = os.environ | {"PYTHONPATH": path}
+    if name in ("warm", "export-page"):
+        env["TICTAC_CACHE_DIR"] = str(tmp_path / "empty")  # so that there is much to compile
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tictac_env", *command.words.split()],
+        cwd=tmp_path,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            until = time.monotonic() + 60
+            if name.startswith("train"):
+                assert process.stdout is not None and process.stdout.readline()  # what is going to be trained
+            while not (tmp_path / command.begun).exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            time.sleep(4)
+            assert process.poll() is None, "it was over before it could be stopped"
+            process.send_signal(number)
+            began = time.monotonic()
+            _, told = process.communicate(timeout=60)
+            seconds = time.monotonic() - began
+        finally:
+            process.kill()
+    assert process.returncode == command.status, told
+    assert "Traceback" not in told
+    assert command.status == 0 or told.endswith("tictac: stopped\n")
+    assert command.keeps(tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
+    assert seconds < 15
