@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,11 +120,19 @@ def grade_class(
         progress_bar(len(submissions), f"grading {rubric.name}", progress) as update,
         ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool,
     ):
-        waiting = [pool.submit(grade, path, rubric, name=name, page=page) for name, path in submissions.items()]
-        grades = []
-        for done, one in enumerate(waiting, 1):
-            grades.append(one.result())
-            update(done, grades[-1].submission)
+        stopped, grades = threading.Event(), []
+        try:
+            waiting = [
+                pool.submit(grade, path, rubric, name=name, page=page, stopped=stopped)
+                for name, path in submissions.items()
+            ]
+            for done, one in enumerate(waiting, 1):
+                grades.append(one.result())
+                update(done, grades[-1].submission)
+        except BaseException:
+            stopped.set()  # else Ctrl-C would wait for all who are being asked
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     grades.sort(key=_rank)
     return ClassReport(rubric, tuple(grades), tuple(likenesses(grades, rubric)))
 

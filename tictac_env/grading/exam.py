@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -129,6 +130,7 @@ class Exam:
         rubric: what is asked for.
         handed_in: the submission: a file or a folder.
         guards: see `Plan`.
+        stopped: see `Process`.
 
     Raises:
         ValueError: the game is too large for what the rubric wants proven.
@@ -140,8 +142,15 @@ class Exam:
         printed: what it has printed.
     """
 
-    def __init__(self, rubric: Rubric, handed_in: Path, guards: tuple[str, ...] = GUARDS) -> None:
+    def __init__(
+        self,
+        rubric: Rubric,
+        handed_in: Path,
+        guards: tuple[str, ...] = GUARDS,
+        stopped: threading.Event | None = None,
+    ) -> None:
         self.rubric = rubric
+        self._stopped = stopped
         self.questions = questions_of(rubric.game)
         for number, test in enumerate(rubric.tests, 1):
             if THEOREMS[test.theorem].tabulated and self.questions.table is None:
@@ -267,7 +276,7 @@ class Exam:
         if self._process is not None:
             return self._process
         source = self._scratch.enter_context(scratch_copy(self._handed_in, self.rubric.file))
-        self._process = process = Process(self._plan(source), self._until)
+        self._process = process = Process(self._plan(source), self._until, self._stopped)
         self.layers = process.layers
         if process.loaded.trouble:
             self._given_up = f"cannot be loaded: {process.loaded.trouble}"

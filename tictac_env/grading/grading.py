@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def grade(
     name: str = "",
     page: str = PAGE,
     guards: tuple[str, ...] = GUARDS,
+    stopped: threading.Event | None = None,
 ) -> Grade:
     r"""Grades a submission by a rubric of theorems.
 
@@ -39,6 +41,7 @@ def grade(
         name: whose it is; the name of the file unless given.
         page: the address of the page that links lead to.
         guards: what of Linux to confine it by; fewer are for tests.
+        stopped: for grading in a thread: once it is set, this soon ends with `KeyboardInterrupt`.
 
     Raises:
         ValueError: the rubric is wrong, or wants more than can be proven of its game.
@@ -62,7 +65,7 @@ def grade(
     layers: tuple[str, ...] = ()
     moves: dict[int, int] = {}
     try:
-        with Exam(rubric, path, guards) as exam:
+        with Exam(rubric, path, guards, stopped) as exam:
             results = [_result(exam, test, page) for test in rubric.tests]
             if rubric.function and any(test.theorem != "agrees" for test in rubric.tests):
                 erring = mistakes(exam)

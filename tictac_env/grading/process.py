@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -91,6 +92,7 @@ class Process:
     Args:
         plan: what it is told.
         until: by the monotonic clock, when its time is over.
+        stopped: once it is set, waiting for an answer ends with `KeyboardInterrupt`.
 
     Attributes:
         layers: by what it is confined (see `confine` in `tictac_env.grading.apart.answering`).
@@ -98,9 +100,10 @@ class Process:
         printed: after `stop`, what it has printed, cut off.
     """
 
-    def __init__(self, plan: Plan, until: float) -> None:
+    def __init__(self, plan: Plan, until: float, stopped: threading.Event | None = None) -> None:
         self.plan = plan
         self.until = until
+        self._stopped = stopped
         self.layers: tuple[str, ...] = ()
         self.printed = ""
         self._received, self._waiting = b"", b""
@@ -192,6 +195,8 @@ class Process:
         end = time.monotonic() + PATIENCE * seconds + GRACE
         while b"\n" not in self._received:
             now = time.monotonic()
+            if self._stopped is not None and self._stopped.is_set():
+                raise KeyboardInterrupt
             left = min(end, self.until) - now  # what has come meanwhile is read also when there is none left
             self._look_at_files(now)
             for key, _ in self._selector.select(max(0.0, min(LOOK, left))):

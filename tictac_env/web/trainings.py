@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -244,5 +245,4 @@ class Trainings:
     def _forget(self, token: str) -> None:
         training = self._of_token.pop(token)
         training.kill()
-        for path in training.file.parent.iterdir():
-            path.unlink(missing_ok=True)
+        shutil.rmtree(training.file.parent, ignore_errors=True)
