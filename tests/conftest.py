@@ -31,6 +31,7 @@ if threading.current_thread() is threading.main_thread():
 gc.set_threshold(50_000)  # compiling makes many objects that stay: looking for garbage that often took 7 % of the time
 
 settings.register_profile("tests", derandomize=True, database=None, deadline=None, max_examples=40)
+settings.register_profile("thorough", settings.get_profile("tests"), max_examples=400)  # make test-all asks for it
 settings.load_profile("tests")
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -26,6 +26,11 @@ META = "meta.json"
 PART = ".part"
 """How the name of a file ends that is not complete yet."""
 
+KINDS = "biufU"
+"""The kinds of dtype that files hold, as NumPy names them: numbers that are not complex, truth values, text."""
+LARGEST = 1 << 32
+"""More bytes than this are not unpacked: some kilobytes could become any number of them."""
+
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
@@ -136,14 +141,16 @@ def save_arrays(
         path: the file, which is replaced if it is there.
         kind: what the file holds; `load_arrays` asks for it.
         meta: anything JSON can hold.
-        arrays: none of dtype object.
+        arrays: of numbers that are not complex, of truth values or of text.
 
     Raises:
-        ValueError: an array has dtype object.
+        ValueError: an array has another dtype.
     """
     for name, array in arrays.items():
-        if np.asarray(array).dtype.hasobject:
-            raise ValueError(f"the array {name!r} holds Python objects and cannot be saved")
+        dtype = np.asarray(array).dtype
+        if dtype.kind not in KINDS:
+            what = "Python objects" if dtype.hasobject else str(dtype)
+            raise ValueError(f"the array {name!r} holds {what} and cannot be saved")
     with writing(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its keyword allow_pickle is not among them
         with zipfile.ZipFile(file, "a") as archive:
@@ -159,11 +166,15 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > LARGEST:
+                raise ValueError(f"it unpacks to more than {LARGEST:,} bytes")
             header = json.loads(archive.read(META))
             if damaged := archive.testzip():
                 raise ValueError(f"{damaged} is damaged")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != META}
+        if other := [f"{name} is {array.dtype}" for name, array in arrays.items() if array.dtype.kind not in KINDS]:
+            raise ValueError(f"{other[0]}, which no file of ours holds")
         found, meta = header["kind"], header["meta"]
     except FileNotFoundError:
         raise

@@ -197,6 +197,8 @@ class NTupleNetwork(Predicts, Policy):
             ValueError: it is damaged, or holds something else.
         """
         with reading(path, KIND, "file of an NTupleNetwork") as (meta, arrays):
+            if arrays["weights"].dtype != np.int32:
+                raise ValueError(f"its weights are {arrays['weights'].dtype}, not int32")
             return cls(game_of(meta["game"]), meta["tuples"], arrays["weights"], meta["symmetric"])
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
