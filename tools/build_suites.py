@@ -19,6 +19,8 @@ from typing import Any
 from benchmarks.report import RESULTS, save, show
 from tictac_env.arena.suites.making import Games, make_suite
 from tictac_env.arena.suites.suite import FOLDER, PHASES, Suite, suite
+from tictac_env.cli.arguments import add_workers, chosen_workers
+from tictac_env.jobs import Workers, joined
 
 GAME = "ConnectFour-v0"
 SOURCES = (
@@ -33,9 +35,10 @@ RECIPES = {"C4-Exact-v1": (9_000, 2026), "C4-Choose-v1": (3_000, 2027)}
 """How many positions, and the seed. Each has no position in common with those before it."""
 
 
-def build(name: str, before: list[Suite], cache: Path) -> Suite:
+def build(name: str, before: list[Suite], cache: Path, workers: Workers) -> Suite:
     count, seed = RECIPES[name]
-    return make_suite(name, SOURCES, count, seed, GAME, exclude=before, cache=cache, progress=True)
+    with joined(workers):
+        return make_suite(name, SOURCES, count, seed, GAME, exclude=before, cache=cache, progress=True, workers=workers)
 
 
 def rows(found: Suite) -> list[dict[str, Any]]:
@@ -67,14 +70,16 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=RESULTS / "suites", help="where the scores are kept")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the suites go (default: into the package)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the table (default: %(default)s)")
+    add_workers(parser)
     options = parser.parse_args()
+    workers = chosen_workers(options)
     options.folder.mkdir(parents=True, exist_ok=True)
     made: list[Suite] = []
     for name in RECIPES:
         path = options.out / f"{name}.npz"
         began = time.process_time()
         if options.check or not path.is_file():
-            made.append(build(name, made, options.folder / "scores.sqlite"))
+            made.append(build(name, made, options.folder / "scores.sqlite", workers))
             print(f"{made[-1]}; {time.process_time() - began:.0f} CPU-s", flush=True)
             if not options.check:
                 made[-1].save(path)

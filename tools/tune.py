@@ -1,7 +1,7 @@
 """Searches for settings of a deep agent with Optuna: CPU seconds until it is proven unbeatable, by the exact verdict.
 
     python tools/tune.py DQN --trials 20                # goes on with the trials that are there
-    python tools/tune.py MaskablePPO --seconds 60 --seeds 3
+    python tools/tune.py MaskablePPO --seconds 60 --seeds 3 --workers 2
 
 The first trial has the tuned settings (`tictac_agents.deep.tuned`). A trial's score is the mean over its seeds of the
 CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
@@ -16,10 +16,11 @@ import argparse
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -35,6 +36,8 @@ from tictac_agents import ExactEvalCallback
 from tictac_agents.deep.callbacks import Judgement
 from tictac_agents.deep.tuned import tuned
 from tictac_agents.settings import Settings
+from tictac_env.cli.arguments import add_workers, chosen_workers
+from tictac_env.jobs import map_jobs
 
 GAME = "TicTacToe-v0"
 
@@ -80,6 +83,9 @@ def point(settings: Any, space: Iterable[str]) -> dict[str, Any]:
     return {name: special[name] if name in special else getattr(settings, name) for name in space}
 
 
+ENDED = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
+
+
 class Trial(ExactEvalCallback):
     """Ends a run once it is proven, has had its time, or is worse than the others.
 
@@ -113,20 +119,47 @@ def score(best: Judgement | None, seconds: float) -> float:
     return best.cpu_seconds if best.proven else seconds * (1 - best.rank[0])
 
 
-def tried(trial: optuna.Trial, options: argparse.Namespace) -> float:
-    """Trains with the settings of a trial; its score.
+class Asked(NamedTuple):
+    """A trial that is to be done."""
 
-    Raises:
-        optuna.TrialPruned: it is not worth going on.
-    """
+    number: int
+    params: dict[str, Any]
+    before: list[optuna.trial.FrozenTrial]
+    """The trials that had ended by then, by which it is judged half-way."""
+
+
+class Done(NamedTuple):
+    """What became of a trial."""
+
+    score: float | None
+    """None if it was not worth going on."""
+    reports: dict[int, float]
+    """The best so far at each tenth of the time."""
+
+
+def tried(asked: Asked, options: argparse.Namespace) -> Done:
+    """Trains with the settings of a trial, in a study of its own that knows the trials before."""
+    torch.set_num_threads(1)
+    study = optuna.create_study(pruner=pruner())
+    study.add_trials(asked.before)
+    study.enqueue_trial(asked.params)
+    trial = study.ask(SPACES[options.algorithm])
     settings: Settings = tuned(options.algorithm, GAME).changed(**changes(trial.params))
     found = []
-    for seed in range(options.seeds):
-        model = getattr(tictac_agents, options.algorithm).from_settings(settings, seed, "cpu")
-        exact = Trial(None if seed else trial, options.seconds, options.eval_freq)
-        model.learn(settings.total_timesteps, exact)
-        found.append(score(exact.best, options.seconds))
-    return mean(found)
+    try:
+        for seed in range(options.seeds):
+            model = getattr(tictac_agents, options.algorithm).from_settings(settings, seed, "cpu")
+            exact = Trial(None if seed else trial, options.seconds, options.eval_freq)
+            model.learn(settings.total_timesteps, exact)
+            found.append(score(exact.best, options.seconds))
+    except optuna.TrialPruned:
+        found = []
+    return Done(mean(found) if found else None, study.get_trials(deepcopy=False)[-1].intermediate_values)
+
+
+def pruner() -> optuna.pruners.BasePruner:
+    """What ends trials that are worse half-way than the median of the others."""
+    return optuna.pruners.MedianPruner(n_startup_trials=4)
 
 
 def main() -> None:
@@ -136,9 +169,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=positive, default=60, help="CPU time of a seed (default: %(default)s)")
     parser.add_argument("--seeds", type=positive, default=2, help="runs of each trial (default: %(default)s)")
     parser.add_argument("--eval-freq", type=positive, default=10_000, help="steps between verdicts")
+    add_workers(parser)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
-    torch.set_num_threads(1)
     options.output.mkdir(parents=True, exist_ok=True)
     name, space = f"tune-{options.algorithm}", SPACES[options.algorithm]
     study = optuna.create_study(
@@ -146,19 +179,27 @@ def main() -> None:
         # Scores of other budgets say something else: a search with those is one of its own, in the same file.
         study_name=f"{name}, {options.seeds} times {options.seconds} s, judged every {options.eval_freq}",
         load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
     if not study.trials:
         study.enqueue_trial(point(tuned(options.algorithm, GAME), space))
-    for _ in range(options.trials):
-        trial = study.ask(space)
-        try:
-            study.tell(trial, tried(trial, options))
-        except optuna.TrialPruned:
-            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-        except KeyboardInterrupt:
+    under_way: dict[int, optuna.Trial] = {}
+
+    def asked() -> Iterator[Asked]:
+        """Trials, each chosen by those that have ended when a worker is free."""
+        for _ in range(options.trials):
+            trial = study.ask(space)
+            under_way[trial.number] = trial
+            yield Asked(trial.number, trial.params, study.get_trials(states=ENDED))
+
+    try:
+        for job, done in map_jobs(partial(tried, options=options), asked(), chosen_workers(options), batch=1):
+            trial = under_way.pop(job.number)
+            for tenth, best in done.reports.items():
+                trial.report(best, tenth)
+            study.tell(trial, done.score, None if done.score is not None else optuna.trial.TrialState.PRUNED)
+    except KeyboardInterrupt:
+        for trial in under_way.values():
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            break
     publish(study, name, options)
 
 

@@ -18,7 +18,9 @@ from tictac_env.cli.arguments import (
     add_json,
     add_player,
     add_seed,
+    add_workers,
     chosen_game,
+    chosen_workers,
     print_json,
     whole_number,
 )
@@ -27,7 +29,7 @@ EXAMPLES = """examples:
 
   tictac prove minimax --seat second
   tictac prove q.npz --claim wins
-  tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --folder proof
+  tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --folder proof --workers 2
 """
 SEATS = ("first", "second")
 
@@ -45,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_file(parser, "--folder", folder=True, help="where the work and the certificate are kept (default: nowhere)")
     add_seed(parser)
+    add_workers(parser)
     add_json(parser)
 
 
@@ -58,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
         refutations=options.refutations,
         seed=options.seed,
         folder=options.folder,
+        workers=chosen_workers(options),
     )
     if options.json:
         plies = [ply._asdict() for ply in proof.plies]

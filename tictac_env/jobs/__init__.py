@@ -6,6 +6,6 @@ jobs has both, and any store keeps what either of them brings.
 
 from tictac_env.jobs.mapping import Workers, map_jobs
 from tictac_env.jobs.pool import WorkerLost
-from tictac_env.jobs.ray_pool import Cluster
+from tictac_env.jobs.ray_pool import Cluster, joined
 
-__all__ = ["Cluster", "WorkerLost", "Workers", "map_jobs"]
+__all__ = ["Cluster", "WorkerLost", "Workers", "joined", "map_jobs"]

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,9 +58,8 @@ class RayPool:
     def __init__(self, cluster: Cluster, work: Work) -> None:
         self._ray = _import_ray()
         self._most = cluster.workers
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
-            _connect(self._ray, cluster)
+        self._stack = ExitStack()
+        self._stack.enter_context(joined(cluster))
         self._here = _Here(self._ray.put(work), os.getcwd(), tuple(sys.path))
         self._task = self._ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_do_there)
         self._running: dict[Any, Sequence[Any]] = {}
@@ -88,8 +88,7 @@ class RayPool:
                 raise lost(jobs) from error
 
     def close(self) -> None:
-        if self._ours:
-            self._ray.shutdown()
+        self._stack.close()
 
     def kill(self) -> None:
         for task in self._running:
@@ -111,12 +110,35 @@ def _import_ray() -> Any:
     return ray
 
 
-def _connect(ray: Any, cluster: Cluster) -> None:
-    """Joins the cluster, or starts one.
+@contextmanager
+def joined(workers: int | Cluster) -> Iterator[None]:
+    """A block within which a cluster is joined or started once for all jobs, and else for each `map_jobs`.
+
+    Args:
+        workers: a cluster. With a number of processes, or where the program has joined a cluster, nothing happens.
 
     Raises:
         ConnectionError: there is no cluster at that address.
+        DependencyNotInstalled: Ray is missing.
+
+    Example:
+        >>> from tictac_env.jobs import joined, map_jobs
+        >>> with joined(1):
+        ...     sum(result for _, result in map_jobs(abs, [-1, 2]))
+        3
     """
+    if isinstance(workers, int) or (ray := _import_ray()).is_initialized():
+        yield
+        return
+    _connect(ray, workers)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _connect(ray: Any, cluster: Cluster) -> None:
+    """Joins the cluster, or starts one."""
     quiet = {"logging_level": "warning", "log_to_driver": False}
     if cluster.address is not None:
         ray.init(cluster.address, **quiet)

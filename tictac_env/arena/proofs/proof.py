@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tictac_env.arena.proofs.asking import Answers, AskedByWorker, Chunk, asked
 from tictac_env.arena.proofs.refutations import refuting_games
 from tictac_env.arena.proofs.reply_layers import (
     MOVES,
     Ints,
     distinct,
-    expand,
     layer_files,
     layer_path,
     merged,
@@ -28,11 +30,9 @@ from tictac_env.arena.proofs.reply_layers import (
 )
 from tictac_env.checks import one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of, get_game
-from tictac_env.policies import Policy, load_player
-from tictac_env.policies.policy import actions_of, illegal_choice
-from tictac_env.position_batch import PositionBatch
+from tictac_env.jobs import Workers, joined, map_jobs
+from tictac_env.policies import load_player
 from tictac_env.progress import progress_bar
-from tictac_env.rng import position_seed
 from tictac_env.storage import load_arrays, save_arrays, save_text, writing
 
 CLAIMS = {"never loses": LOST, "wins": DRAWN}
@@ -142,6 +142,7 @@ def prove(
     folder: str | os.PathLike[str] | None = None,
     max_positions: int | None = None,
     progress: bool = True,
+    workers: Workers = 1,
 ) -> Proof:
     """Plays every reply to a player, and so proves that it never loses, or always wins, or refutes that.
 
@@ -163,6 +164,8 @@ def prove(
         max_positions: ends the search before a ply with which the player would be asked about more positions than this;
             the proof is then not complete. None asks about all.
         progress: whether to show progress (only on a terminal).
+        workers: how many processes ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
+            player itself and is given a part of a ply at a time. The folder is written by this process alone.
 
     Raises:
         ValueError: an argument is out of its range; or the folder holds another proof, or a damaged one: the message
@@ -188,10 +191,18 @@ def prove(
         json.loads(json.dumps(who.identity)), describe_game(rules), cell_bits, whole("seat", seat, 1),
         whole("seed", seed, (1 << 63) - 1), claim, __version__,
     )  # fmt: skip
-    if folder is not None:
-        return _Search(rules, who.policy, _continued(Path(folder), begun), Path(folder)).run(most, limit, progress)
-    with tempfile.TemporaryDirectory(prefix="tictac-proof-") as temporary:
-        return _Search(rules, who.policy, begun, Path(temporary)).run(most, limit, progress)
+
+    def ask(chunks: Iterable[Chunk]) -> Iterable[tuple[Chunk, Answers]]:
+        if workers == 1:
+            return ((chunk, asked(rules, who.policy, seed, chunk)) for chunk in chunks)
+        return map_jobs(AskedByWorker(player, who.identity, rules, seed), chunks, workers)
+
+    with joined(workers), contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tictac-proof-"))
+        else:
+            begun = _continued(Path(folder), begun)
+        return _Search(rules, ask, begun, Path(folder)).run(most, limit, progress)
 
 
 def read_proof(folder: str | os.PathLike[str]) -> Proof:
@@ -247,6 +258,9 @@ def _continued(folder: Path, begun: Proof) -> Proof:
     return found
 
 
+Ask = Callable[[Iterable[Chunk]], Iterable[tuple[Chunk, Answers]]]
+
+
 class _Search:
     """A proof in the making.
 
@@ -254,8 +268,8 @@ class _Search:
     the positions that follow, then the moves, which say that the chunk is whole.
     """
 
-    def __init__(self, game: Game, policy: Policy, proof: Proof, folder: Path) -> None:
-        self.game, self.policy, self.proof, self.folder = game, policy, proof, folder
+    def __init__(self, game: Game, ask: Ask, proof: Proof, folder: Path) -> None:
+        self.game, self.ask, self.proof, self.folder = game, ask, proof, folder
         self.worst = CLAIMS[proof.claim]
 
     def run(self, most: int | None, limit: int | None, progress: bool) -> Proof:
@@ -299,40 +313,25 @@ class _Search:
         """Asks for the moves in all positions of a ply, and writes them and the positions that follow."""
         folder, layer = self._chunks(ply), layer_path(self.folder, ply)
         folder.mkdir(exist_ok=True)
+        paths = {begin: folder / f"{begin}-{min(begin + CHUNK, len(own))}.npz" for begin in range(0, len(own), CHUNK)}
+        todo = [begin for begin in paths if not paths[begin].exists()]
+        chunks = (Chunk(begin, own[begin : begin + CHUNK], opp[begin : begin + CHUNK]) for begin in todo)
         ends, following = np.zeros(3, np.int64), []
-        with (
-            progress_bar(len(own), f"ply {ply}: {len(own):,} positions", progress) as update,
-            writing(layer.with_suffix(MOVES)) as file,
-        ):
-            for begin in range(0, len(own), CHUNK):
-                end = min(begin + CHUNK, len(own))
-                path = folder / f"{begin}-{end}.npz"
-                if not path.exists():
-                    self._ask_chunk(path, own[begin:end], opp[begin:end])
-                counts, arrays = load_arrays(path, KIND)
-                file.write(arrays["moves"].tobytes())
-                following.append(read_positions(path))
-                ends += counts["ends"]
-                update(end, "")
-            update(len(own), "sorts the positions that follow")
+        with progress_bar(len(paths), f"ply {ply}: {len(own):,} positions", progress) as update:
+            for done, (chunk, answers) in enumerate(self.ask(chunks), len(paths) - len(todo) + 1):
+                write_positions(paths[chunk.begin], [(answers.own, answers.opp)])
+                save_arrays(paths[chunk.begin], KIND, {"ends": answers.ends}, {"moves": answers.moves})
+                update(done, "")
+            update(len(paths), "sorts the positions that follow")
+            with writing(layer.with_suffix(MOVES)) as file:
+                for path in paths.values():
+                    counts, arrays = load_arrays(path, KIND)
+                    file.write(arrays["moves"].tobytes())
+                    following.append(read_positions(path))
+                    ends += counts["ends"]
             write_positions(layer_path(self.folder, ply + 2), merged(following))
         won, drawn, lost = ends.tolist()
         return Ply(ply, len(own), won, drawn, lost, sha256(*layer_files(layer)))
-
-    def _ask_chunk(self, path: Path, own: Ints, opp: Ints) -> None:
-        batch = PositionBatch(self.game, np.array(own), np.array(opp))
-        seeds: Any = position_seed(batch.own, batch.opp, self.proof.seed)  # type: ignore[arg-type]  # as of arrays
-        moves = actions_of(self.policy, batch, seeds)
-        wrong = np.flatnonzero((moves < 0) | (moves >= self.game.num_actions)).tolist()
-        if not wrong:
-            replies = np.empty((2, len(batch) * self.game.num_actions), np.int64)
-            found = expand(self.game, batch.own, batch.opp, moves.astype(np.int8), *replies)
-            wrong = [found.illegal] if found.illegal >= 0 else []
-        if wrong:
-            raise illegal_choice(self.policy, batch[wrong[0]], int(moves[wrong[0]]))
-        write_positions(path, [distinct(*replies[:, : found.going])])
-        ends = [int(found.won), int(found.drawn), int(found.lost)]
-        save_arrays(path, KIND, {"ends": ends}, {"moves": moves.astype(np.int8)})
 
     def _chunks(self, ply: int) -> Path:
         return self.folder / f"ply-{ply:02}-chunks"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game, describe_game
+from tictac_env.jobs import Workers, map_jobs
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
@@ -24,6 +27,8 @@ from tictac_env.symmetry import canonical
 CHUNK = 64
 """So many positions are solved between two writes."""
 TABLE_MEGABYTES = 256
+WORKER_MEGABYTES = 64
+"""The table of each worker: many of them share a machine."""
 WAIT_SECONDS = 60.0
 """How long to wait for another process that is writing."""
 
@@ -114,6 +119,7 @@ def label(
     cache: str | os.PathLike[str] | None = None,
     solver: Solver | None = None,
     progress: bool = False,
+    workers: Workers = 1,
 ) -> npt.NDArray[np.int16]:
     """The exact scores of all actions in unfinished positions: int16 (N, num_actions), `NO_SCORE` where illegal.
 
@@ -123,9 +129,12 @@ def label(
             stopped at any moment, by Ctrl-C or by force, goes on where it was. None to keep nothing.
         solver: a solver of the game; None for a new one.
         progress: whether to show a progress bar (only on a terminal).
+        workers: how many processes solve, 1 for this one; or a `tictac_env.jobs.Cluster`. They have solvers of their
+            own; this process alone writes to the cache.
 
     Raises:
-        ValueError: there are no positions, they are not of one game, a game is over, or the cache is damaged.
+        ValueError: there are no positions, they are not of one game, a game is over, the cache is damaged, or a solver
+            is given for workers.
     """
     batch = positions if isinstance(positions, PositionBatch) else PositionBatch.of(positions)
     game = batch.game
@@ -134,21 +143,40 @@ def label(
     store = None if cache is None else LabelStore(cache, game)
     known = {} if store is None else store.find(wanted)
     todo = [key for key in wanted if key not in known]
-    solver = solver or Solver(game, TABLE_MEGABYTES)
+    if solver is not None and workers != 1:
+        raise ValueError("workers have solvers of their own: leave out the solver, or the workers")
+    chunks = (todo[begin : begin + CHUNK] for begin in range(0, len(todo), CHUNK))
+    solved: Iterable[tuple[Any, dict[Key, Scores]]]
+    if workers == 1:
+        solver = solver or Solver(game, TABLE_MEGABYTES)
+        solved = ((chunk, _solve(solver, chunk)) for chunk in chunks)
+    else:
+        solved = map_jobs(partial(_solve_in_worker, game), chunks, workers)
+    done = 0
     with progress_bar(len(todo), "labelling", progress) as update:
-        for begin in range(0, len(todo), CHUNK):
-            found = _solve(solver, game, todo[begin : begin + CHUNK])
+        for _, found in solved:
             if store is not None:
                 store.add(found)
             known |= found
-            update(begin + len(found), "")
+            done += len(found)
+            update(done, "")
     # An action's score in a position is that of its image in the canonical one.
     rows: list[list[Any]] = [[known[own, opp][image] for image in symmetry.actions] for own, opp, symmetry in folded]
     return np.array(rows, np.int16)
 
 
-def _solve(solver: Solver, game: Game, keys: Sequence[Key]) -> dict[Key, Scores]:
-    positions = [Position(game, *key) for key in keys]
+@functools.cache
+def _worker_solver(game: Game) -> Solver:
+    """The solver of this process, a worker."""
+    return Solver(game, WORKER_MEGABYTES)
+
+
+def _solve_in_worker(game: Game, keys: Sequence[Key]) -> dict[Key, Scores]:
+    return _solve(_worker_solver(game), keys)
+
+
+def _solve(solver: Solver, keys: Sequence[Key]) -> dict[Key, Scores]:
+    positions = [Position(solver.game, *key) for key in keys]
     for position in positions:
         if position.is_over:
             raise ValueError(f"the game is over, so no action has a score: {position!r}")

@@ -16,6 +16,7 @@ from tictac_env.arena.suites.labelling import TABLE_MEGABYTES, label
 from tictac_env.arena.suites.suite import PHASES, Suite, phase_begins, phases
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, get_game
+from tictac_env.jobs import Workers
 from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
@@ -151,6 +152,7 @@ def make_suite(
     exclude: Iterable[Suite] = (),
     cache: str | os.PathLike[str] | None = None,
     progress: bool = False,
+    workers: Workers = 1,
 ) -> Suite:
     """A suite of positions from these sources, as many from each of them and from each phase.
 
@@ -168,6 +170,8 @@ def make_suite(
         cache: a file that keeps the scores as they are found, so that a run that is stopped at any moment, by force
             too, goes on where it was (see `label`).
         progress: whether to show a progress bar (only on a terminal).
+        workers: how many processes solve the positions, 1 for this one; or a `tictac_env.jobs.Cluster`. The games, a
+            small part of the time, are played by this process: which come next depends on what was found.
 
     Raises:
         ValueError: an argument is out of its range, a suite to exclude is of another game, no position was found, or
@@ -184,7 +188,7 @@ def make_suite(
         if other.game != rules:
             raise ValueError(f"{other} is of another game than {rules!r}")
         seen |= {_fold(position) for position, _ in other}
-    solver = Solver(rules, TABLE_MEGABYTES)
+    solver = Solver(rules, TABLE_MEGABYTES) if workers == 1 else None
     chosen: list[Position] = []
     scores: list[npt.NDArray[np.int16]] = []
     counts: dict[str, dict[str, int]] = {}
@@ -201,7 +205,7 @@ def make_suite(
             fruitless = 0 if fresh else fruitless + 1
             if not fresh:
                 continue
-            found = label(fresh, cache, solver, progress)
+            found = label(fresh, cache, solver, progress, workers)
             for position, row in zip(fresh, found, strict=True):
                 phase = int(phases(rules, np.array([position.ply]))[0])
                 if left[phase] and (not decisive or is_decisive(row)):
