@@ -45,7 +45,8 @@ test: .venv/dev.done
 	@$(MAKE) --jobs=2 lint quick-tests
 
 # Adds the breadth: compiled code for every odd size of board, a million random plies a game, every learner killed and
-# resumed, trainings to the verdict "infallible", games and levels by the thousand, all benchmarks in small.
+# resumed, trainings to the verdict "infallible", games and levels by the thousand, all benchmarks in small, and a cluster
+# of three make-believe machines, some of which are killed.
 test-all: .venv/dev.done
 	@$(MAKE) --jobs=2 lint all-tests
 
@@ -115,7 +116,7 @@ constraints: .venv/release.done
 	touch $@
 
 .venv/dev.done: .venv/bin/python pyproject.toml constraints.txt
-	$(INSTALL) torch==2.13.0 -e ".[rl,human,plot,video,web,notebook,minari,openspiel]" --group dev
+	$(INSTALL) torch==2.13.0 -e ".[rl,human,plot,video,web,notebook,minari,openspiel,cluster]" --group dev
 	touch $@
 
 clean:

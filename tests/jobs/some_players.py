@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +31,27 @@ def raising(observation: Any, mask: Mask) -> int:
 class Deadly:
     """Plays the first legal action; once it kills its process instead, and leaves a file that says so."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, seconds: float = 0) -> None:
         self.file = file
+        self.seconds = seconds
 
     def __call__(self, observation: Any, mask: Mask) -> int:
+        time.sleep(self.seconds)
         if mask.sum() < 7 and not self.file.exists():
             self.file.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return int(mask.argmax())
 
 
-def entered(file: Path) -> dict[str, Any]:
+def entered(file: Path, slowly: float = 0) -> dict[str, Any]:
     """All kinds: names, functions, a player that draws, one that is asked for many boards, one that is killed."""
-    ours = {"net": BatchedPolicy(network), "raising": raising, "deadly": Deadly(file)}
+    ours = {"net": BatchedPolicy(network), "raising": raising, "deadly": Deadly(file, slowly)}
     return {**{name: name for name in PLAYERS}, **ours}
 
 
-def play(file: Path, games: int = 24, **how: Any) -> Tournament:
-    return round_robin(entered(file), "ConnectFour-v0", games, seed=5, openings=2, **how)
+def play(file: Path, games: int = 24, slowly: float = 0, **how: Any) -> Tournament:
+    """A tournament of all these players, one of whom may take so many seconds for each move."""
+    return round_robin(entered(file, slowly), "ConnectFour-v0", games, seed=5, openings=2, **how)
 
 
 def timeless(records: Any) -> list[tuple[Any, ...]]:

@@ -8,6 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import tictac_agents
+from tictac_env.arena import verdict
+
 
 def squared(job: int) -> int:
     return job * job
@@ -53,3 +56,12 @@ class Loading:
             with (self.folder / str(os.getpid())).open("a") as file:
                 file.write("loaded\n")
         return job
+
+
+def trained(settings: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """A learner's curve and verdict, which its seed decides; it takes so many seconds at least."""
+    learner = getattr(tictac_agents, settings["agent"])("TicTacToe-v0", seed=settings["seed"])
+    learner.learn(total_episodes=2_000, progress_bar=False)
+    time.sleep(seconds)
+    found = verdict(learner)
+    return {"seats": [str(found.as_first), str(found.as_second)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -65,10 +66,11 @@ def do(work: Work, jobs: Sequence[Any]) -> Outcome:
     for job in jobs:
         try:
             results.append(work(job))
-        except Exception:
-            if not results:
-                raise
-            break
+        except Exception as error:
+            if results:
+                break
+            error.add_note(f"\nIt was raised in a worker:\n{traceback.format_exc()}")
+            raise
     return Outcome(results, time.perf_counter() - began)
 
 

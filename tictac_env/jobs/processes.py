@@ -12,7 +12,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
@@ -115,7 +114,6 @@ def _serve(connection: Connection, work: Work) -> None:
         try:
             answer = do(work, jobs)
         except BaseException as error:
-            error.add_note(f"\nIt was raised in a worker:\n{traceback.format_exc()}")
             answer = error
         try:
             connection.send(answer)

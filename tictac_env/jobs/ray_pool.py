@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from tictac_env.jobs.pool import ATTEMPTS, Outcome, Work, do, lost
 
 OBJECT_STORE = 256 << 20
 """The bytes that a cluster which is started here keeps of jobs and results in memory; what is more goes to the disk."""
+PATIENCE = 10.0
+"""A cluster has so many seconds to answer."""
 LOOK_AGAIN = 5.0
 """After so many seconds it is asked again how many CPUs there are: machines come and go."""
 
@@ -141,10 +144,26 @@ def _connect(ray: Any, cluster: Cluster) -> None:
     """Joins the cluster, or starts one."""
     quiet = {"logging_level": "warning", "log_to_driver": False}
     if cluster.address is not None:
+        _knock(cluster.address)
         ray.init(cluster.address, **quiet)
     else:
         store = {"object_store_memory": OBJECT_STORE}
         ray.init("local", num_cpus=cluster.workers, include_dashboard=False, **store, **quiet)
+
+
+def _knock(address: str) -> None:
+    """Sees whether anybody is at an address, for which Ray itself would wait for minutes, deaf to Ctrl-C.
+
+    Raises:
+        ConnectionError: nobody is.
+    """
+    host, _, port = address.rpartition(":")
+    if address == "auto":
+        return
+    try:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no Ray cluster can be reached at {address}: {error}") from None
 
 
 class _Here(NamedTuple):
