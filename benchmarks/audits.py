@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.report import RESULTS, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_env.arena import Audit, audit, suite
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 GAME, SUITE, SAMPLE, SEED = "ConnectFour-v0", "C4-Exact-v1", 150, 0
 PLAYERS = (
@@ -55,10 +56,11 @@ def main() -> None:
     parser.add_argument("--players", nargs="+", default=PLAYERS, help="names of policies")
     parser.add_argument("--sample", type=positive, default=SAMPLE, help="positions to play on (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_workers(parser)
     options = parser.parse_args()
     store = RunStore(options.output / "audits-runs.jsonl")
     jobs = [job(player, options.sample) for player in options.players]
-    store.complete(jobs, judge, what="audits")
+    store.complete(jobs, judge, chosen_workers(options), "audits")
     rows = [row(store[settings]) for settings in jobs]
     show("Players on Connect Four", rows)
     if tuple(options.players) == PLAYERS or options.output != RESULTS:

@@ -25,6 +25,7 @@ from benchmarks.run_store import RunStore, Settings
 from tictac_agents import DQN, Snapshot
 from tictac_agents.deep.tuned import tuned
 from tictac_env.arena import move_accuracy
+from tictac_env.cli.arguments import add_workers, chosen_workers
 
 GAME, SUITE = "ConnectFour-v0", "C4-Choose-v1"
 HIDDEN = {"net_arch": [128, 128], "optimizer_kwargs": {"fused": True}}
@@ -92,10 +93,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=positive, default=60, help="CPU time of a run (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the runs (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_workers(parser)
     options = parser.parse_args()
     store = RunStore(options.output / "network-inputs-runs.jsonl")
     jobs = [job(row, options.seconds, options.seed) for row in ROWS]
-    store.complete(jobs, run)
+    store.complete(jobs, run, chosen_workers(options))
     rows = [
         {"network": settings["row"]} | {name: store[settings].get(name, "") for name in COLUMNS} for settings in jobs
     ]

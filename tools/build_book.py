@@ -2,6 +2,7 @@
 
     python tools/build_book.py --out my_book --workers 2            # eight plies: hours; see docs/solver.md
     python tools/build_book.py --out my_book --workers 2 --plies 9  # hours again: it goes on from the one before
+    python tools/build_book.py --out my_book --plies 12 --ray 10.0.0.1:6379   # on a cluster (docs/clusters.md)
     python tools/build_book.py --trial 200                          # what it would take, from a sample
 
 Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is kept part by part in
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,8 +42,6 @@ GAME = "ConnectFour-v0"
 Layer = dict[int, tuple[int, int]]
 Part = tuple[Settings, list[tuple[int, int]]]
 """What tells it from all others, and its positions."""
-SolverArguments = tuple[KInARow, int, Path, float, int]
-"""What `worker_solver` wants: plain values, which go to other processes."""
 
 
 def wins_at_once(game: KInARow, own: int, opp: int) -> bool:
@@ -92,12 +90,27 @@ def earlier_book(game: KInARow, plies: int, path: Path) -> Book | None:
     return book if book and book.plies == plies - 1 else None
 
 
-@functools.cache
-def worker_solver(game: KInARow, plies: int, book: Path, table: float, threads: int) -> Solver:
-    """The solver of this process."""
-    solver = Solver(game, table, threads, opening_book=False)
-    solver.book = earlier_book(game, plies, book)
-    return solver
+class PartSolver:
+    """Solves parts of a layer, in a worker, with a solver that it makes at the first."""
+
+    def __init__(self, game: KInARow, plies: int, book: Path, table: float, threads: int) -> None:
+        self._settings = game, table, threads
+        self._book = earlier_book(game, plies, book)
+        self._solver: Solver | None = None
+
+    @property
+    def solver(self) -> Solver:
+        """The solver of this process."""
+        if self._solver is None:
+            self._solver = Solver(*self._settings, opening_book=False)
+            self._solver.book = self._book
+        return self._solver
+
+    def __call__(self, part: Part) -> dict[str, Any]:
+        """The scores of some positions, and the CPU-seconds they took."""
+        began = time.process_time()
+        scores = self.solver.score_many([Position(self.solver.game, *pair) for pair in part[1]], progress=False)
+        return {"scores": scores, "CPU-s": round(time.process_time() - began, 3)}
 
 
 def parts_of(game: KInARow, ply: int, layer: Layer) -> list[Part]:
@@ -111,19 +124,10 @@ def parts_of(game: KInARow, ply: int, layer: Layer) -> list[Part]:
     return parts
 
 
-def solve_part(solver_is: SolverArguments, part: Part) -> dict[str, Any]:
-    """The scores of some positions, and the CPU-seconds they took."""
-    solver = worker_solver(*solver_is)
-    began = time.process_time()
-    scores = solver.score_many([Position(solver.game, *pair) for pair in part[1]], progress=False)
-    return {"scores": scores, "CPU-s": round(time.process_time() - began, 3)}
-
-
-def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespace, solver_is: SolverArguments) -> None:
+def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespace, work: PartSolver) -> None:
     """Solves the parts that are not in the store, for so long as `options` say or until Ctrl-C."""
     todo = [part for part in parts if part[0] not in store]
     with progress_bar(len(todo), "opening book") as update, contextlib.suppress(KeyboardInterrupt):
-        work = functools.partial(solve_part, solver_is)
         for done, (part, found) in enumerate(map_jobs(work, todo, chosen_workers(options), 60 * options.minutes), 1):
             store.add(part[0], found)
             update(done, "")
@@ -154,15 +158,15 @@ def main() -> None:
     layer = quiet(game, layers(game, options.plies)[-1])
     parts = parts_of(game, options.plies, layer)
     target = options.out / f"{GAME}.npz"
-    solver_is = (game, options.plies, target, options.table, options.threads)
+    work = PartSolver(game, options.plies, target, options.table, options.threads)
     if options.trial:
-        trial(worker_solver(*solver_is), list(layer.values()), options.trial)
+        trial(work.solver, list(layer.values()), options.trial)
         return
     if target.is_file() and (there := Book.load(target, game).plies) >= options.plies:
         parser.error(f"{target} has {there} plies already; name another place with --out")
     store = RunStore(options.folder / f"layer-{options.plies}-runs.jsonl")
     print(progress(parts, store), flush=True)
-    solve_rest(parts, store, options, solver_is)
+    solve_rest(parts, store, options, work)
     if store.missing(settings for settings, _ in parts):
         print(f"{progress(parts, store)}; call again to go on")
         return

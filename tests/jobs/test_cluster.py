@@ -40,6 +40,7 @@ class Machines:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster as Nodes
 
+        os.environ["RAY_worker_niceness"] = "0"  # as of the clusters that we start
         self.nodes = Nodes(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
         self.others: list[Any] = []
         self.complete()

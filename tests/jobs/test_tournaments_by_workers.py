@@ -10,7 +10,6 @@ from some_players import Mask, play, timeless
 
 from tictac_env.arena import ResultStore, round_robin
 from tictac_env.cli import main
-from tictac_env.policies import RandomPolicy
 
 
 def asleep(observation: object, mask: Mask) -> int:
@@ -50,15 +49,18 @@ def test_a_time_limit_holds_in_a_worker() -> None:
     assert all(0.05 < sum(record.seconds) < 1 for record in played.games)
 
 
-class Changing(RandomPolicy):
-    """What it has learned is another thing in each process."""
+CHANGING = """
+from tictac_env.policies import RandomPolicy
 
-    def get_parameters(self) -> dict[str, int]:
-        return {"process": os.getpid()}
+with open(__file__, "a") as file:
+    file.write("# loaded once more\\n")
+"""
+"""A file that is another one each time it is read."""
 
 
-def test_a_player_that_is_another_one_in_a_worker_is_refused() -> None:
-    players = {"changing": Changing(), "random": "random"}
+def test_a_player_that_is_another_one_in_a_worker_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "players.py").write_text(CHANGING)
+    players = {"changing": f"{tmp_path / 'players.py'}:RandomPolicy", "random": "random"}
     assert len(round_robin(players, games=4).games) == 4
     with pytest.raises(ValueError, match="changing is another player in a worker than here"):
         round_robin(players, games=4, workers=2)

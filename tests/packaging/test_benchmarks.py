@@ -45,6 +45,8 @@ SMALL = {
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule",
+    "benchmarks.workers": "--rounds 1 --games 2 --seconds 0.02 --no-ray",
+    "benchmarks.book_cost": "--plies 4 5 --runs 2",
     "benchmarks.audits": "--players random --sample 3",
     "benchmarks.conformance": "--packages pettingzoo --games 2",
     "tools.build_suites": "",

@@ -106,6 +106,7 @@ def _import_ray() -> Any:
         DependencyNotInstalled: it is missing; the message names the line that installs it.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports home
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as processes are; on a busy machine 15, Ray's own, is next to none
     try:
         import ray
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -97,7 +98,8 @@ class _Worker:
 
     def _load(self) -> dict[Entrant, Policy]:
         loaded = load_entrants(self._players, self._game)
-        for here, there in zip(loaded, self._entrants, strict=True):
-            if here != there:
+        given = self._players.values() if isinstance(self._players, Mapping) else self._players
+        for player, here, there in zip(given, loaded, self._entrants, strict=True):
+            if here != there and isinstance(player, (str, os.PathLike)):  # objects were sent as they are
                 raise ValueError(f"{there.name} is another player in a worker than here: {here}, not {there}")
-        return {entrant: player.policy for entrant, player in loaded.items()}
+        return {entrant: player.policy for entrant, player in zip(self._entrants, loaded.values(), strict=True)}
