@@ -26,6 +26,7 @@ from tictac_env.arena import ResultStore, prove, sampled_openings
 from tictac_env.arena.suites.labelling import label
 from tictac_env.games import get_game
 from tictac_env.jobs import Cluster, WorkerLost, joined, map_jobs
+from tictac_env.jobs.ray_pool import ENVIRONMENT
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray")
@@ -40,7 +41,7 @@ class Machines:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster as Nodes
 
-        os.environ["RAY_worker_niceness"] = "0"  # as of the clusters that we start
+        os.environ.update(ENVIRONMENT)
         self.nodes = Nodes(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
         self.others: list[Any] = []
         self.complete()
@@ -205,6 +206,31 @@ def test_a_sweep_whose_program_is_killed_goes_on(machines: Machines, tmp_path: P
     assert lines[: len(kept)] == kept and len(lines) == len(
         {json.dumps(json.loads(line)["settings"]) for line in lines}
     )
+
+
+BUILD = """
+import runpy, sys
+from tictac_env.games import GAMES, KInARow
+GAMES["ConnectFour-v0"] = KInARow.make(4, 4, 3)
+runpy.run_path("tools/build_book.py", run_name="__main__")
+"""
+"""Builds a book of a game that is solved in a moment, as the script itself does."""
+
+
+def test_a_book_is_built_and_players_are_judged_by_scripts(machines: Machines, tmp_path: Path) -> None:
+    """What a script does is sent to workers that have another `__main__`."""
+    there = ["--ray", machines.nodes.address]
+    for folder, words in (("cluster", there), ("alone", [])):
+        out = str(tmp_path / folder)
+        output_of([sys.executable, "-c", BUILD, "--plies", "5", "--folder", out, "--out", out, *words])
+        command = [sys.executable, "benchmarks/exact_results.py", "--policies", "rule", "--maps", "2"]
+        output_of([*command, "--output", out, *words])
+    books, results = (
+        [(tmp_path / folder / name).read_bytes() for folder in ("cluster", "alone")]
+        for name in ("ConnectFour-v0.npz", "exact-results-perfect.csv")
+    )
+    assert books[0] == books[1]
+    assert results[0].rpartition(b",")[0] == results[1].rpartition(b",")[0]  # the last is the CPU time
 
 
 def test_a_cluster_is_started_where_there_is_none(tmp_path: Path) -> None:

@@ -66,6 +66,16 @@ def test_a_player_that_is_another_one_in_a_worker_is_refused(tmp_path: Path) -> 
         round_robin(players, games=4, workers=2)
 
 
+@posix
+def test_a_player_that_kills_every_worker_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dies.py").write_text("import os\ndef dies(observation, mask):\n    os.kill(os.getpid(), 9)\n")
+    store = tmp_path / "store"
+    words = ["tournament", f"{tmp_path / 'dies.py'}:dies", "random", "--games", "4", "--store", str(store)]
+    assert main([*words, "--workers", "2"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1].startswith("tictac: 3 workers ended without a result") and "dies" in told[-1]
+
+
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tournament", "random", "rule", "--games", "6", "--csv"]
     assert main(words) == 0

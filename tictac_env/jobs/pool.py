@@ -13,12 +13,12 @@ ATTEMPTS = 3
 Work = Callable[[Any], Any]
 
 
-class WorkerLost(RuntimeError):
+class WorkerLost(OSError):
     """Jobs that were begun three times, and each time their worker ended without a result.
 
     Example:
         >>> from tictac_env.jobs import WorkerLost
-        >>> issubclass(WorkerLost, RuntimeError)
+        >>> issubclass(WorkerLost, OSError)
         True
     """
 

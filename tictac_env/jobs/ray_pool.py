@@ -18,6 +18,9 @@ from tictac_env.jobs.pool import ATTEMPTS, Outcome, Work, do, lost
 
 OBJECT_STORE = 256 << 20
 """The bytes that a cluster which is started here keeps of jobs and results in memory; what is more goes to the disk."""
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""How Ray is started here: it does not report home, and its workers are as nice as processes are. With the niceness of
+its own, 15, they get next to nothing of a busy machine."""
 PATIENCE = 10.0
 """A cluster has so many seconds to answer."""
 LOOK_AGAIN = 5.0
@@ -105,8 +108,8 @@ def _import_ray() -> Any:
     Raises:
         DependencyNotInstalled: it is missing; the message names the line that installs it.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports home
-    os.environ.setdefault("RAY_worker_niceness", "0")  # as processes are; on a busy machine 15, Ray's own, is next to none
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError as error:
