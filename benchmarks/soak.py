@@ -190,11 +190,11 @@ def grown(samples: np.ndarray) -> float:
     return float(np.polyfit(steps, half, 1)[0] * (len(half) - 1))
 
 
-def row_of(name: str, done: str, cpu: float, samples: np.ndarray) -> Row:
+def row_of(name: str, done: str, cpu: float, samples: np.ndarray, megabytes: float = MEGABYTES) -> Row:
     """What is told of a process whose samples are float (n, 2): megabytes and files."""
     middle = len(samples) // 2
     memory, files = grown(samples[:, 0]), grown(samples[:, 1])
-    most = max(MEGABYTES, GROWTH * float(samples[middle, 0]))
+    most = max(megabytes, GROWTH * float(samples[middle, 0]))
     return {
         "process": name,
         "done": done,
@@ -211,7 +211,7 @@ def row_of(name: str, done: str, cpu: float, samples: np.ndarray) -> Row:
     }
 
 
-def soak(minutes: float, share: float) -> tuple[list[Row], list[Row]]:
+def soak(minutes: float, share: float, megabytes: float = MEGABYTES) -> tuple[list[Row], list[Row]]:
     """The rows of the processes and of the samples."""
     context, parts = multiprocessing.get_context("spawn"), len(WORKS) + 1
     workers: dict[str, tuple[Any, Connection]] = {}
@@ -249,7 +249,7 @@ def soak(minutes: float, share: float) -> tuple[list[Row], list[Row]]:
             pipe.send("stop")
             done[name] = f"{pipe.recv():,} {WORKS[name][1]}"
             process.join()
-    rows = [row_of(name, done[name], cpu[name], np.array(found, float)) for name, found in samples.items()]
+    rows = [row_of(name, done[name], cpu[name], np.array(found, float), megabytes) for name, found in samples.items()]
     table: list[Row] = [
         {"minute": round(minutes * (number + 1) / SAMPLES, 3)}
         | {f"{name}, MB": round(found[number][0], 1) for name, found in samples.items()}
@@ -263,14 +263,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60, help="default: %(default)g")
     parser.add_argument("--share", type=float, default=0.2, help="of one core, for all together (default: %(default)g)")
+    parser.add_argument(
+        "--megabytes",
+        type=float,
+        default=MEGABYTES,
+        help="the growth that is allowed (default: %(default)g); in a few minutes caches still fill",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     if not sys.platform.startswith("linux"):
         raise SystemExit("memory and open files are read from /proc, which only Linux has")
-    rows, samples = soak(options.minutes, options.share)
+    rows, samples = soak(options.minutes, options.share, options.megabytes)
     show(f"{options.minutes:g} minutes on {options.share:g} of a core", rows)
     settings = {"minutes": options.minutes, "share": options.share, "samples": SAMPLES}
-    limits = {"allowed": GROWTH, "allowed_megabytes": MEGABYTES, "allowed_files": FILES}
+    limits = {"allowed": GROWTH, "allowed_megabytes": options.megabytes, "allowed_files": FILES}
     save("soak", settings | limits, {"processes": rows, "samples": samples}, options.output)
     if grew := [str(row["process"]) for row in rows if not row["flat"]]:
         raise SystemExit(f"memory or open files grew: {', '.join(grew)}")

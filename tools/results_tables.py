@@ -314,6 +314,31 @@ def conformance() -> Table:
     ]
 
 
+def differential() -> Table:
+    return chosen(
+        read("differential-games"),
+        {
+            name: (name, plain)
+            for name in ("game", "implementation", "games", "plies", "plies a CPU-second", "differences")
+        },
+    )
+
+
+def soak() -> Table:
+    columns = {
+        "process": "process",
+        "done": "done",
+        "CPU-s": "CPU-s",
+        "MB half way": "MB half way",
+        "MB at the end": "MB at the end",
+        "growth, MB": "growth in the second half, MB",
+        "allowed, MB": "allowed, MB",
+        "files": "files at the end",
+        "growth, files": "growth in the second half, files",
+    }
+    return chosen(read("soak-processes"), {heading: (column, plain) for heading, column in columns.items()})
+
+
 TABLES: dict[str, Callable[[], Table | str]] = {
     "tournament": tournament,
     "verdicts": verdicts,
@@ -365,6 +390,9 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "web-load": partial(whole, "web-load-replies"),
     "audits": audits,
     "conformance": conformance,
+    "mutations": partial(whole, "mutations-parts"),
+    "differential": differential,
+    "soak": soak,
     "examples": example_list,
     "example-outputs": example_outputs,
 }

@@ -49,6 +49,8 @@ SMALL = {
     "benchmarks.book_cost": "--plies 4 5 --runs 2",
     "benchmarks.audits": "--players random --sample 3",
     "benchmarks.conformance": "--packages pettingzoo --games 2",
+    "benchmarks.differential": "--games 20000",
+    "benchmarks.soak": "--minutes 1 --share 0.5 --megabytes 64",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
@@ -74,6 +76,8 @@ NEEDS |= {
     "solver": "bitbully",
     "openings": "bitbully",
     "web_load": "starlette",
+    "soak": "starlette",
+    "differential": "pyspiel",
 }
 
 

@@ -207,6 +207,23 @@ def test_any_window_gives_the_same_score() -> None:
         assert np.clip(batch[:, [AT_LEAST, AT_MOST]].T, low, high).tolist() == [clipped, clipped]
 
 
+def test_what_is_known_beforehand_leads_to_the_same_score() -> None:
+    """Bounds as a book gives them, in positions too in which forced moves come first."""
+    positions = middle_positions(60)
+    exact = Solver(opening_book=False).score_many(positions)
+    engine, rng = Engine(CONNECT_FOUR, 1, 1), np.random.default_rng(1)
+    for most in (1, 4, 20):
+        below, above = rng.integers(0, most + 1, (2, len(positions)))
+        rows = [
+            (p.own, p.opp, max(-21, score - low), min(21, score + high), -21, 21, 99)
+            for p, score, low, high in zip(positions, exact, below, above, strict=True)
+        ]
+        batch = np.array(rows, np.int64)
+        engine.clear()
+        engine.run(batch, Budget(), None)
+        assert batch[:, AT_LEAST].tolist() == batch[:, AT_MOST].tolist() == exact
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_share_the_work(threads: int) -> None:
     """Many positions side by side, and one together; fewer nodes each than one thread alone would need."""

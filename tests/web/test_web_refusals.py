@@ -218,13 +218,14 @@ def _sendable(value: Any) -> str:
 
 @pytest.mark.parametrize("requests", breadth([400], [10_000]))
 def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: Path) -> None:
-    """And every refusal is JSON with a reason."""
+    """And every refusal is JSON with a reason, and the server is afterwards as it was before."""
     store = tmp_path / "games.sqlite"
     round_robin(["random", "rule"], games=2, store=store)
-    rng = random.Random(0)
+    kept, rng = store.read_bytes(), random.Random(0)
     quick = Limits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
     statuses: dict[int, int] = {}
     with visited(Server(quick, store=store)) as http:
+        known = {path: http.get(path).json() for path in ("/api/about", "/api/opponents", "/api/training/menu")}
         for _ in range(requests):
             method, path, keywords = malformed(rng)
             response = http.request(method, path, **keywords)
@@ -233,5 +234,9 @@ def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: 
             assert response.status_code < 500 or late, (method, path, keywords, response.text)
             if response.status_code >= 400 and method != "HEAD":
                 assert response.json()["error"]
+        assert {path: http.get(path).json() for path in known} == known
+        reply = {"game": "ConnectFour-v0", "moves": "112233", "opponent": "rule"}
+        assert http.post("/api/reply", json=reply).json()["action"] == 3  # which wins
+    assert store.read_bytes() == kept
     assert statuses[200] > requests // 20
     assert statuses[400] > requests // 20

@@ -136,20 +136,28 @@ class Transitions(gym.Wrapper[Any, Any, Any, Any]):
         return result
 
 
+@pytest.mark.parametrize("decay", [None, 0.6])
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("updates", ["backward", "online"])
-def test_the_table_is_what_watkins_rule_makes_of_the_games(opponent: str | None, updates: str) -> None:
+def test_the_table_is_what_watkins_rule_makes_of_the_games(
+    opponent: str | None, updates: str, decay: float | None
+) -> None:
+    """With steps of 0.3, or of N(s, a) ** -0.6."""
     env = Transitions(tic_tac_toe(opponent=opponent, rewards=(2, 0.5, -1, -0.1)))
-    agent = trained(env, 150, updates=updates, symmetry=False, learning_rate=0.3, gamma=0.8, initial_value=0.2, seed=0)
+    step = {"learning_rate": 0.3} if decay is None else {"learning_rate": None, "decay": decay}
+    agent = trained(env, 150, updates=updates, symmetry=False, **step, gamma=0.8, initial_value=0.2, seed=0)
     sign = -1 if opponent is None else 1
     q: dict[Position, dict[int, float]] = {}
+    counts: Counter[tuple[Position, int]] = Counter()
     for episode in env.episodes:
         for before, action, reward, following in reversed(episode) if updates == "backward" else episode:
             row = q.setdefault(before, dict.fromkeys(before.legal_actions, 0.2))
             after = 0.0
             if following is not None:
                 after = sign * 0.8 * max(q.get(following, dict.fromkeys(following.legal_actions, 0.2)).values())
-            row[action] += 0.3 * (reward + after - row[action])
+            counts[before, action] += 1
+            rate = 0.3 if decay is None else counts[before, action] ** -decay
+            row[action] += rate * (reward + after - row[action])
     assert len(q) > 100
     assert len(agent) == len(q)
     for position, row in q.items():
