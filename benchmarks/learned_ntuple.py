@@ -43,7 +43,7 @@ CHOSEN = {"tuples": 70}
 """The settings of the shorter run that are not the learner's defaults."""
 ROWS: dict[str, tuple[int, dict[str, Any], int]] = {
     "NTupleTD 3 min": (3_000_000, CHOSEN, SEEDS),
-    "NTupleTD 10 min": (2_700_000, {"tuples": 150}, 2),
+    "NTupleTD 10 min": (5_000_000, {"tuples": 150}, SEEDS),
 }
 """How many games a row has, its settings, and how many seeds. A run takes less than these minutes on one idle core."""
 EARLY = (0.1, 0.2, 0.4, 0.6)
