@@ -1,6 +1,6 @@
 """N-tuple networks that learn Connect Four by themselves, over seeds: exact strength against games and seconds.
 
-    python benchmarks/learned_ntuple.py                              # about an hour and a half on one core
+    python benchmarks/learned_ntuple.py                              # some two hours on one core
     python benchmarks/learned_ntuple.py "NTupleTD 3 min" --seeds 3 --models models
 
 A row is so many games of self-play. A run learns on one thread, and its seconds are CPU seconds of that, evaluations
@@ -45,7 +45,7 @@ ROWS: dict[str, tuple[int, dict[str, Any], int]] = {
     "NTupleTD 3 min": (3_000_000, CHOSEN, SEEDS),
     "NTupleTD 10 min": (5_000_000, {"tuples": 150}, SEEDS),
 }
-"""How many games a row has, its settings, and how many seeds. A run takes less than these minutes on one idle core."""
+"""How many games a row has, its settings, and how many seeds. On two idle cores a run takes less than these minutes."""
 EARLY = (0.1, 0.2, 0.4, 0.6)
 LATE = (0.84, 0.88, 0.92, 0.96, 1.0)
 """The points of a run, as parts of its games: some before its last fifth, and five in it."""
