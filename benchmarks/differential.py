@@ -1,4 +1,4 @@
-"""The same random games on five implementations: is every set of legal moves, every end and every outcome the same?
+"""The same random games on six implementations: is every set of legal moves, every end and every outcome the same?
 
     python benchmarks/differential.py [--games 1000000] [--output FOLDER]
 
@@ -6,17 +6,20 @@
 - interpreted: our rule book, as the single environment runs it;
 - compiled: the same in machine code, in the vector environment with both sides stepping;
 - OpenSpiel: its own games, in C++;
-- PettingZoo: our environments under its API.
+- PettingZoo: its own environments;
+- AEC: our environments under its API.
 
 Many games are played side by side. After each ply everything is compared, and the program fails with the moves that
-lead to the first difference. Some eight minutes.
+lead to the first difference. Some twenty minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +38,7 @@ SHAPES = {"TicTacToe-v0": (3, 3, 3, False), "ConnectFour-v0": (6, 7, 4, True)}
 """Rows, columns, how many make a line, and whether stones fall."""
 THEIRS = {"TicTacToe-v0": "tic_tac_toe", "ConnectFour-v0": "connect_four"}
 OURS = {"TicTacToe-v0": tictactoe_v0, "ConnectFour-v0": connect_four_v0}
+ZOO = {"TicTacToe-v0": "tictactoe_v3", "ConnectFour-v0": "connect_four_v3"}
 BOARDS = 4096
 GOES_ON, DRAW = -1, 2
 """Results beside 0 and 1, the seat that has won."""
@@ -159,20 +163,24 @@ class SpielBoards:
         return results
 
 
-class ZooBoards:
+class AECBoards:
     """Our PettingZoo environments."""
 
-    def __init__(self, name: str, boards: int) -> None:
-        self.envs: list[Any] = [OURS[name].raw_env() for _ in range(boards)]
+    def __init__(self, name: str, boards: int, module: Any = None, theirs: Sequence[int] = ()) -> None:
+        self.envs: list[Any] = [(module or OURS[name]).raw_env() for _ in range(boards)]
         for env in self.envs:
             env.reset(seed=0)
+        self.theirs = np.array(theirs or range(GAMES[name].num_actions))
+        """Their number of each of our actions."""
 
     def legal(self) -> Bools:
-        return np.array([env.observe(env.agent_selection)["action_mask"] for env in self.envs]) != 0
+        masks = np.array([env.observe(env.agent_selection)["action_mask"] for env in self.envs])
+        legal: Bools = masks[:, self.theirs] != 0
+        return legal
 
     def play(self, actions: npt.NDArray[np.int64]) -> Results:
         results = np.full(len(actions), GOES_ON)
-        for board, action in enumerate(actions.tolist()):
+        for board, action in enumerate(self.theirs[actions].tolist()):
             env = self.envs[board]
             env.step(action)
             if any(env.terminations.values()):
@@ -182,12 +190,22 @@ class ZooBoards:
         return results
 
 
+def zoo_boards(name: str, boards: int) -> AECBoards:
+    """PettingZoo's own environments; its tic-tac-toe counts cells column by column."""
+    by_column = (0, 3, 6, 1, 4, 7, 2, 5, 8) if name == "TicTacToe-v0" else ()
+    with warnings.catch_warnings():  # that pettingzoo.make is the newer way
+        warnings.simplefilter("ignore", DeprecationWarning)
+        classic = importlib.import_module(f"pettingzoo.classic.{ZOO[name]}")
+    return AECBoards(name, boards, classic, by_column)
+
+
 KINDS: dict[str, Callable[[str, int], Boards]] = {
     "arrays": ArrayBoards,
     "interpreted": InterpretedBoards,
     "compiled": CompiledBoards,
     "OpenSpiel": SpielBoards,
-    "PettingZoo": ZooBoards,
+    "PettingZoo": zoo_boards,
+    "AEC": AECBoards,
 }
 
 

@@ -50,7 +50,7 @@ class Args:
     update_epochs: int = 2
     minibatch: int = 4096
     clip: float = 0.2
-    entropy: float = 0.03
+    entropy: float = 0.2
     value: float = 0.5
     """the weight of the value's error in the loss"""
     max_grad_norm: float = 0.5
@@ -97,7 +97,9 @@ def train(args: Args) -> Agent:
     """Plays and learns in turn; prints a line now and then."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
-    envs = gym.make_vec(args.game, num_envs=args.num_envs, opponent=None, illegal="raise", copy=False)
+    # A game's last step shows the next game's first position, so that every step is a ply to learn from.
+    settings: dict[str, Any] = {"opponent": None, "illegal": "raise", "copy": False, "autoreset_mode": "SameStep"}
+    envs = gym.make_vec(args.game, num_envs=args.num_envs, **settings)
     observations, infos = envs.reset(seed=args.seed)
     planes, actions = observations.shape[1:], infos["action_mask"].shape[1]
     agent = Agent(int(np.prod(planes)), actions, args.hidden)
@@ -109,8 +111,7 @@ def train(args: Args) -> Agent:
     seen.numpy()[0], masks.numpy()[0] = observations, infos["action_mask"]
     chosen = torch.empty(shape, dtype=torch.int64)
     chances, values, rewards = (torch.empty(shape) for _ in range(3))
-    over = torch.zeros((args.num_steps + 1, args.num_envs), dtype=torch.bool)
-    """Where a game ended in the step before, so that this one only begins another and is not learned."""
+    ended = torch.empty(shape, dtype=torch.bool)
 
     updates = max(1, round(args.total_plies / (args.num_steps * args.num_envs)))
     plies, seconds, cpu = 0, np.zeros(2), time.process_time()
@@ -118,7 +119,7 @@ def train(args: Args) -> Agent:
         began = time.perf_counter()
         optimizer.param_groups[0]["lr"] = args.learning_rate * (1 - update / updates)
         if update:
-            seen[0], masks[0], over[0] = seen[-1], masks[-1], over[-1]
+            seen[0], masks[0] = seen[-1], masks[-1]
         with torch.inference_mode():
             for step in range(args.num_steps):
                 logs, values[step] = agent(seen[step], masks[step])
@@ -128,17 +129,16 @@ def train(args: Args) -> Agent:
                 observations, reward, terminations, _, infos = envs.step(chosen[step].numpy())
                 # The tensors' own memory, as NumPy arrays: what the boards lend is copied once, to where it is kept.
                 seen.numpy()[step + 1], masks.numpy()[step + 1] = observations, infos["action_mask"]
-                rewards.numpy()[step], over.numpy()[step + 1] = reward, terminations
+                rewards.numpy()[step], ended.numpy()[step] = reward, terminations
             last = agent(seen[-1], masks[-1])[1]
-            advantages = generalised_advantages(rewards, values, over[1:], last, args.gae_lambda)
+            advantages = generalised_advantages(rewards, values, ended, last, args.gae_lambda)
             returns = advantages + values
         played = time.perf_counter()
-        rows = (~over[:-1]).flatten().nonzero()[:, 0]
         batch = [part.flatten(0, 1) for part in (seen[:-1], masks[:-1], chosen, chances, advantages, returns)]
         for _ in range(args.update_epochs):
-            for chosen_rows in rows[torch.randperm(len(rows))].split(args.minibatch):
-                learn(agent, optimizer, [part[chosen_rows] for part in batch], args)
-        plies += len(rows)
+            for rows in torch.randperm(chosen.numel()).split(args.minibatch):
+                learn(agent, optimizer, [part[rows] for part in batch], args)
+        plies += chosen.numel()
         seconds += played - began, time.perf_counter() - played
         if update % max(1, updates // 10) == 0 or update == updates - 1:
             print(f"{plies:>11,} plies, {plies / seconds.sum():>9,.0f} a second", flush=True)
