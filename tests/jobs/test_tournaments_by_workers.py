@@ -73,7 +73,7 @@ def test_a_player_that_kills_every_worker_is_told_in_a_line(tmp_path: Path, caps
     words = ["tournament", f"{tmp_path / 'dies.py'}:dies", "random", "--games", "4", "--store", str(store)]
     assert main([*words, "--workers", "2"]) == 2
     told = capsys.readouterr().err.splitlines()
-    assert told[-1].startswith("tictac: 3 workers ended without a result") and "dies" in told[-1]
+    assert told[-1].startswith("tictac: 3 workers ended without a result") and " v " in told[-1] and "dies" in told[-1]
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,10 +64,10 @@ def play_by_workers(
     """
     many = workers if isinstance(workers, int) else workers.workers or UNKNOWN
 
-    def jobs() -> Iterator[list[Fixture]]:
+    def jobs() -> Iterator[_Games]:
         for together, fixtures in _by_boards_together(schedule, sides).items():
             missing = (fixture for fixture in fixtures if fixture not in played)
-            while some := list(islice(missing, max(1, min(together, len(fixtures) // (PARTS * many))))):
+            while some := _Games(islice(missing, max(1, min(together, len(fixtures) // (PARTS * many))))):
                 yield some
 
     for _, records in map_jobs(_Worker(players, tuple(sides), game, starts), jobs(), workers):
@@ -80,6 +80,14 @@ def _by_boards_together(schedule: Sequence[Fixture], sides: Mapping[Entrant, Pol
     for fixture in schedule:
         found.setdefault(boards_together((sides[fixture.first], sides[fixture.second])), []).append(fixture)
     return found
+
+
+class _Games(list[Fixture]):
+    """Games for a worker, which an error about them names shortly."""
+
+    def __str__(self) -> str:
+        one, more = self[0], f" and {len(self) - 1} more games" if len(self) > 1 else ""
+        return f"{one.first.name} v {one.second.name}, round {one.round}{more}"
 
 
 class _Worker:
