@@ -276,7 +276,9 @@ class NTupleTD(GamesLearner):
         else:
             self.num_plies += learn_games_in_threads(*arguments, self.threads)
         if end == last and part >= parts * (1 - self.averaging):
-            self._sums = self._weights + (self._sums if self._averaged else np.int64(0))
+            if not self._averaged:
+                self._sums = np.zeros(self._weights.size, np.int64)
+            self._sums += self._weights
             self._averaged, self._average = self._averaged + 1, None
         return end - begin
 

@@ -7,6 +7,7 @@ weights do not depend on how many threads there are.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 CHANCES = 1 << 30
 """Chances are counted in parts of this."""
+APART = 16
+"""So many numbers of 8 bytes take two lines of the processor's cache. What one thread writes often lies that far from
+what another does: they would wait for each other if they wrote to the same line."""
 ERROR = 0.3
 """The chance that a move of the side that errs is any."""
 
@@ -58,8 +62,10 @@ class Batch(NamedTuple):
     sums: Ints
     values: Floats
     """(threads, 2, cells): the value of each position of a game, and that of the best action that led to it."""
-    images: int
-    """How many images a tuple has. They share its weights, so that one thread sees to them."""
+    shares: Ints
+    """(threads + 1,): where the images begin whose weights a thread sees to; those of a tuple share its weights."""
+    entries: Ints
+    """(threads + 1, 64): and for each bit where these begin in `touched`."""
     found: Floats
     """(threads, 64): the value of each cell that may be next, by its bit's number."""
     added: Ints
@@ -78,16 +84,19 @@ class Coherence(NamedTuple):
 
 def new_batch(game: KInARow, layout: Layout, tuples: int, games: int, threads: int) -> Batch:
     """Room for the games of a batch, at most `games`, of a network of so many tuples."""
-    images = len(layout.empty)
+    images, begins = len(layout.empty), layout.begins
+    shares = np.arange(threads + 1) * tuples // threads * (images // tuples)
+    of_bits = [layout.touched[begin:end] for begin, end in pairwise(begins)]
     return Batch(
         stones=np.zeros((games, game.cells), np.int8),
         amounts=np.zeros((games, game.cells), np.int32),
         plies=np.zeros(games, np.int64),
         addresses=np.zeros((threads, images), np.uint32),
         current=np.zeros((threads, 2 * images), np.int32),
-        sums=np.zeros((threads, 2), np.int64),
+        sums=np.zeros((threads, APART), np.int64),
         values=np.zeros((threads, 2, game.cells)),
-        images=images // tuples,
+        shares=shares,
+        entries=np.array([begins[:-1] + [np.searchsorted(one, share) for one in of_bits] for share in shares]),
         found=np.zeros((threads, 64)),
         added=np.zeros(2 * images, np.int64),
     )
@@ -116,7 +125,7 @@ def learn_games(
     for first in range(begin, end, size):
         games = min(size, end - first)
         play_games(game, tables, teaching, batch, step, seed + first, 0, 0, games)
-        take_in(tables, coherence, batch, games, 0, len(tables.empty))
+        take_in(tables, coherence, batch, games, 0)
         plies += plies_of(batch, games)
     return plies
 
@@ -127,7 +136,7 @@ def learn_games_in_threads(
     seed: int, begin: int, end: int, threads: int,
 ) -> int:  # fmt: skip
     """`learn_games`, shared among threads."""
-    plies, tuples = 0, len(tables.empty) // batch.images
+    plies = 0
     for first in range(begin, end, size):
         games = min(size, end - first)
         for thread in prange(threads):
@@ -135,8 +144,7 @@ def learn_games_in_threads(
             play_games(game, tables, teaching, batch, step, seed + first, thread, a, b)
         plies += plies_of(batch, games)  # here, as Numba makes one loop of two that follow each other
         for thread in prange(threads):
-            a, b = thread * tuples // threads, (thread + 1) * tuples // threads
-            take_in(tables, coherence, batch, games, a * batch.images, b * batch.images)
+            take_in(tables, coherence, batch, games, thread)
     return plies
 
 
@@ -276,12 +284,13 @@ def sensible(game: KInARow, own: int, opp: int, mine: int, theirs: int, rule: bo
 
 
 @borrowing_kernel
-def take_in(tables: Tables, coherence: Coherence, batch: Batch, games: int, begin: int, end: int) -> None:
-    """Gives the weights of the images `begin` to `end` what the first `games` games of a batch teach.
+def take_in(tables: Tables, coherence: Coherence, batch: Batch, games: int, thread: int) -> None:
+    """Gives the weights that a thread sees to what the first `games` games of a batch teach.
 
     The address of an image changes with few of the stones. So the amounts of each seat are summed up as the game goes
     on; when an address changes, its weights get what has come together since it was new.
     """
+    begin, end = batch.shares[thread], batch.shares[thread + 1]
     for i in range(games):
         for image in range(begin, end):
             tables.addresses[image] = tables.empty[image]
@@ -289,11 +298,10 @@ def take_in(tables: Tables, coherence: Coherence, batch: Batch, games: int, begi
         first = second = 0
         for ply in range(batch.plies[i]):
             bit, seat = batch.stones[i, ply], ply & 1
-            for entry in range(tables.begins[bit], tables.begins[bit + 1]):
+            for entry in range(batch.entries[thread, bit], batch.entries[thread + 1, bit]):
                 touched = np.int64(tables.touched[entry])
-                if begin <= touched < end:
-                    settle(tables, coherence, batch, touched, first, second)  # type: ignore[arg-type]  # compiled
-                    tables.addresses[touched] ^= tables.changes[seat, entry]
+                settle(tables, coherence, batch, touched, first, second)  # type: ignore[arg-type]  # compiled
+                tables.addresses[touched] ^= tables.changes[seat, entry]
             first += 0 if seat else batch.amounts[i, ply]
             second += batch.amounts[i, ply] if seat else 0
         for image in range(begin, end):
