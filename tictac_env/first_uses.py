@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.games import get_game, gym_keywords
+from tictac_env.observation import MAX_CODE_CELLS
 from tictac_env.progress import track
 
 Use = Callable[[str], object]
@@ -41,15 +42,21 @@ def make_first_uses(games: Iterable[str], names: Iterable[str]) -> None:
 
 
 def use_vector_environment(game: str) -> None:
-    """Steps a few boards: with opponents that are compiled, none, and one that is asked; in each observation type."""
-    settings: list[dict[str, Any]] = [{"opponent": opponent} for opponent in ("random", "rule", None)]
-    settings += [{"obs_type": obs_type} for obs_type in ("board", "code")]
-    asked: dict[str, Any] = {"opponent": "minimax-first:1", "play_as": "second"}
-    settings += [asked | {"autoreset_mode": mode} for mode in AutoresetMode]
-    for setting in settings:
-        envs = gym.make_vec(num_envs=2, **gym_keywords(game), **setting)
+    """Steps a few boards of each of `vector_environments`."""
+    for envs in vector_environments(game):
         envs.reset(seed=0)
         envs.step(envs.sample_actions())  # type: ignore[attr-defined]  # of a BoardVectorEnv
+
+
+def vector_environments(game: str) -> Iterator[gym.vector.VectorEnv[Any, Any, Any]]:
+    """With opponents that are compiled, none, and one that is asked; in each observation type."""
+    settings: list[dict[str, Any]] = [{"opponent": opponent} for opponent in ("random", "rule", None)]
+    settings.append({"obs_type": "board"})
+    if get_game(game).cells <= MAX_CODE_CELLS:
+        settings.append({"obs_type": "code"})
+    asked: dict[str, Any] = {"opponent": "minimax-first:1", "play_as": "second"}
+    settings += [asked | {"autoreset_mode": mode} for mode in AutoresetMode]
+    return (gym.make_vec(num_envs=2, **gym_keywords(game), **setting) for setting in settings)
 
 
 def use_minimax(game: str) -> None:

@@ -87,6 +87,17 @@ def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
     assert run(["-m", "tictac_env", "solve", "11", "--game", "KInARow-v0:4x4-3"], tmp_path / "cache").stderr == ""
 
 
+@pytest.mark.parametrize("game", GAMES)
+def test_the_vector_environments_can_be_made_of_each_game(game: str) -> None:
+    assert len(list(first_uses.vector_environments(game))) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", first_uses.first_uses())
+def test_each_use_can_be_made_of_each_game(name: str) -> None:
+    first_uses.make_first_uses(GAMES, [name])
+
+
 def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, str]] = []
     uses = {name: lambda game, name=name: made.append((name, game)) for name in ("one", "other")}
