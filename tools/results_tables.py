@@ -362,6 +362,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "prove-ntuple": partial(whole, "prove-ntuple-rounds"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
+    "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
     "tutorial": partial(whole, "pettingzoo-tutorial-summary"),

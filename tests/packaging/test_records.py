@@ -100,6 +100,14 @@ def test_the_n_tuple_networks() -> None:
     assert text(script.table(runs, changes)) == record(f"{script.NAME}-rows")
 
 
+def test_the_second_seat() -> None:
+    script = importlib.import_module("benchmarks.second_seat")
+    runs = store(script.NAME)
+    jobs = [script.settings_of(one, other, script.GAMES) for one in script.PLAYERS for other in script.OPPONENTS]
+    assert runs.missing(jobs) == [], RENAMED
+    assert text(script.table(runs, script.GAMES)) == record(f"{script.NAME}-players")
+
+
 def test_the_ceilings() -> None:
     """The networks of the learners, taught by the solver, err less than they do by themselves."""
     pytest.importorskip("sb3_contrib")
