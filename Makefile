@@ -12,7 +12,7 @@ WITH ?= $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: bench docs examples check-examples test test-all lint format quick-tests all-tests clean
-.PHONY: wheel check-wheel check-lowest audit constraints
+.PHONY: wheel check-wheel check-lowest image audit constraints
 
 # Without torch: make bench DEEP=no
 ifeq ($(DEEP),no)
@@ -79,6 +79,11 @@ check-wheel: wheel
 # The same with the oldest versions that pyproject.toml allows.
 check-lowest: wheel
 	$(RELEASE)/python tools/check_wheel.py build/dist/*.whl --lowest
+
+# The image that serves the page, and a position solved in it without a network; needs Docker.
+image:
+	docker build --tag tictac-env .
+	docker run --rm --network none --cap-drop all --security-opt no-new-privileges --entrypoint tictac tictac-env solve 4453
 
 # Known weaknesses of the pinned versions; asks the index's database.
 audit: .venv/release.done
