@@ -361,6 +361,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ntuple-ablation": partial(whole, "ntuple-ablation-rows"),
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "prove-ntuple": partial(whole, "prove-ntuple-rounds"),
+    "certificate-parts": partial(whole, "certificate-parts-parts"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),

@@ -1,8 +1,7 @@
 """Makes a small certificate that the first player wins Connect Four: positions with a move each, a rule for the rest.
 
-    python tools/small_certificate.py                     # a minute or two on one core
-    python tools/small_certificate.py --moves 3 3 2 1     # tries more moves: a smaller one, in more time
-    python tools/small_certificate.py --parts             # what each part of the rule saves
+    python tools/small_certificate.py            # takes more than ten minutes of one core; Ctrl-C stops it
+    python tools/small_certificate.py --parts    # what each part of the rule saves
 
 The moves are read off a learned player: of those that the solver says keep the win, the ones that the network of
 "ntuple:proven" likes best. The search is `certificate_search`, the rule `certificate_rule`. Whoever wants to check the
@@ -32,8 +31,8 @@ from tools.certificate_search import LEAST, CertificateSearch
 
 GAME = "ConnectFour-v0"
 RUNS = RESULTS / "small-certificate-runs.jsonl"
-MOVES = 2, 1, 1, 1
-"""How many moves are tried where up to 16, 128, 512 and more entries are needed."""
+MOVES, FEW = (3, 3, 2, 1), (2, 1, 1, 1)
+"""How many moves are tried where up to 16, 128, 512 and more entries are needed; and where parts are compared."""
 STONES, SAMPLE, CAP = 12, 30, 50
 """The parts are compared on so many positions with so many stones; more entries than that are counted as so many."""
 PARTS = {
@@ -56,7 +55,7 @@ def main() -> None:
         nargs=4,
         default=MOVES,
         metavar="N",
-        help="how many moves are tried where up to 16, 128, 512 and more entries are needed (default: 2 1 1 1)",
+        help="how many moves are tried where up to 16, 128, 512 and more entries are needed (default: 3 3 2 1)",
     )
     options = parser.parse_args()
     moves = tuple(options.moves)
@@ -91,7 +90,7 @@ def compared(game: KInARow, network: NTupleNetwork) -> list[Row]:
     with progress_bar(len(PARTS) * SAMPLE, "parts") as update:
         for name, parts in PARTS.items():
             began = time.process_time()
-            search = CertificateSearch(game, network, parts, MOVES, table_bits=20, progress=False)
+            search = CertificateSearch(game, network, parts, FEW, table_bits=20, progress=False)
             needed = []
             for position in positions:
                 needed.append(min(CAP, search.entries(position.own, position.opp, CAP - 1)))
