@@ -7,6 +7,10 @@ looked at, and what a position is known to need at least is remembered. With a s
 larger one only those that keep the win, which the solver says, and of these the fewer, the larger it is: the ones that
 a learned network likes best. So the least sum is found where few entries are needed, and else a small one.
 
+From the empty board so many are needed that no budget is large enough. There the list is made from the top: in a
+position that needs more than `most` entries, that move is played whose replies need the fewest together, none of them
+counted for more than that, and those that are met on another way for nothing.
+
 The sums count a position as often as there are ways to it, the list has it once.
 """
 
@@ -15,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from tictac_agents import NTupleNetwork
 from tictac_env.compiled import borrowing_kernel
@@ -23,20 +26,27 @@ from tictac_env.games import LOST, UNFINISHED
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
-from tictac_env.rng import mix
 from tictac_env.solver import Solver
 from tools.certificate_rule import WHOLE, column_of, rule_cell
+from tools.certificate_tables import (
+    AT_LEAST,
+    KEY_OWN,
+    LEAST,
+    MANY,
+    Ints,
+    advise,
+    grown,
+    look_up,
+    new_table,
+    place_of,
+    remember,
+)
 from tools.reply_tree import keeps_win, lesser
 
-Ints = npt.NDArray[np.int64]
 Listed = dict[tuple[int, int], int]
 """The cell to fill by position, of mirror images the lesser one."""
 
 COMPILED_AS = "the search for a small certificate"
-LEAST = 3
-"""From this budget on only moves that keep the win are tried."""
-MANY = 1 << 40
-"""More entries than there are positions: no win is known."""
 PAUSE = 1 << 19
 """So many positions are looked at before the search comes back for a moment, fewer than the half of a large table."""
 
@@ -44,8 +54,6 @@ OWN, OPP, BUDGET, TRIED, RULE, ADVISED, NEXT, MOVED_OWN, MOVED_OPP, REPLIES, SUM
 """The columns of the stack: a position, the entries it may need, how many it is tried with now, the rule's cell, the
 moves to try (see `advise`), which is next; the position after the move under way (-1: none), the replies that are left,
 and the entries that move needs so far."""
-KEY_OWN, KEY_OPP, AT_LEAST, AT_MOST, CELL = range(5)
-"""The columns of a table: a position, the bounds on the entries it needs, and the cell to fill once they meet."""
 LEVEL, ENTERED, SEEN = range(3)
 """What a search that pauses has to know: the row of the stack (-1 to begin), what to do there, positions looked at."""
 PAUSED, ASKING = -1, -2
@@ -59,13 +67,12 @@ class CertificateSearch:
         game: one with gravity.
         network: whose moves are tried.
         parts: of the rule (`certificate_rule`).
-        moves: how many moves are tried at most with budgets up to 16, to 128, to 512 and beyond.
+        moves: how many moves are tried at most with budgets up to 16, and beyond.
         table_bits: the table of small budgets has two to that power rows of 40 bytes.
         progress: whether to show progress (only on a terminal).
 
     Attributes:
-        seen: how many positions were looked at.
-        asked: of how many the moves were sorted by the network and the solver.
+        asked: of how many positions the moves were sorted by the network and the solver.
     """
 
     def __init__(
@@ -73,7 +80,7 @@ class CertificateSearch:
         game: KInARow,
         network: NTupleNetwork,
         parts: int = WHOLE,
-        moves: tuple[int, int, int, int] = (7, 3, 2, 1),
+        moves: tuple[int, int] = (7, 3),
         table_bits: int = 22,
         progress: bool = True,
     ) -> None:
@@ -82,7 +89,7 @@ class CertificateSearch:
         self.moves = np.array(moves, np.int64)
         self.small, self.large, self.advice = (new_table(bits) for bits in (table_bits, 21, 18))
         self.stack = np.zeros((game.cells, 11), np.int64)
-        self.seen = self.asked = 0
+        self.asked = 0
 
     def entries(self, own: int, opp: int, most: int = MANY) -> int:
         """How many entries an unfinished position needs, each way to a position counted; `most + 1` if more."""
@@ -90,43 +97,66 @@ class CertificateSearch:
         state = np.array([-1, 0, 0], np.int64)
         tables = self.small, self.large, self.advice
         found = PAUSED
-        with progress_bar(self.game.cells, "searches", self.progress) as update:
-            while found < 0:
-                found = search(self.game, own, opp, most, self.parts, self.moves, *tables, self.stack, state)
-                if found == ASKING:
-                    self._advise(*self.stack[state[LEVEL], :2].tolist())
-                else:
-                    self._make_room()
-                budgets = self.stack[: max(state[LEVEL], 0) + 1, TRIED]
-                text = f"{self.seen + state[SEEN]:,} positions, {self.asked:,} asked about, tried with {budgets[0]:,}"
-                update(len(budgets), text)
-        self.seen += int(state[SEEN])
+        while found < 0:
+            found = search(self.game, own, opp, most, self.parts, self.moves, *tables, self.stack, state)
+            if found == ASKING:
+                self._advise(*self.stack[state[LEVEL], :2].tolist())
+            else:
+                self._make_room()
         return int(found)
 
-    def listed(self, own: int, opp: int) -> tuple[Listed, int]:
+    def listed(self, own: int, opp: int, most: int = MANY) -> tuple[Listed, int]:
         """The positions to be listed for an unfinished position, and how many there are that the rule does not win.
 
         Of the latter the rule itself plays well in those that are not listed.
+
+        Args:
+            own: the stones of the side to move.
+            opp: the other side's.
+            most: how many entries a position may need for the least sum to be searched for.
 
         Raises:
             ValueError: no win is known.
         """
         found: Listed = {}
         layer, decided = {lesser(self.game, own, opp)}, 0
-        while layer:
-            following: set[tuple[int, int]] = set()
-            for position in sorted(layer):
-                needs = self.entries(*position)
-                if needs >= MANY:
-                    raise ValueError(f"no win is known from {Position(self.game, *position)}")
-                if needs:
+        with progress_bar(self.game.cells, "lists", self.progress) as update:
+            while layer:
+                following: set[tuple[int, int]] = set()
+                for position in sorted(layer):
+                    if self.entries(*position, most) == 0:
+                        continue
                     decided += 1
-                    cell = int(look_up(*position, self.small, self.large)[2])
+                    cell = self._chosen(position, following, most)
                     if cell != rule_cell(self.game, *position, self.parts):
                         found[position] = cell
                     following.update(self._replies(*position, cell))
-            layer = following
+                    update(
+                        (position[0] | position[1]).bit_count(), f"{len(found):,} listed, {len(layer):,} side by side"
+                    )
+                layer = following
         return found, decided
+
+    def _chosen(self, position: tuple[int, int], following: set[tuple[int, int]], most: int) -> int:
+        """The cell to fill in a position that the rule does not win; some replies may already be among those to follow.
+
+        Raises:
+            ValueError: no win is known.
+        """
+        at_least, at_most, cell = look_up(*position, self.small, self.large)
+        if at_least == at_most:
+            return int(cell)
+        best, least = 0, MANY
+        for action in self._winning(*position)[: self.moves[1]]:
+            cell = self.game.stone(*position, action)
+            replies = set(self._replies(*position, cell)) - following
+            needs = sum(self.entries(*reply, most) for reply in replies)
+            needs += cell != rule_cell(self.game, *position, self.parts)
+            if needs < least:
+                best, least = cell, needs
+        if not best:
+            raise ValueError(f"no win is known from {Position(self.game, *position)}")
+        return best
 
     def _replies(self, own: int, opp: int, cell: int) -> Iterator[tuple[int, int]]:
         """The positions after a move and every reply that does not end the game."""
@@ -137,86 +167,23 @@ class CertificateSearch:
                     yield lesser(self.game, reply.own, reply.opp)
 
     def _advise(self, own: int, opp: int) -> None:
-        """Sorts the moves that keep the win by what the network thinks of them."""
-        position, values = Position(self.game, own, opp), self.network.values(own, opp)
-        order = sorted(position.legal_actions, key=values.__getitem__, reverse=True)
-        winning = [action for action in order if keeps_win(position.play(action), self.solver)]
-        advise(own, opp, self.advice, sum(action + 1 << 4 * i for i, action in enumerate(winning)))
+        """Enters the moves to try in a position."""
+        moves = enumerate(self._winning(own, opp))
+        advise(own, opp, self.advice, sum(action + 1 << 4 * i for i, action in moves))
         self.asked += 1
         if 2 * self.asked > len(self.advice):
             self.advice = grown(self.advice)
+
+    def _winning(self, own: int, opp: int) -> list[int]:
+        """The moves that keep the win, sorted by what the network thinks of them."""
+        position, values = Position(self.game, own, opp), self.network.values(own, opp)
+        order = sorted(position.legal_actions, key=values.__getitem__, reverse=True)
+        return [action for action in order if keeps_win(position.play(action), self.solver)]
 
     def _make_room(self) -> None:
         """Lets the table of large budgets, of which nothing is ever lost, grow."""
         if 2 * np.count_nonzero(self.large[:, KEY_OWN] >= 0) > len(self.large):
             self.large = grown(self.large)
-
-
-def new_table(bits: int) -> Ints:
-    """An empty table: int64 (2**bits, 5)."""
-    table = np.zeros((1 << bits, 5), np.int64)
-    table[:, KEY_OWN] = -1
-    return table
-
-
-def grown(table: Ints) -> Ints:
-    """A table of twice the rows with what stands in this one."""
-    larger = new_table(len(table).bit_length())
-    refill(table, larger)
-    return larger
-
-
-@borrowing_kernel
-def refill(table: Ints, larger: Ints) -> None:
-    """Copies what stands in a table into a larger one."""
-    for i in range(len(table)):
-        if table[i, KEY_OWN] >= 0:
-            place = place_of(table[i, KEY_OWN], table[i, KEY_OPP], larger)
-            for column in range(5):
-                larger[place, column] = table[i, column]
-
-
-@borrowing_kernel
-def slot(own: int, opp: int, table: Ints) -> int:
-    """The row that a position has in a table if no other stands there."""
-    return int(mix(own ^ mix(opp)) & len(table) - 1)
-
-
-@borrowing_kernel
-def place_of(own: int, opp: int, table: Ints) -> int:
-    """The row of a position, or the empty one that it gets."""
-    place = slot(own, opp, table)
-    while table[place, KEY_OWN] >= 0 and (table[place, KEY_OWN] != own or table[place, KEY_OPP] != opp):
-        place = place + 1 & len(table) - 1
-    return place
-
-
-@borrowing_kernel
-def look_up(own: int, opp: int, small: Ints, large: Ints) -> tuple[int, int, int]:
-    """How many entries a position needs at least and at most, and the cell to fill once both are the same."""
-    place = place_of(own, opp, large)
-    if large[place, KEY_OWN] >= 0:
-        return large[place, AT_LEAST], large[place, AT_MOST], large[place, CELL]
-    place = slot(own, opp, small)
-    if small[place, KEY_OWN] == own and small[place, KEY_OPP] == opp:
-        return small[place, AT_LEAST], small[place, AT_MOST], small[place, CELL]
-    return 0, MANY, 0
-
-
-@borrowing_kernel
-def remember(own: int, opp: int, small: Ints, large: Ints, at_least: int, at_most: int, cell: int) -> None:
-    """Enters what is known of a position; in the small table it takes the place of another."""
-    table = large if at_least >= LEAST else small
-    place = place_of(own, opp, large) if at_least >= LEAST else slot(own, opp, small)
-    table[place, KEY_OWN], table[place, KEY_OPP] = own, opp
-    table[place, AT_LEAST], table[place, AT_MOST], table[place, CELL] = at_least, at_most, cell
-
-
-@borrowing_kernel
-def advise(own: int, opp: int, advice: Ints, moves: int) -> None:
-    """Enters the moves to try in a position: action + 1 in four bits each, the first one lowest; 0 ends them."""
-    place = place_of(own, opp, advice)
-    advice[place, KEY_OWN], advice[place, KEY_OPP], advice[place, AT_LEAST] = own, opp, moves
 
 
 @borrowing_kernel
@@ -226,7 +193,7 @@ def next_cell(game: KInARow, at: Ints, moves: Ints) -> int:
     if at[TRIED] >= LEAST:
         tried, i = at[TRIED], at[NEXT]
         at[NEXT] += 1
-        most = moves[0] if tried <= 16 else moves[1] if tried <= 128 else moves[2] if tried <= 512 else moves[3]
+        most = moves[0] if tried <= 16 else moves[1]
         action = (at[ADVISED] >> 4 * i & 15) - 1
         return 0 if i >= most or action < 0 else playable & game.column << action * game.stride
     while at[NEXT] <= game.cols:  # the rule's own move, then the columns

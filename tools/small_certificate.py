@@ -1,6 +1,6 @@
 """Makes a small certificate that the first player wins Connect Four: positions with a move each, a rule for the rest.
 
-    python tools/small_certificate.py            # takes more than ten minutes of one core; Ctrl-C stops it
+    python tools/small_certificate.py            # half an hour of one core
     python tools/small_certificate.py --parts    # what each part of the rule saves
 
 The moves are read off a learned player: of those that the solver says keep the win, the ones that the network of
@@ -27,12 +27,15 @@ from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tools.certificate_player import FILE, CertificatePlayer
 from tools.certificate_rule import CARE, EVEN, FORKS, LINES, PATIENCE, WHOLE
-from tools.certificate_search import LEAST, CertificateSearch
+from tools.certificate_search import CertificateSearch
+from tools.certificate_tables import LEAST
 
 GAME = "ConnectFour-v0"
 RUNS = RESULTS / "small-certificate-runs.jsonl"
-MOVES, FEW = (3, 3, 2, 1), (2, 1, 1, 1)
-"""How many moves are tried where up to 16, 128, 512 and more entries are needed; and where parts are compared."""
+MOVES, FEW = (3, 3), (2, 1)
+"""How many moves are tried where up to 16 entries and more are needed; and where parts are compared."""
+MOST = 50
+"""Up to so many entries the least number is searched for."""
 STONES, SAMPLE, CAP = 12, 30, 50
 """The parts are compared on so many positions with so many stones; more entries than that are counted as so many."""
 PARTS = {
@@ -52,10 +55,13 @@ def main() -> None:
     parser.add_argument(
         "--moves",
         type=positive,
-        nargs=4,
+        nargs=2,
         default=MOVES,
         metavar="N",
-        help="how many moves are tried where up to 16, 128, 512 and more entries are needed (default: 3 3 2 1)",
+        help="how many moves are tried where up to 16 entries are needed, and where more are (default: 3 3)",
+    )
+    parser.add_argument(
+        "--most", type=positive, default=MOST, help="entries that the least is searched for (default: %(default)s)"
     )
     options = parser.parse_args()
     moves = tuple(options.moves)
@@ -70,16 +76,18 @@ def main() -> None:
     before = min((run["positions listed"] for _, run in runs), default=game.full)
     began = time.process_time()
     search = CertificateSearch(game, network, moves=moves)
-    ways = search.entries(*game.start())
-    listed, decided = search.listed(*game.start())
+    listed, decided = search.listed(*game.start(), options.most)
     seconds = round(time.process_time() - began)
     player, path = CertificatePlayer.of(game, listed), FILE.with_suffix(".new.npz")
     player.save(path)
     row = {"positions listed": len(listed), "bytes": path.stat().st_size, "not won by the rule alone": decided}
-    row |= {"entries, each way to one counted": ways, "CPU-s": seconds}
-    runs.add({"moves tried": list(moves), "exact up to": LEAST - 1}, row)
+    row |= {"solver and network asked": search.asked, "CPU-s": seconds}
+    runs.add({"moves tried": list(moves), "searched up to": options.most, "all moves up to": LEAST - 1}, row)
     path.replace(FILE) if len(listed) < before else path.unlink()
-    rows = [{"moves tried": "-".join(map(str, how["moves tried"]))} | run for how, run in runs]
+    rows = [
+        {"moves tried": "-".join(map(str, how["moves tried"])), "searched up to": how["searched up to"]} | run
+        for how, run in runs
+    ]
     show("Certificates", rows)
     save("small-certificate", {"game": GAME}, {"sizes": rows})
 

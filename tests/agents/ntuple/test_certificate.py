@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tictac_agents import NTupleTD
 from tictac_env.arena import prove
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy, make_policy
@@ -64,8 +65,14 @@ def test_the_list_wins_every_line_and_each_entry_is_needed(
 
 
 @pytest.mark.slow
-def test_on_a_small_game_the_rule_alone_is_proven() -> None:
-    small = KInARow.make(rows=5, cols=4, connect=3, gravity=True)
+@pytest.mark.parametrize("most", [0, 1, 100])
+def test_a_list_from_the_empty_board_is_proven(most: int) -> None:
+    """With the least of the rule, as the whole of it wins this game alone; from the top, and searched for whole."""
+    small = KInARow.make(rows=4, cols=5, connect=3, gravity=True)
+    network = NTupleTD(small, tuples=2, length=3, seed=0).network
+    cells, decided = CertificateSearch(small, network, parts=0, table_bits=12).listed(*small.start(), most)
+    assert 1 <= len(cells) <= decided
+    assert prove(CertificatePlayer.of(small, cells, 0), 0, small, claim="wins").holds
     nothing = np.zeros(0, np.int64)
     assert prove(CertificatePlayer(small, nothing, nothing, np.zeros(0, np.int8)), 0, small, claim="wins").holds
 
