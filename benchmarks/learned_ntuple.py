@@ -1,6 +1,6 @@
 """N-tuple networks that learn Connect Four by themselves, over seeds: exact strength against games and seconds.
 
-    python benchmarks/learned_ntuple.py                              # some two hours on one core
+    python benchmarks/learned_ntuple.py                              # some five hours on one core
     python benchmarks/learned_ntuple.py "NTupleTD 3 min" --seeds 3 --models models
 
 A row is so many games of self-play. A run learns on one thread, and its seconds are CPU seconds of that, evaluations
@@ -40,10 +40,11 @@ from tictac_env.policies import Policy, make_policy
 GAME, NAME, SEEDS = "ConnectFour-v0", "ntuple", 10
 TITLE = "N-tuple networks"
 CHOSEN = {"tuples": 70}
-"""The settings of the shorter run that are not the learner's defaults."""
+"""The settings of the shortest run."""
 ROWS: dict[str, tuple[int, dict[str, Any], int]] = {
     "NTupleTD 3 min": (3_000_000, CHOSEN, SEEDS),
-    "NTupleTD 10 min": (5_000_000, {"tuples": 150}, SEEDS),
+    "NTupleTD 6 min": (5_000_000, {"tuples": 150}, SEEDS),
+    "NTupleTD 10 min": (4_000_000, {"tuples": 300}, SEEDS),
 }
 """How many games a row has, its settings, and how many seeds. On two idle cores a run takes less than these minutes."""
 EARLY = (0.1, 0.2, 0.4, 0.6)

@@ -363,6 +363,8 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "prove-ntuple": partial(whole, "prove-ntuple-rounds"),
     "certificate-parts": partial(whole, "certificate-parts-parts"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
+    "ntuple-speed": partial(whole, "ntuple-speed-threads"),
+    "small-certificate": partial(whole, "small-certificate-sizes"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
