@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -31,7 +32,6 @@ from tools.certificate_search import CertificateSearch
 from tools.certificate_tables import LEAST
 
 GAME = "ConnectFour-v0"
-RUNS = RESULTS / "small-certificate-runs.jsonl"
 MOVES, FEW = (3, 3), (2, 1)
 """How many moves are tried where up to 16 entries and more are needed; and where parts are compared."""
 MOST = 50
@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument(
         "--most", type=positive, default=MOST, help="entries that the least is searched for (default: %(default)s)"
     )
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
     options = parser.parse_args()
     moves = tuple(options.moves)
     game = family_game(GAME)
@@ -70,26 +71,27 @@ def main() -> None:
     if options.parts:
         rows = compared(game, network)
         show("What the parts of the rule save", rows)
-        save("certificate-parts", {"stones": STONES, "positions": SAMPLE, "most": CAP}, {"parts": rows})
+        save("certificate-parts", {"stones": STONES, "positions": SAMPLE, "most": CAP}, {"parts": rows}, options.output)
         return
-    runs = RunStore(RUNS)
+    runs = RunStore(options.output / "small-certificate-runs.jsonl")
     before = min((run["positions listed"] for _, run in runs), default=game.full)
     began = time.process_time()
     search = CertificateSearch(game, network, moves=moves)
     listed, decided = search.listed(*game.start(), options.most)
     seconds = round(time.process_time() - began)
-    player, path = CertificatePlayer.of(game, listed), FILE.with_suffix(".new.npz")
+    player, kept = CertificatePlayer.of(game, listed), options.output / "proofs" / FILE.name
+    path = kept.with_suffix(".new.npz")
     player.save(path)
     row = {"positions listed": len(listed), "bytes": path.stat().st_size, "not won by the rule alone": decided}
     row |= {"solver and network asked": search.asked, "CPU-s": seconds}
     runs.add({"moves tried": list(moves), "searched up to": options.most, "all moves up to": LEAST - 1}, row)
-    path.replace(FILE) if len(listed) < before else path.unlink()
+    path.replace(kept) if len(listed) < before else path.unlink()
     rows = [
         {"moves tried": "-".join(map(str, how["moves tried"])), "searched up to": how["searched up to"]} | run
         for how, run in runs
     ]
     show("Certificates", rows)
-    save("small-certificate", {"game": GAME}, {"sizes": rows})
+    save("small-certificate", {"game": GAME}, {"sizes": rows}, options.output)
 
 
 def compared(game: KInARow, network: NTupleNetwork) -> list[Row]:

@@ -38,6 +38,8 @@ SMALL = {
     "benchmarks.learning": "--seeds 1",
     "benchmarks.learned_ntuple": "--seeds 2 --games 300 --positions 50",
     "benchmarks.ntuple_ablation": "--games 300 --positions 50",
+    "benchmarks.ntuple_speed": "--games 200 --tuples 3 --rounds 1",
+    "benchmarks.second_seat": "--games 10",
     "benchmarks.ceilings": "--games 5",
     "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
     "benchmarks.self_play": "--steps 2048 --runs 1",
@@ -53,12 +55,14 @@ SMALL = {
     "benchmarks.soak": "--minutes 1 --share 0.5 --megabytes 64",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
+    "tools.small_certificate": "--parts",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }
 NAMED = {
     "benchmarks.learning": ["SB3's own DQN"],
     "benchmarks.learned_ntuple": ["NTupleTD 3 min"],
     "benchmarks.ntuple_ablation": ["trace 0.9", "temporal coherence"],
+    "benchmarks.second_seat": ["rule"],
     "benchmarks.ceilings": ["DQN: planes"],
     "tools.tune": ["MaskablePPO"],
 }
