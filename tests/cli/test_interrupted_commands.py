@@ -87,17 +87,16 @@ LONG = {
     "train DQN": trained("DQN", "timesteps 1000000000", a_model, "sb3_contrib"),
     "train MaskablePPO": trained("MaskablePPO", "timesteps 1000000000", a_model, "sb3_contrib"),
     "tournament": Long("tournament bots:slow random --games 100000 --store results", "results/games.sqlite", games),
-    "prove": Long("prove bots.py:slow --folder proof --seat second", "proof", chunks),
+    "prove": Long("prove bots.py:slow --game ConnectFour-v0 --folder proof", "proof", chunks),
     "solve": Long("solve 4 --no-book"),
     "audit": Long("audit bots:slow --html page.html --card card"),
     "grade": Long("grade class --assignment small.toml --csv grades.csv"),
     "conformance": Long("conformance pettingzoo.classic.tictactoe_v3:env --games 1000000"),
     "serve": Long("serve --port 0", needs="starlette"),
-    "export-page": Long("export-page site"),
     "warm": Long("warm"),
     "play": Long("play level:1"),
 }
-SHORT = {"export-agent", "render", "info", "completion"}
+SHORT = {"export-agent", "export-page", "render", "info", "completion"}
 """Commands that are over before one could stop them."""
 
 
@@ -118,7 +117,7 @@ def test_it_ends_soon_and_keeps_what_there_is(name: str, number: signal.Signals,
     root = Path(__file__).parents[2]
     path = os.pathsep.join((str(root), str(root / "agents"), os.environ.get("PYTHONPATH", "")))
     env = os.environ | {"PYTHONPATH": path}
-    if name in ("warm", "export-page"):
+    if name == "warm":
         env["TICTAC_CACHE_DIR"] = str(tmp_path / "empty")  # so that there is much to compile
     process = subprocess.Popen(
         [sys.executable, "-m", "tictac_env", *command.words.split()],
