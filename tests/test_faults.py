@@ -119,7 +119,7 @@ def test_a_training_that_sigterm_ends_keeps_what_is_learned(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_tournament_that_sigterm_ends_goes_on_from_its_store(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tictac_env", "tournament", "mcts:2000", "mcts:1000", "random"]
-    words += ["--game", "ConnectFour-v0", "--games", "400", "--store", str(tmp_path)]
+    words += ["--game", "ConnectFour-v0", "--games", "40000", "--store", str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
             time.sleep(20)
