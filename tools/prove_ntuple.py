@@ -23,8 +23,8 @@ from tictac_agents import NTupleTD
 from tictac_agents.ntuple.proven_player import PROVEN, save_player
 from tictac_env.games import get_game
 from tictac_env.solver import Solver
+from tools.refutation_rounds import Files, learned
 from tools.reply_tree import ReplyTree
-from tools.ship_ntuple import learned
 
 GAME = "ConnectFour-v0"
 SETTINGS = {"tuples": 150, "seed": 0}
@@ -37,11 +37,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="they change nothing but the time (default: 1)")
     parser.add_argument("--models", type=Path, default=Path("models"), help="folder for the checkpoint")
     parser.add_argument("--output", type=Path, default=PROVEN, help="folder for the player (default: the package's)")
-    parser.set_defaults(game="proven-" + GAME)
     options = parser.parse_args()
     game, path = get_game(GAME), options.output / f"{GAME}.npz"
     options.models.mkdir(parents=True, exist_ok=True)
-    network = learned(NTupleTD(game, **SETTINGS), GAMES, options, 0).network.rounded(BITS)  # type: ignore[arg-type]
+    files = Files(options.models, f"ntuple-proven-{GAME}", options.threads)
+    network = learned(NTupleTD(game, **SETTINGS), GAMES, files, 0).network.rounded(BITS)  # type: ignore[arg-type]
     began = time.process_time()
     tree, solver, rows = ReplyTree(network, game), Solver(game), list[Row]()
     while errors := list(tree.errors(solver)):

@@ -1,80 +1,130 @@
-"""Where a player throws its win away: replies are followed ply by ply, some of them where they are too many.
+"""Where a player throws away what a game is worth: replies are followed ply by ply, or games played against errors.
 
     python tools/refutations.py ntuple:4 --most 1500
     python tools/refutations.py ntuple --best
 
-After each of the player's moves the solver says whether the win is still there.
+After each of the player's moves the solver says whether the win, or the draw, is still there.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.report import Row, positive, show
+from tictac_env.arena.tournaments.play import BOARDS, Job, play_games
 from tictac_env.games import KInARow, get_game
 from tictac_env.notation import format_moves
-from tictac_env.policies import Policy, load_player
+from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import new_state
 from tictac_env.solver import Solver
 
 MOST = 1_500
 
 
 class Game(NamedTuple):
-    """A position in which the player is to move, and how it came about."""
+    """A position in which a side is to move, and how it came about."""
 
     moves: tuple[int, ...]
     position: Position
 
 
 def refutations(
-    player: Policy, game: KInARow, most: int = MOST, seed: int = 0, best: bool = False
+    player: Policy, game: KInARow, seat: int = 0, most: int | None = MOST, seed: int = 0, best: bool = False
 ) -> tuple[list[str], list[Row]]:
-    """Games after which a player that moves first, and has a win, plays a move that does not keep it.
+    """Games after which a player plays a move with which it no longer gets what the game is worth.
 
     Args:
         player: it must play the same in the same position.
-        game: one that the first player wins.
-        most: how many positions of a ply are looked at; where there are more, so many are drawn.
+        game: one that the player does not lose by force.
+        seat: 0 if the player moves first, 1 if second.
+        most: how many positions of a ply are looked at; where there are more, so many are drawn. None looks at all.
         seed: of the draws.
-        best: whether only those replies are followed that delay the loss longest, as perfect play does; else all.
+        best: whether only those replies are followed that perfect play may give; else all.
 
     Returns:
-        The move strings; and a row for each ply: how many positions were looked at, and in how many the win was lost.
+        The move strings; and a row for each ply: how many positions were looked at, and in how many the player erred.
     """
     rng, solver = np.random.default_rng(seed), Solver(game)
-    layer, found, rows = [Game((), Position.start(game))], [], []
+    start = Position.start(game)
+    worth = value(start, solver) * (1 - 2 * seat)
+    layer = [Game((), start)] if seat == 0 else list(replies(Game((), start), solver, best))
+    found, rows = [], []
     while layer:
         wrong = 0
         actions = player.act_many(PositionBatch.of([one.position for one in layer]), np.zeros(len(layer), np.int64))
-        replies: dict[tuple[int, int], Game] = {}
+        following: dict[tuple[int, int], Game] = {}
         for (moves, position), action in zip(layer, actions.tolist(), strict=True):
             after = position.play(action)
             if after.is_over:
                 continue
-            if solver.score(after, weak=True) >= 0:
+            if -value(after, solver) < worth:
                 wrong += 1
                 found.append(format_moves(game, moves))
                 continue
-            for reply in solver.best_actions(after) if best else after.legal_actions:
-                then = after.play(reply)
-                if not then.is_over:
-                    replies[then.own, then.opp] = Game((*moves, action, reply), then)
-        rows.append({"ply": len(layer[0].moves), "positions": len(layer), "win lost": wrong})
-        layer = drawn(list(replies.values()), most, rng)
+            for then in replies(Game((*moves, action), after), solver, best):
+                following[then.position.own, then.position.opp] = then
+        rows.append({"ply": len(layer[0].moves), "positions": len(layer), "win or draw lost": wrong})
+        layer = drawn(list(following.values()), most, rng)
     return found, rows
 
 
-def drawn(games: Sequence[Game], most: int, rng: np.random.Generator) -> list[Game]:
+def replies(game: Game, solver: Solver, best: bool) -> Iterator[Game]:
+    """What all actions, or the best, lead to, as far as it is not the end."""
+    position = game.position
+    for action in solver.best_actions(position) if best else position.legal_actions:
+        then = position.play(action)
+        if not then.is_over:
+            yield Game((*game.moves, action), then)
+
+
+def drawn(games: Sequence[Game], most: int | None, rng: np.random.Generator) -> list[Game]:
     """So many of some games at most."""
-    if len(games) <= most:
+    if most is None or len(games) <= most:
         return list(games)
     return [games[index] for index in sorted(rng.choice(len(games), most, replace=False).tolist())]
+
+
+def errors_in_games(
+    player: Policy, game: KInARow, seat: int, opponent: str, games: int, seed: int
+) -> tuple[list[str], int]:
+    """Games after which a player plays a move that is worth less than its best one, in games that are drawn.
+
+    Args:
+        player: it must play the same in the same position.
+        game: the rule book.
+        seat: 0 if the player moves first, 1 if second.
+        opponent: a policy's name.
+        games: how many are played.
+        seed: of the opponent.
+
+    Returns:
+        The move strings, of each position one; and how many games the player won.
+    """
+    other, solver = make_policy(opponent, game), Solver(game)
+    sides = (player, other) if seat == 0 else (other, player)
+    jobs = [Job(sides, new_state(seed + number), Position.start(game)) for number in range(games)]
+    found, won = dict[tuple[int, int], str](), 0
+    for _, played in play_games(jobs, BOARDS):
+        won += played.result == 1 - 2 * seat
+        position = Position.start(game)
+        for ply, action in enumerate(played.final.moves):
+            after = position.play(action)
+            if ply % 2 == seat and -value(after, solver) < value(position, solver):
+                found[position.own, position.opp] = format_moves(game, played.final.moves[:ply])
+            position = after
+    return list(found.values()), won
+
+
+def value(position: Position, solver: Solver) -> int:
+    """1 if the side to move wins by perfect play, 0 for a draw, -1 if it loses."""
+    score = position.result if position.is_over else solver.score(position, weak=True)
+    return (score > 0) - (score < 0)
 
 
 def main() -> None:
@@ -85,7 +135,8 @@ def main() -> None:
     parser.add_argument("--best", action="store_true", help="follow only the replies of perfect play")
     options = parser.parse_args()
     game = get_game("ConnectFour-v0")
-    found, rows = refutations(load_player(options.player, game).policy, game, options.most, options.seed, options.best)
+    player = load_player(options.player, game).policy
+    found, rows = refutations(player, game, most=options.most, seed=options.seed, best=options.best)
     show("Wins thrown away as first player", rows)
     for moves in found:
         print(moves)

@@ -365,6 +365,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "ntuple-speed": partial(whole, "ntuple-speed-threads"),
     "small-certificate": partial(whole, "small-certificate-sizes"),
+    "refuted-6x5": partial(whole, "refuted-6x5-judged"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),

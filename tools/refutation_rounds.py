@@ -1,0 +1,107 @@
+"""A learner is told where it failed, never what would have been right: rounds of self-play from there.
+
+In each round positions are looked for in which the learned network errs. They become starting points: a part of the
+games of the next round begins with one of these. What is done is kept: a checkpoint and the positions of each round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.report import Row, show
+from tictac_agents import NTupleNetwork, NTupleTD
+from tictac_env.storage import save_text
+
+Found = tuple[list[list[str]], Row]
+"""For each seat that is looked at, from the first on, the games after which the network errs; and a row of a table."""
+Find = Callable[[NTupleNetwork, int], Found]
+"""Looks for errors of a network after the round of that number, counted from 0."""
+
+
+class Rounds(NamedTuple):
+    """How a learner goes on."""
+
+    rounds: int
+    games: int
+    """In each of them."""
+    step: float
+    chance: float
+    """That a game begins where the network was refuted."""
+    fall: float = 1.0
+    """What the step is multiplied with from round to round."""
+
+
+class Files(NamedTuple):
+    """Where a run is kept, and how fast it goes."""
+
+    folder: Path
+    name: str
+    """That of its files, less the number of the round and the suffix."""
+    threads: int = 1
+
+
+def refined(agent: NTupleTD, plan: Rounds, find: Find, files: Files) -> tuple[NTupleNetwork, list[Row]]:
+    """A network whose seats are those of the rounds in which they erred least, and a row for each round.
+
+    Each seat has tables of its own, so those of the first may be taken from one round and those of the second from
+    another. The rounds end when no errors are left.
+
+    Args:
+        agent: what has been learned so far.
+        plan: see there.
+        find: see there.
+        files: see there.
+    """
+    starts = list[str]()  # with one as often as it was refuted there
+    best = list[tuple[int, NTupleNetwork]]()
+    rows = list[Row]()
+    for number in range(plan.rounds + 1):
+        if number:
+            agent.step = agent.final_step = plan.step * plan.fall**number
+            agent.start_from(starts, plan.chance if starts else 0)
+            agent = learned(agent, plan.games, files, number)
+        network = agent.network
+        found, row = where_refuted(network, find, files, number)
+        rows.append({"games": agent.num_games, **row})
+        show("Errors after each round", rows)
+        latest = [(len(games), network) for games in found]
+        best = [min(both, key=lambda one: one[0]) for both in zip(best or latest, latest, strict=True)]
+        if not any(errors for errors, _ in best):
+            break
+        starts += [game for games in found for game in games]
+    return with_tables([network for _, network in best]), rows
+
+
+def with_tables(networks: list[NTupleNetwork]) -> NTupleNetwork:
+    """The first of some networks with the tables that the second has for the second seat, if there is one."""
+    first, last = networks[0], networks[-1]
+    weights = first.weights.copy()
+    weights[1::2] = last.weights[1::2]
+    return NTupleNetwork(first.game, first.tuples, weights, first.symmetric)
+
+
+def learned(agent: NTupleTD, games: int, files: Files, number: int) -> NTupleTD:
+    """An agent after so many games more, or the one of a checkpoint that has already begun to play them."""
+    checkpoint = files.folder / f"{files.name}-{number}.npz"
+    if checkpoint.exists():
+        agent = NTupleTD.load(checkpoint)
+    agent.threads = files.threads
+    if checkpoint.exists():
+        agent.resume(checkpoint=checkpoint)
+    else:
+        agent.learn(games, checkpoint=checkpoint)
+    if not agent.is_done:
+        raise SystemExit("stopped; the same command goes on from here")
+    return agent
+
+
+def where_refuted(network: NTupleNetwork, find: Find, files: Files, number: int) -> Found:
+    """The games after which a network errs, and a row of the table; kept in a file."""
+    file = files.folder / f"{files.name}-{number}.json"
+    if not file.exists():
+        save_text(file, json.dumps(find(network, number)))
+    games, row = json.loads(file.read_text(encoding="utf-8"))
+    return games, row
