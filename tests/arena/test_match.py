@@ -145,6 +145,10 @@ def test_the_seats_of_a_match_add_up_to_its_total() -> None:
     assert WinDrawLoss(1, 2, 3).games == 6
     assert WinDrawLoss(2, 1, 1).score == 0.625
     assert WinDrawLoss(1, 2, 1).percentages == "25.000 / 50.000 / 25.000 %"
+    exact = WinDrawLoss(0.25, 0.75, 0.0)
+    assert str(exact) == "won 25.0 %, drawn 75.0 %, lost 0.0 %"
+    assert exact.interval(exact.wins) == (0.25, 0.25) and exact.score_interval() == (exact.score, exact.score)
+    assert "20.7-100.0" in str(WinDrawLoss(0, 1, 0))  # one game, drawn
     assert str(WinDrawLoss(81, 0, 182)) == "won 30.8 % (25.5-36.6), drawn 0.0 % (0.0-1.4), lost 69.2 % (63.4-74.5)"
     with pytest.raises(TypeError):
         WinDrawLoss(1, 2, 3) + 1  # type: ignore[operator]

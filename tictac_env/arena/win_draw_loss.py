@@ -10,7 +10,7 @@ from tictac_env.arena.intervals import mean_interval, wilson
 
 
 class WinDrawLoss(NamedTuple):
-    """Results from one side: games counted, or exact shares of all games, which sum to 1.
+    """Results from one side: games counted, or exact shares of all games, which are floats and sum to 1.
 
     Example:
         >>> from tictac_env.arena import WinDrawLoss
@@ -29,6 +29,11 @@ class WinDrawLoss(NamedTuple):
         return self.wins + self.draws + self.losses
 
     @property
+    def are_shares(self) -> bool:
+        """Whether these are shares of all games."""
+        return any(isinstance(share, float) for share in self) and abs(self.games - 1) < 1e-6
+
+    @property
     def score(self) -> float:
         """The mean result in [0, 1], where a draw counts half; nan without games."""
         return (self.wins + self.draws / 2) / self.games if self.games else float("nan")
@@ -39,13 +44,23 @@ class WinDrawLoss(NamedTuple):
         return " / ".join(f"{100 * count / self.games if self.games else float('nan'):.3f}" for count in self) + " %"
 
     def interval(self, count: float, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval of the share `count` of the games counted (see `tictac_env.arena.intervals.wilson`)."""
+        """The interval of the share `count` of the games counted (see `tictac_env.arena.intervals.wilson`).
+
+        That of an exact share has no width.
+        """
+        if self.are_shares:
+            return count, count
         return wilson(count / self.games, self.games, confidence) if self.games else (0.0, 1.0)
 
     def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval of `score` of the games counted (see `tictac_env.arena.intervals.mean_interval`)."""
+        """The interval of `score` of the games counted (see `tictac_env.arena.intervals.mean_interval`).
+
+        That of exact shares has no width.
+        """
         if not self.games:
             return 0.0, 1.0
+        if self.are_shares:
+            return self.score, self.score
         return mean_interval(np.repeat([1.0, 0.5, 0.0], np.array(self, np.int64)), confidence)
 
     def reversed(self) -> WinDrawLoss:
@@ -58,10 +73,10 @@ class WinDrawLoss(NamedTuple):
         return WinDrawLoss(self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
 
     def __str__(self) -> str:
-        """Each share of the games counted in per cent, with its 95 % interval."""
-        named = zip(("won", "drawn", "lost"), self, strict=True)
-        return ", ".join(
-            f"{name} {100 * count / max(self.games, 1):.1f} % ({100 * low:.1f}-{100 * high:.1f})"
-            for name, count in named
-            for low, high in [self.interval(count)]
-        )
+        """Each share in per cent; that of games counted with its 95 % interval."""
+        parts = []
+        for name, count in zip(("won", "drawn", "lost"), self, strict=True):
+            low, high = self.interval(count)
+            within = "" if self.are_shares else f" ({100 * low:.1f}-{100 * high:.1f})"
+            parts.append(f"{name} {100 * count / max(self.games, 1):.1f} %{within}")
+        return ", ".join(parts)
