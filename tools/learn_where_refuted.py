@@ -27,7 +27,7 @@ from tools.refutations import errors_in_games, refutations
 ERRING = ("perfect:0.1", "perfect:0.2", "perfect:0.3")
 SAMPLED = 600
 """How many games are played against each of these in a round."""
-JUDGED = {1: 10_000, 8: 4_000, 12: 1_000}
+JUDGED = {1: 4_000, 8: 2_000, 12: 1_000}
 """How far the network looks ahead where it is judged as second player, and in how many games of each kind."""
 
 
@@ -87,7 +87,7 @@ RUNS = {
         "KInARow-v0:6x5-4",
         {"tuples": 150, "erring": 0.3, "final_step": 0.02, "margin": 0.02, "seed": 0},
         games=300_000,
-        rounds=Rounds(40, 60_000, step=0.06, chance=0.6, fall=0.97),
+        rounds=Rounds(40, 60_000, step=0.06, chance=0.6, fall=0.97, repeated=True),
         find=where_it_gives_the_draw_away,
         judged=judged_exactly,
     ),
@@ -95,7 +95,7 @@ RUNS = {
         "ConnectFour-v0",
         {"tuples": 300, "erring": 1.0, "step": 0.2, "seed": 0},
         games=2_000_000,
-        rounds=Rounds(12, 250_000, step=0.06, chance=0.4, fall=0.96),
+        rounds=Rounds(8, 250_000, step=0.06, chance=0.4, fall=0.96),
         find=where_it_errs_as_second,
         judged=judged_as_second,
     ),

@@ -32,6 +32,8 @@ class Rounds(NamedTuple):
     """That a game begins where the network was refuted."""
     fall: float = 1.0
     """What the step is multiplied with from round to round."""
+    repeated: bool = False
+    """Whether a game after which it erred in several rounds is begun with so much more often."""
 
 
 class Files(NamedTuple):
@@ -55,7 +57,7 @@ def refined(agent: NTupleTD, plan: Rounds, find: Find, files: Files) -> tuple[NT
         find: see there.
         files: see there.
     """
-    starts = list[str]()  # with one as often as it was refuted there
+    starts = list[str]()
     best = list[tuple[int, NTupleNetwork]]()
     rows = list[Row]()
     for number in range(plan.rounds + 1):
@@ -72,6 +74,7 @@ def refined(agent: NTupleTD, plan: Rounds, find: Find, files: Files) -> tuple[NT
         if not any(errors for errors, _ in best):
             break
         starts += [game for games in found for game in games]
+        starts = starts if plan.repeated else list(dict.fromkeys(starts))
     return with_tables([network for _, network in best]), rows
 
 

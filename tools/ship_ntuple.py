@@ -35,7 +35,9 @@ class Run(NamedTuple):
 
 RUNS = {
     "TicTacToe-v0": Run({"tuples": 12, "length": 6, "seed": 0}, games=20_000, bits=8),
-    "ConnectFour-v0": Run({"seed": 0}, games=3_000_000, bits=12, rounds=Rounds(10, 500_000, step=0.1, chance=0.3)),
+    "ConnectFour-v0": Run(
+        {"seed": 0}, games=3_000_000, bits=12, rounds=Rounds(10, 500_000, step=0.1, chance=0.3, repeated=True)
+    ),
 }
 
 
