@@ -18,7 +18,7 @@ from tools import learn_where_refuted
 from tools.refutation_rounds import Files, Found, Rounds, refined, with_tables
 from tools.refutations import errors_in_games, refutations, value
 
-DRAWN, WON = get_game("KInARow-v0:4x4-4"), get_game("KInARow-v0:4x4-3")
+DRAWN, WON = get_game("TicTacToe-v0"), get_game("KInARow-v0:4x4-3")
 
 
 def beginner(game: KInARow, games: int = 40) -> NTupleNetwork:
