@@ -15,7 +15,7 @@ import argparse
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import Row, save
+from benchmarks.report import save
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.network import SHIPPED
 from tictac_env.games import get_game
@@ -62,7 +62,7 @@ def main() -> None:
 
 def where_it_throws_its_win_away(network: NTupleNetwork, number: int) -> Found:
     """Positions in which the network, as first player, errs after the round of that number."""
-    games, row = list[str](), Row()
+    games, row = list[str](), dict[str, int]()
     for replies in ("all", "best"):
         found, plies = refutations(network, network.game, seed=number + 1, best=replies == "best")
         games += found

@@ -17,6 +17,7 @@ from tictac_env.solver import Solver
 from tools import learn_where_refuted
 from tools.refutation_rounds import Files, Found, Rounds, refined, with_tables
 from tools.refutations import errors_in_games, refutations, value
+from tools.ship_ntuple import where_it_throws_its_win_away
 
 DRAWN, WON = get_game("TicTacToe-v0"), get_game("KInARow-v0:4x4-3")
 
@@ -45,6 +46,15 @@ def test_positions_are_found_in_which_it_gives_away_what_the_game_is_worth(
         Position.from_moves(game, moves) for moves in found
     }
     assert all(ply["positions"] <= 5 for ply in plies[1:])
+
+
+def test_the_shipped_network_is_shown_errors_after_all_replies_and_after_the_best() -> None:
+    network = beginner(WON)
+    [found], row = where_it_throws_its_win_away(network, 0)
+    after_all = refutations(network, WON, seed=1)[0]
+    after_best = refutations(network, WON, seed=1, best=True)[0]
+    assert found == after_all + after_best
+    assert (row["win lost, all replies"], row["win lost, best replies"]) == (len(after_all), len(after_best))
 
 
 @pytest.mark.parametrize("seat", [0, 1])
