@@ -366,6 +366,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ntuple-speed": partial(whole, "ntuple-speed-threads"),
     "small-certificate": partial(whole, "small-certificate-sizes"),
     "refuted-6x5": partial(whole, "refuted-6x5-judged"),
+    "refuted-second": partial(whole, "refuted-second-judged"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
