@@ -16,7 +16,7 @@ from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_env.storage import save_text
 
 Found = tuple[list[list[str]], Row]
-"""For each seat that is looked at, from the first on, the games after which the network errs; and a row of a table."""
+"""The games after which the network errs, in one list or one for each seat; and a row of a table."""
 Find = Callable[[NTupleNetwork, int], Found]
 """Looks for errors of a network after the round of that number, counted from 0."""
 

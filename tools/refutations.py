@@ -49,10 +49,15 @@ def refutations(
 
     Returns:
         The move strings; and a row for each ply: how many positions were looked at, and in how many the player erred.
+
+    Raises:
+        ValueError: the player loses by force, so that there is nothing to throw away.
     """
     rng, solver = np.random.default_rng(seed), Solver(game)
     start = Position.start(game)
     worth = value(start, solver) * (1 - 2 * seat)
+    if worth < 0:
+        raise ValueError(f"perfect play wins {game!r} against seat {seat}, which has nothing to throw away")
     layer = [Game((), start)] if seat == 0 else list(replies(Game((), start), solver, best))
     found, rows = [], []
     while layer:

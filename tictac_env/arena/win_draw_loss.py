@@ -10,7 +10,7 @@ from tictac_env.arena.intervals import mean_interval, wilson
 
 
 class WinDrawLoss(NamedTuple):
-    """Results from one side: games counted, or exact shares of all games, which are floats and sum to 1.
+    """Results from one side: games counted, or shares of all games, which are floats and sum to 1.
 
     Example:
         >>> from tictac_env.arena import WinDrawLoss
@@ -46,7 +46,8 @@ class WinDrawLoss(NamedTuple):
     def interval(self, count: float, confidence: float = 0.95) -> tuple[float, float]:
         """The interval of the share `count` of the games counted (see `tictac_env.arena.intervals.wilson`).
 
-        That of an exact share has no width.
+        A share of all games has none: the interval has no width. Where shares are sampled, what they come with says how
+        far they hold (`SeatResult.intervals`).
         """
         if self.are_shares:
             return count, count
@@ -55,7 +56,7 @@ class WinDrawLoss(NamedTuple):
     def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The interval of `score` of the games counted (see `tictac_env.arena.intervals.mean_interval`).
 
-        That of exact shares has no width.
+        That of shares has no width, as in `interval`.
         """
         if not self.games:
             return 0.0, 1.0

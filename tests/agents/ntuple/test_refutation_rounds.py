@@ -59,9 +59,14 @@ def test_the_shipped_network_is_shown_errors_after_all_replies_and_after_the_bes
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_nothing_is_found_in_a_player_that_is_proven(seat: int) -> None:
-    network = NTupleTD(DRAWN, tuples=12, length=6, seed=0).learn(5_000).network
-    found, _ = refutations(network, DRAWN, seat, most=None)
-    assert (not found) == prove(network, seat, DRAWN).holds
+    network = NTupleTD(DRAWN, tuples=12, length=6, seed=0).learn(20_000).network
+    assert prove(network, seat, DRAWN).holds
+    assert refutations(network, DRAWN, seat, most=None)[0] == []
+
+
+def test_a_seat_that_loses_by_force_has_nothing_to_throw_away() -> None:
+    with pytest.raises(ValueError, match="seat 1, which has nothing to throw away"):
+        refutations(beginner(WON), WON, 1)
 
 
 def test_errors_are_found_in_games_against_a_player_that_errs() -> None:
