@@ -104,7 +104,7 @@ def truth_rows(record: Mapping[str, Any]) -> list[Row]:
     rows: list[Row] = []
     for agent in record["agents"]:
         audit = audit_of(agent, record)
-        exact = "infallible" in ((agent["verdict"] or {}).get("as first") or {})
+        exact = "exploitability" in (agent["verdict"] or {})
         against = "" if exact else " v perfect, W/D/L %"
         row = {"player": agent["name"]}
         row |= {f"as {seat}{against}": truth_text(agent, seat) for seat in ("first", "second")}
@@ -133,7 +133,7 @@ def truth_text(agent: Mapping[str, Any], seat: str) -> str:
     if found is None:
         return "unknown"
     told = found[f"as {seat}"]
-    if "infallible" in told:
+    if "exploitability" in found:  # every reply was walked
         return "infallible" if told["infallible"] else f"loses {told['losing line']}"
     sampled = " sampled" if told["intervals"] else ""
     return f"{shares_text(told['v perfect'])}{sampled}"

@@ -21,6 +21,7 @@ from json_schema import errors
 
 from benchmarks.report import RESULTS
 from benchmarks.report_page import page
+from benchmarks.tournament_record import truth_text
 from tictac_env.arena import ResultStore, exploitability
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +121,9 @@ def test_everybody_is_judged_and_rated_and_met(record: dict[str, Any]) -> None:
     assert agents["minimax"]["verdict"]["as second"]["infallible"]
     assert agents["QLearning"]["training"]["games"] == 280 and agents["QLearning"]["checkpoint_sha256"]
     assert [agents[name]["one_move_rule"] for name in ("rule", "random")] == ["on", "off"]
+    for agent in large["agents"]:  # shares, whatever game is known that the player loses
+        wins, draws, losses = (f"{100 * share:.1f}" for share in agent["verdict"]["as first"]["v perfect"])
+        assert truth_text(agent, "first").startswith(f"{wins} / {draws} / {losses}")
     beaten = {agent["name"]: agent["verdict"]["as second"]["v perfect"] for agent in large["agents"]}
     assert beaten["rule"] == pytest.approx([0, 0, 1])  # the first player wins Connect Four
 
