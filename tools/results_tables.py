@@ -364,6 +364,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "certificate-parts": partial(whole, "certificate-parts-parts"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "ntuple-speed": partial(whole, "ntuple-speed-threads"),
+    "ntuple-clock": partial(whole, "ntuple-clock-runs"),
     "small-certificate": partial(whole, "small-certificate-sizes"),
     "refuted-6x5": partial(whole, "refuted-6x5-judged"),
     "refuted-second": partial(whole, "refuted-second-judged"),
