@@ -137,6 +137,31 @@ def test_what_ended_before_the_sample_stays_exact() -> None:
     assert low <= exact.shares.wins <= high and sure > 0.5 and high - low < 0.02
 
 
+def test_only_unlikely_positions_are_left_to_the_sample_if_one_wants() -> None:
+    """So more is known than from a sample of as many games; in 100 samples the intervals miss a few times."""
+    game = KInARow.make(3, 4, 3, gravity=True)
+    exact = exact_results("random", "rule", game).as_first
+    plain = exact_results("random", "rule", game, max_positions=100, games=200).as_first
+    assert exact.followed == 1 and exact == exact_results("random", "rule", game, min_chance=1e-9).as_first
+    assert plain.followed < 0.9
+    missed = np.zeros(3)
+    for seed in range(100):
+        found = exact_results("random", "rule", game, seed=seed, games=200, min_chance=1e-3).as_first
+        assert found.games == 200 and not found.exact
+        assert 0.9 < found.followed < 1
+        assert sum(found.shares) == pytest.approx(1)
+        for share, (low, high), (least, most) in zip(found.shares, found.intervals, plain.intervals, strict=True):
+            assert low <= share <= high and high - low <= 1 - found.followed and high - low < most - least
+        missed += [not low <= share <= high for share, (low, high) in zip(exact.shares, found.intervals, strict=True)]
+    assert (missed <= 12).all() and missed.sum() > 0
+
+
+@pytest.mark.parametrize("chance", [-0.1, 1.1, float("nan")])
+def test_a_chance_must_be_one(chance: float) -> None:
+    with pytest.raises(ValueError, match="min_chance"):
+        exact_results("random", "rule", "TicTacToe-v0", min_chance=chance)
+
+
 @pytest.mark.parametrize("name", ["random", "rule", "perfect", "perfect:0.2", "minimax:2", "level:4", "pool"])
 @pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
 def test_probabilities_of_many_positions_are_those_of_each(name: str, game: str) -> None:

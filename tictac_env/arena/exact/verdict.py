@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.exact.tabulated import Verdict, tabulated_verdict
 from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
-from tictac_env.checks import positive, whole
+from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import as_policy
 from tictac_env.progress import progress_bar
@@ -196,10 +196,13 @@ def exact_results(
     max_positions: int = MAX_POSITIONS,
     games: int = GAMES,
     progress: bool = True,
+    min_chance: float = 0.0,
 ) -> OpponentResult:
     """How the games of `policy` against `opponent` end, from both seats; arguments and errors are those of `verdict`.
 
     All games that the two can play are followed together, each position once (see `tictac_env.arena.exact.walk`).
+    Where there are too many, `min_chance` is a way to know more than a sample tells: positions that are reached with
+    less chance than this, in [0, 1], are left to the sample, all others are followed.
 
     Example:
         >>> from tictac_env.arena import exact_results
@@ -209,9 +212,10 @@ def exact_results(
     rules = get_game(game)
     sides = as_policy(policy, rules), as_policy(opponent, rules)
     numbers = whole("seed", seed, SEED_LIMIT), positive("max_positions", max_positions), positive("games", games)
+    number("min_chance", min_chance, 0, 1)
     found = []
     for seat in (0, 1):
         title = " v ".join(map(str, sides if seat == 0 else sides[::-1]))
         with progress_bar(rules.cells, title, progress) as update:
-            found.append(seat_result(*sides, rules, seat, *numbers, update))
+            found.append(seat_result(*sides, rules, seat, *numbers, update, min_chance))
     return OpponentResult(str(sides[1]), basis_of(sides[1], rules), *found)

@@ -1,14 +1,17 @@
 """How games between two policies end: all games that they can play, followed together, a layer of positions a ply.
 
 A layer holds the different positions that games reach with so many stones, each with the chance of reaching it. So a
-walk costs as many moves as there are positions, however many games lead through them. Where these become too many, the
-walk goes on with a sample: a number of games, drawn from the layer by its chances, that are again followed together.
+walk costs as many moves as there are positions, however many games lead through them. Where these become too many, or
+too unlikely, the walk goes on with a sample: a number of games, drawn from those positions by their chances, that are
+again followed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +45,7 @@ class SeatResult:
         shares: the shares of its games won, drawn and lost, which sum to 1.
         intervals: the 95 % intervals of the three shares; where the result is exact, both ends are the share.
         games: how many games were drawn; 0 if none had to be, and the result is exact.
+        followed: the chance that a game is one of those that were followed to their end, in [0, 1].
         positions: how many different positions were followed; those of different plies count as different.
         plies: after how many plies a game is decided on average: over, or one that a side which makes no errors wins.
 
@@ -57,6 +61,7 @@ class SeatResult:
     games: int
     positions: int
     plies: float
+    followed: float
 
     @property
     def exact(self) -> bool:
@@ -72,6 +77,23 @@ class SeatResult:
         return f"{shares}, sampled ({self.games:,} games); {decided}"
 
 
+class Layer(NamedTuple):
+    """Different positions with the same number of stones, and the chance of each; or how many games have reached it."""
+
+    positions: PositionBatch
+    weights: Floats
+
+    def where(self, chosen: slice | npt.NDArray[np.bool_ | np.integer[Any]]) -> Layer:
+        """Some of them."""
+        return Layer(self.positions.where(chosen), self.weights[chosen])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Layer]) -> Layer:
+        """The positions of all parts, each once."""
+        positions, which = PositionBatch.joined([part.positions for part in parts]).distinct()
+        return cls(positions, np.bincount(which, np.concatenate([part.weights for part in parts])).astype(np.float64))
+
+
 def seat_result(
     policy: Policy,
     opponent: Policy,
@@ -81,6 +103,7 @@ def seat_result(
     max_positions: int = MAX_POSITIONS,
     games: int = GAMES,
     update: Update | None = None,
+    min_chance: float = 0.0,
 ) -> SeatResult:
     """How the games of `policy` from `seat` against `opponent` end.
 
@@ -96,52 +119,90 @@ def seat_result(
         max_positions: how many positions are followed before the walk goes on with a sample.
         games: how many games are drawn then.
         update: told of the plies done, in parts of a ply, and what to show beside them.
+        min_chance: a position that is reached with less chance than this is not followed either, but left to the
+            sample. So a few games tell the little that is not known exactly, and the intervals are narrow.
 
     Raises:
         ValueError: a policy's batch or its probabilities are not what it promises.
         IllegalMove: the choice of a policy is illegal; the message names it and the position.
     """
-    sides = (policy, opponent) if seat == 0 else (opponent, policy)
-    draws = [gives_probabilities(side, game) for side in sides]
-    random = np.random.default_rng([seed, seat])
-    layer, weights = PositionBatch.of([Position.start(game)]), np.ones(1)
-    followed, sampled = Ends(seat), Ends(seat)
-    ends, rest, positions, ply = followed, 0.0, 0, 0
-    while len(layer):
-        if ends is followed and positions + len(layer) > max_positions:
-            ends, rest = sampled, float(weights.sum())
-            weights = random.multinomial(games, weights / rest).astype(np.float64)
-            layer, weights = layer.where(weights > 0), weights[weights > 0]
-        positions += len(layer)
-        mover = game.seat(int(layer.own[0]), int(layer.opp[0]))
-        blocks: list[tuple[PositionBatch, Floats]] = []
-        for begin in range(0, len(layer), BLOCK):
-            if update:
-                update(ply + begin / len(layer), f"{positions:,} positions")
-            block, weight = layer.where(slice(begin, begin + BLOCK)), weights[begin : begin + BLOCK]
-            won = sides[mover].sure_wins(block)
-            ends.add(WON, mover, ply, float(weight[won].sum()))
-            if not won.all():
-                block, weight = block.where(~won), weight[~won]
-                legal = action_masks(game, legal_sets(game, block.own, block.opp)) != 0
-                chances = action_probabilities(sides[mover], block, legal, seed, draws[mover])
-                if ends is followed:
-                    shares = weight[:, None] * chances
-                else:
-                    chances = chances / chances.sum(axis=1, keepdims=True)
-                    shares = random.multinomial(weight.astype(np.int64), chances).astype(np.float64)
-                rows, actions = np.nonzero(shares)
-                blocks.append((block.where(rows).play(actions), shares[rows, actions]))
-        if not blocks:
+    walk = _Walk((policy, opponent) if seat == 0 else (opponent, policy), game, seat, seed, update)
+    followed, left = Ends(seat), list[Layer]()
+    layer = Layer(PositionBatch.of([Position.start(game)]), np.ones(1))
+    while len(layer.weights):
+        likely = layer.weights >= min_chance
+        likely &= walk.positions + np.count_nonzero(likely) <= max_positions
+        left.append(layer.where(~likely))
+        layer = walk.on(layer.where(likely), len(left) - 1, followed, drawn=False)
+    rest, sampled = float(sum(layer.weights.sum() for layer in left)), Ends(seat)
+    drawn = _drawn(left, games, walk.random) if rest else []
+    for ply in count():
+        layer = Layer.joined([layer, *drawn[ply : ply + 1]])
+        if ply >= len(drawn) and not len(layer.weights):
             break
-        layer, which = PositionBatch.joined([after for after, _ in blocks]).distinct()
-        weights = np.bincount(which, np.concatenate([share for _, share in blocks])).astype(np.float64)
-        ply += 1
-        results = layer.results()
+        layer = walk.on(layer, ply, sampled, drawn=True)
+    return _judged(followed, sampled, rest, walk.positions)
+
+
+def _drawn(left: Sequence[Layer], games: int, random: np.random.Generator) -> list[Layer]:
+    """The positions from which so many games go on that are drawn from some layers by their chances, for each layer."""
+    chances = np.concatenate([layer.weights for layer in left])
+    counts = random.multinomial(games, chances / chances.sum())
+    parts = np.split(counts, np.cumsum([len(layer.weights) for layer in left])[:-1])
+    return [
+        Layer(layer.positions, part.astype(np.float64)).where(part > 0) for layer, part in zip(left, parts, strict=True)
+    ]
+
+
+class _Walk:
+    """Goes from a layer to the next.
+
+    Attributes:
+        positions: how many positions it has come through.
+        random: of the games that are drawn.
+    """
+
+    def __init__(self, sides: tuple[Policy, Policy], game: Game, seat: int, seed: int, update: Update | None) -> None:
+        self.sides, self.game, self.seed, self.update = sides, game, seed, update
+        self.draws = [gives_probabilities(side, game) for side in sides]
+        self.random = np.random.default_rng([seed, seat])
+        self.positions = 0
+
+    def on(self, layer: Layer, ply: int, ends: Ends, drawn: bool) -> Layer:
+        """The layer after one at `ply` plies, without the games that are decided by then: they go to `ends`."""
+        if not len(layer.weights):
+            return layer
+        mover = self.game.seat(int(layer.positions.own[0]), int(layer.positions.opp[0]))
+        side, total, parts = self.sides[mover], len(layer.weights), list[Layer]()
+        for begin in range(0, total, BLOCK):
+            if self.update:
+                self.update(ply + begin / total, f"{self.positions:,} positions")
+            block = layer.where(slice(begin, begin + BLOCK))
+            won = side.sure_wins(block.positions)
+            ends.add(WON, mover, ply, float(block.weights[won].sum()))
+            self.positions += len(won)
+            if not won.all():
+                parts.append(self._played(block.where(~won), mover, drawn))
+        if not parts:
+            return layer.where(slice(0))
+        after = Layer.joined(parts)
+        results = after.positions.results()
         for result in (LOST, DRAWN, WON):
-            ends.add(result, 1 - mover, ply, float(weights[results == result].sum()))
-        layer, weights = layer.where(results == UNFINISHED), weights[results == UNFINISHED]
-    return _judged(followed, sampled, rest, positions)
+            ends.add(result, 1 - mover, ply + 1, float(after.weights[results == result].sum()))
+        return after.where(results == UNFINISHED)
+
+    def _played(self, layer: Layer, mover: int, drawn: bool) -> Layer:
+        """What the moves of a side lead to, by their chances; or a move of its for each game that is drawn."""
+        batch, weights = layer
+        legal = action_masks(self.game, legal_sets(self.game, batch.own, batch.opp)) != 0
+        chances = action_probabilities(self.sides[mover], batch, legal, self.seed, self.draws[mover])
+        if drawn:
+            chances = chances / chances.sum(axis=1, keepdims=True)
+            shares = self.random.multinomial(weights.astype(np.int64), chances).astype(np.float64)
+        else:
+            shares = weights[:, None] * chances
+        rows, actions = np.nonzero(shares)
+        return Layer(batch.where(rows).play(actions), shares[rows, actions])
 
 
 class Ends:
@@ -176,4 +237,4 @@ def _judged(followed: Ends, sampled: Ends, rest: float, positions: int) -> SeatR
             for low, high in [wilson(count / games, games)]
         ]
     wins, draws, losses = intervals
-    return SeatResult(WinDrawLoss(*shares.tolist()), (wins, draws, losses), games, positions, float(plies))
+    return SeatResult(WinDrawLoss(*shares.tolist()), (wins, draws, losses), games, positions, float(plies), 1 - rest)
