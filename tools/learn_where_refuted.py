@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,14 +22,20 @@ from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_env.arena import exact_results
 from tictac_env.arena.exact.walk import seat_result
 from tictac_env.policies import make_policy
-from tools.refutation_rounds import Files, Find, Found, Rounds, learned, refined
+from tictac_env.progress import progress_bar
+from tools.refutation_rounds import Files, Find, Found, Rounds, kept, learned, refined
 from tools.refutations import errors_in_games, refutations
 
 ERRING = ("perfect:0.1", "perfect:0.2", "perfect:0.3")
 SAMPLED = 600
 """How many games are played against each of these in a round."""
-JUDGED = {1: 4_000, 8: 2_000, 12: 1_000}
-"""How far the network looks ahead where it is judged as second player, and in how many games of each kind."""
+ALL = 1 << 62
+"""More positions than there are."""
+JUDGED = {1: 1e-5, 8: 3e-5, 12: 3e-4}
+"""How far the network looks ahead where it is judged as second player, and how likely a position must be to be followed
+there; the deeper it looks, the longer each position takes."""
+GAMES = 2_000
+"""So many games tell about the others."""
 
 
 def where_it_gives_the_draw_away(network: NTupleNetwork, number: int) -> Found:
@@ -51,7 +58,7 @@ def where_it_errs_as_second(network: NTupleNetwork, number: int) -> Found:
     return [found], row
 
 
-def judged_exactly(network: NTupleNetwork) -> Iterator[Row]:
+def judged_exactly(network: NTupleNetwork, files: Files) -> Iterator[Row]:
     """What the network gets against perfect play from either seat, of all games."""
     found = exact_results(network, "perfect", game=network.game)
     for name, seat in (("first", found.as_first), ("second", found.as_second)):
@@ -59,16 +66,28 @@ def judged_exactly(network: NTupleNetwork) -> Iterator[Row]:
         yield {"seat": name} | {f"{end}, %": round(100 * share, 2) for end, share in shares}
 
 
-def judged_as_second(network: NTupleNetwork) -> Iterator[Row]:
-    """What the network wins as second player against perfect play that errs, in games that are drawn at random."""
-    for plies, games in JUDGED.items():
-        row: dict[str, Any] = {"plies looked ahead": plies, "games": games}
+def judged_as_second(network: NTupleNetwork, files: Files) -> Iterator[Row]:
+    """What the network wins as second player against perfect play that errs; each result is kept in a file."""
+    for plies, chance in JUDGED.items():
+        row: dict[str, Any] = {"plies looked ahead": plies}
         for opponent in ERRING:
-            other, limits = make_policy(opponent, network.game), {"max_positions": games, "games": games}
-            found = seat_result(network.looking_ahead(plies), other, network.game, 1, **limits)
-            won, (low, high) = found.shares.wins, found.intervals[0]
+            name = f"judged-{plies}-{opponent.partition(':')[2]}"
+            won, low, high, followed = kept(files, name, partial(won_as_second, network, plies, opponent, chance))
             row[f"won v {opponent}, %"] = f"{100 * won:.1f} ({100 * low:.1f}-{100 * high:.1f})"
+            row[f"followed v {opponent}, %"] = round(100 * followed, 1)
         yield row
+
+
+def won_as_second(network: NTupleNetwork, plies: int, opponent: str, chance: float) -> tuple[float, ...]:
+    """The share of games that it wins, looking so far ahead, and the interval; and how many games were followed.
+
+    They are exact for the likely games; the rest is sampled.
+    """
+    player, other, game = network.looking_ahead(plies), make_policy(opponent, network.game), network.game
+    limits = {"max_positions": ALL, "games": GAMES}
+    with progress_bar(game.cells, f"{plies} plies v {opponent}") as update:
+        found = seat_result(player, other, game, 1, **limits, update=update, min_chance=chance)
+    return found.shares.wins, *found.intervals[0], found.followed
 
 
 class Run(NamedTuple):
@@ -79,7 +98,7 @@ class Run(NamedTuple):
     games: int
     rounds: Rounds
     find: Find
-    judged: Callable[[NTupleNetwork], Iterator[Row]]
+    judged: Callable[[NTupleNetwork, Files], Iterator[Row]]
 
 
 RUNS = {
@@ -115,7 +134,7 @@ def main() -> None:
     agent = learned(NTupleTD(run.game, **run.settings), run.games, files, 0)
     network, rows = refined(agent, run.rounds, run.find, files)
     network.save(options.models / f"{name}.npz")
-    judged = list(run.judged(network))
+    judged = list(run.judged(network, files))
     show("Against perfect play", judged)
     settings = {"game": run.game, **run.settings, "games": run.games, "rounds": run.rounds._asdict()}
     save(name, settings, {"rounds": rows, "judged": judged}, options.output)

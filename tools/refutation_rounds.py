@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.report import Row, show
 from tictac_agents import NTupleNetwork, NTupleTD
@@ -103,8 +103,13 @@ def learned(agent: NTupleTD, games: int, files: Files, number: int) -> NTupleTD:
 
 def where_refuted(network: NTupleNetwork, find: Find, files: Files, number: int) -> Found:
     """The games after which a network errs, and a row of the table; kept in a file."""
-    file = files.folder / f"{files.name}-{number}.json"
-    if not file.exists():
-        save_text(file, json.dumps(find(network, number)))
-    games, row = json.loads(file.read_text(encoding="utf-8"))
+    games, row = kept(files, f"{number}", lambda: find(network, number))
     return games, row
+
+
+def kept(files: Files, name: str, make: Callable[[], Any]) -> Any:
+    """What is made once, and from then on read from a file of that name."""
+    file = files.folder / f"{files.name}-{name}.json"
+    if not file.exists():
+        save_text(file, json.dumps(make()))
+    return json.loads(file.read_text(encoding="utf-8"))

@@ -88,7 +88,6 @@ def test_the_rule_takes_wins_blocks_and_makes_two_wins_at_once() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FILE.exists(), reason="no certificate was made: python tools/small_certificate.py")
 def test_the_certificate_of_connect_four_wins_every_line() -> None:
     assert prove(CertificatePlayer.load(FILE), 0, GAME, claim="wins").holds
 

@@ -123,7 +123,8 @@ def test_the_tool_learns_judges_and_keeps_its_files(
     whole = learn_where_refuted.RUNS[run]
     short = whole._replace(games=2_000, rounds=whole.rounds._replace(rounds=1, games=500))
     monkeypatch.setattr(learn_where_refuted, "SAMPLED", 3)
-    monkeypatch.setattr(learn_where_refuted, "JUDGED", {1: 5, 2: 4, 3: 3})
+    monkeypatch.setattr(learn_where_refuted, "GAMES", 5)
+    monkeypatch.setattr(learn_where_refuted, "JUDGED", {1: 0.1, 2: 0.2, 3: 0.3})
     monkeypatch.setitem(learn_where_refuted.RUNS, run, short)
     words = [run, "--models", str(tmp_path / "models"), "--output", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["learn_where_refuted.py", *words])
