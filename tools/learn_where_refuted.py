@@ -1,7 +1,7 @@
 """Trains two n-tuple networks in rounds, each from where it was refuted; neither comes with the package.
 
     python tools/learn_where_refuted.py 6x5       # 3 minutes of CPU time
-    python tools/learn_where_refuted.py second    # 35 minutes of CPU time
+    python tools/learn_where_refuted.py second    # 55 minutes of CPU time
 
 `6x5` learns the game on 6 rows and 5 columns, a draw, until it holds the draw from both seats against every game of
 perfect play. `second` learns to win on Connect Four as second player, from perfect play that errs in some of its moves;
