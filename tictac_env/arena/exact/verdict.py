@@ -202,7 +202,7 @@ def exact_results(
 
     All games that the two can play are followed together, each position once (see `tictac_env.arena.exact.walk`).
     Where there are too many, `min_chance` is a way to know more than a sample tells: positions that are reached with
-    less chance than this, in [0, 1], are left to the sample, all others are followed.
+    less chance than this, in [0, 1], are left to the sample; the others are followed, up to `max_positions`.
 
     Example:
         >>> from tictac_env.arena import exact_results

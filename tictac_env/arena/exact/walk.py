@@ -46,7 +46,8 @@ class SeatResult:
         intervals: the 95 % intervals of the three shares; where the result is exact, both ends are the share.
         games: how many games were drawn; 0 if none had to be, and the result is exact.
         followed: the chance that a game is one of those that were followed to their end, in [0, 1].
-        positions: how many different positions were followed; those of different plies count as different.
+        positions: how many different positions were followed, and how many came up in the sample, which may be some of
+            the same; those of different plies count as different.
         plies: after how many plies a game is decided on average: over, or one that a side which makes no errors wins.
 
     Example:
@@ -120,7 +121,7 @@ def seat_result(
         games: how many games are drawn then.
         update: told of the plies done, in parts of a ply, and what to show beside them.
         min_chance: a position that is reached with less chance than this is not followed either, but left to the
-            sample. So a few games tell the little that is not known exactly, and the intervals are narrow.
+            sample. What is followed is known exactly, so the intervals are narrower.
 
     Raises:
         ValueError: a policy's batch or its probabilities are not what it promises.
