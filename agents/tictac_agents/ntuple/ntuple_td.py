@@ -57,8 +57,8 @@ class NTupleTD(GamesLearner):
         target = -discount * (trace * target of the next + (1 - trace) * value of the next)
 
     and that of the last towards the result. Where the next move was not the best, the target is -discount * the
-    value of the best one instead: what follows is no fruit of this position. Every entry in the sum gets the same share
-    of `step` times the error, so that an update takes away this part of it.
+    value of the best one instead: what follows is no fruit of this position (but see `erring_seat`). Every entry in the
+    sum gets the same share of `step` times the error, so that an update takes away this part of it.
 
     The error is that of the value. This is the gradient of the cross-entropy of (1 + value) / 2, a logistic function of
     the sum. With `logistic=False` it is that of the squared error, which is smaller by the factor 1 - value**2, so that
@@ -81,8 +81,12 @@ class NTupleTD(GamesLearner):
         trace: lambda, in [0, 1].
         discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
-        erring: the part of the games in which one side, drawn by lot, explores with the chance 0.3, in [0, 1]; so the
-            other one learns to profit from errors.
+        erring: the part of the games in which one side errs, in [0, 1]: it explores with the chance 0.3. So the other
+            one learns to win when it can.
+        erring_seat: the side that errs, 0 or 1; None draws it by lot. The errors of a given side count: what follows
+            them is taken for a fruit of the positions before. So these are worth what is to be expected in games
+            against a side that errs, and the other one learns to lead it into errors. Drawn by lot, errors only show
+            more positions; each is worth what it is if neither side errs.
         margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
             has many such moves, so that the other side learns to win against all of them.
         logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
@@ -135,6 +139,7 @@ class NTupleTD(GamesLearner):
         discount: float = 0.995,
         epsilon: float = 0.04,
         erring: float = 0.0,
+        erring_seat: int | None = None,
         margin: float = 0.05,
         logistic: bool = True,
         rule: bool = True,
@@ -153,6 +158,7 @@ class NTupleTD(GamesLearner):
         self.discount = number("discount", discount, 1e-6, 1)
         self.epsilon = number("epsilon", epsilon, 0, 1)
         self.erring = number("erring", erring, 0, 1)
+        self.erring_seat = None if erring_seat is None else whole("erring_seat", erring_seat, 1)
         self.margin = number("margin", margin, 0, 2)
         self.logistic = flag("logistic", logistic)
         self.rule = flag("rule", rule)
@@ -262,6 +268,7 @@ class NTupleTD(GamesLearner):
         teaching = Teaching(
             epsilon=float(self.epsilon),  # an int would be compiled for anew
             erring=float(self.erring),
+            erring_seat=-1 if self.erring_seat is None else self.erring_seat,
             margin=float(self.margin),
             trace=float(self.trace),
             discount=float(self.discount),

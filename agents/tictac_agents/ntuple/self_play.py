@@ -37,6 +37,8 @@ class Teaching(NamedTuple):
 
     epsilon: float
     erring: float
+    erring_seat: int
+    """-1 draws it by lot."""
     margin: float
     trace: float
     discount: float
@@ -188,6 +190,8 @@ def play_game(
     state, draw = random_below(state, CHANCES)
     if draw < teaching.erring * CHANCES:
         state, erring = random_below(state, 2)
+        if teaching.erring_seat >= 0:
+            erring = teaching.erring_seat
     state, draw = random_below(state, CHANCES)
     if draw < teaching.start_chance * CHANCES:
         state, row = random_below(state, len(teaching.starts))
@@ -198,7 +202,7 @@ def play_game(
             place(tables, stones[ply], seat)
             own, opp, seat = opp, own | 1 << stones[ply], 1 - seat
     plies = begin
-    explored = 0  # bit p: stone p is not on the best cell
+    explored = 0  # bit p: stone p is not on the best cell, and what follows does not count
     mine, theirs = game.threats(own, seat), game.threats(opp, 1 - seat)
     while True:
         choices, result = sensible(game, own, opp, mine, theirs, teaching.rule)
@@ -213,7 +217,8 @@ def play_game(
         stones[plies] = (chosen - 1).bit_count()
         place(tables, stones[plies], seat)
         bests[plies], values[plies] = most, found[stones[plies]]
-        explored |= (values[plies] < most) << plies
+        counts = seat == erring == teaching.erring_seat
+        explored |= (values[plies] < most and not counts) << plies
         plies += 1
         own, opp, seat = opp, own | chosen, 1 - seat
         mine, theirs = theirs, game.threats(opp, 1 - seat)

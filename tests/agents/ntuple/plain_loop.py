@@ -50,6 +50,7 @@ class PlainLoop:
         state, draw = random_below(state, 1 << 30)
         if draw < like.erring * (1 << 30):
             state, erring = random_below(state, 2)
+            erring = erring if like.erring_seat is None else like.erring_seat
         state, _ = random_below(state, 1 << 30)  # whether to begin elsewhere
         over = False
         while not over:
@@ -81,7 +82,8 @@ class PlainLoop:
             names.append([(name, seat) for name in self.names(board)])
             values.append(found[chosen])
             bests.append(max(found))
-            explored.append(found[chosen] < max(found))
+            counts = seat == erring == like.erring_seat
+            explored.append(found[chosen] < max(found) and not counts)
             seat = 1 - seat
         lessons = []
         target = -float(result)

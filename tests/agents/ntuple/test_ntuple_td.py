@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import NTupleTD
-from tictac_env.arena import verdict
+from tictac_env.arena import exact_results, exploitability, verdict
 from tictac_env.position import Position
 
 SMALL: dict[str, Any] = {"tuples": 10, "length": 5, "seed": 3}
@@ -20,6 +20,8 @@ KINDS: list[dict[str, Any]] = [
     {"game": "ConnectFour-v0", "rule": False, "symmetric": False, "logistic": False, "epsilon": 0.5},
     {"game": "TicTacToe-v0", "trace": 1.0},
     {"game": "TicTacToe-v0", "coherence": True, "trace": 0.0, "discount": 0.9, "erring": 0.5},
+    {"game": "ConnectFour-v0", "erring": 0.7, "erring_seat": 0},
+    {"game": "TicTacToe-v0", "erring": 1.0, "erring_seat": 1},
 ]
 
 
@@ -69,6 +71,22 @@ def test_it_cannot_be_beaten_at_tic_tac_toe() -> None:
     assert agent.step_now == pytest.approx(0.08)
 
 
+@pytest.mark.parametrize(("seat", "missed"), [(0, 0.01), (1, 0.0)])
+def test_it_learns_to_win_nearly_all_that_can_be_won_from_a_side_that_errs(seat: int, missed: float) -> None:
+    """It keeps the draw and leads the other side into errors. Errors that do not count only show how to use them."""
+    earned = []
+    for erring_seat in (1 - seat, None):
+        settings = {"tuples": 12, "length": 6, "erring": 1.0, "erring_seat": erring_seat, "seed": 0}
+        agent = NTupleTD("TicTacToe-v0", **settings).learn(20_000)
+        results = exact_results(agent, "perfect:0.3", game="TicTacToe-v0", progress=False)
+        shares = (results.as_second if seat else results.as_first).shares
+        assert shares.losses == 0
+        earned.append(shares.wins)
+    ceiling = exploitability("perfect:0.3")[1 - seat]
+    assert ceiling - missed - 1e-9 <= earned[0] <= ceiling + 1e-9
+    assert earned[1] < 0.5 * ceiling
+
+
 def test_games_can_begin_with_the_moves_of_given_ones() -> None:
     agent = NTupleTD(**SMALL).start_from(["444444"], 1.0).learn(500)
     learned = agent._weights.reshape(SMALL["tuples"], -1).any(axis=1)
@@ -99,6 +117,7 @@ def test_games_can_begin_with_the_moves_of_given_ones() -> None:
         ({"discount": 0.0}, "discount"),
         ({"margin": -0.1}, "margin"),
         ({"epsilon": float("nan")}, "epsilon"),
+        ({"erring_seat": 2}, "erring_seat"),
         ({"rule": 1}, "rule"),
         ({"seed": -1}, "seed"),
     ],
