@@ -23,7 +23,7 @@ from tictac_agents import NTupleTD
 from tictac_agents.ntuple.proven_player import PROVEN, save_player
 from tictac_env.games import get_game
 from tictac_env.solver import Solver
-from tools.refutation_rounds import Files, learned
+from tools.kept_runs import Files, learned
 from tools.reply_tree import ReplyTree
 
 GAME = "ConnectFour-v0"

@@ -6,14 +6,12 @@ games of the next round begins with one of these. What is done is kept: a checkp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.report import Row, show
 from tictac_agents import NTupleNetwork, NTupleTD
-from tictac_env.storage import save_text
+from tools.kept_runs import Files, kept, learned
 
 Found = tuple[list[list[str]], Row]
 """The games after which the network errs, in one list or one for each seat; and a row of a table."""
@@ -34,15 +32,6 @@ class Rounds(NamedTuple):
     """What the step is multiplied with from round to round."""
     repeated: bool = False
     """Whether a game after which it erred in several rounds is begun with so much more often."""
-
-
-class Files(NamedTuple):
-    """Where a run is kept, and how fast it goes."""
-
-    folder: Path
-    name: str
-    """That of its files, less the number of the round and the suffix."""
-    threads: int = 1
 
 
 def refined(agent: NTupleTD, plan: Rounds, find: Find, files: Files) -> tuple[NTupleNetwork, list[Row]]:
@@ -86,30 +75,7 @@ def with_tables(networks: list[NTupleNetwork]) -> NTupleNetwork:
     return NTupleNetwork(first.game, first.tuples, weights, first.symmetric)
 
 
-def learned(agent: NTupleTD, games: int, files: Files, number: int) -> NTupleTD:
-    """An agent after so many games more, or the one of a checkpoint that has already begun to play them."""
-    checkpoint = files.folder / f"{files.name}-{number}.npz"
-    if checkpoint.exists():
-        agent = NTupleTD.load(checkpoint)
-    agent.threads = files.threads
-    if checkpoint.exists():
-        agent.resume(checkpoint=checkpoint)
-    else:
-        agent.learn(games, checkpoint=checkpoint)
-    if not agent.is_done:
-        raise SystemExit("stopped; the same command goes on from here")
-    return agent
-
-
 def where_refuted(network: NTupleNetwork, find: Find, files: Files, number: int) -> Found:
     """The games after which a network errs, and a row of the table; kept in a file."""
     games, row = kept(files, f"{number}", lambda: find(network, number))
     return games, row
-
-
-def kept(files: Files, name: str, make: Callable[[], Any]) -> Any:
-    """What is made once, and from then on read from a file of that name."""
-    file = files.folder / f"{files.name}-{name}.json"
-    if not file.exists():
-        save_text(file, json.dumps(make()))
-    return json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Where a player throws away what a game is worth: replies are followed ply by ply, or games played against errors.
+"""Where a player throws away what a game is worth: replies are followed ply by ply.
 
     python tools/refutations.py ntuple:4 --most 1500
     python tools/refutations.py ntuple --best
@@ -15,13 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.report import Row, positive, show
-from tictac_env.arena.tournaments.play import BOARDS, Job, play_games
 from tictac_env.games import KInARow, get_game
 from tictac_env.notation import format_moves
-from tictac_env.policies import Policy, load_player, make_policy
+from tictac_env.policies import Policy, load_player
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import new_state
 from tictac_env.solver import Solver
 
 MOST = 1_500
@@ -93,37 +91,6 @@ def drawn(games: Sequence[Game], most: int | None, rng: np.random.Generator) -> 
     if most is None or len(games) <= most:
         return list(games)
     return [games[index] for index in sorted(rng.choice(len(games), most, replace=False).tolist())]
-
-
-def errors_in_games(
-    player: Policy, game: KInARow, seat: int, opponent: str, games: int, seed: int
-) -> tuple[list[str], int]:
-    """Games after which a player plays a move that is worth less than its best one, in games that are drawn.
-
-    Args:
-        player: it must play the same in the same position.
-        game: the rule book.
-        seat: 0 if the player moves first, 1 if second.
-        opponent: a policy's name.
-        games: how many are played.
-        seed: of the opponent.
-
-    Returns:
-        The move strings, of each position one; and how many games the player won.
-    """
-    other, solver = make_policy(opponent, game), Solver(game)
-    sides = (player, other) if seat == 0 else (other, player)
-    jobs = [Job(sides, new_state(seed + number), Position.start(game)) for number in range(games)]
-    found, won = dict[tuple[int, int], str](), 0
-    for _, played in play_games(jobs, BOARDS):
-        won += played.result == 1 - 2 * seat
-        position = Position.start(game)
-        for ply, action in enumerate(played.final.moves):
-            after = position.play(action)
-            if ply % 2 == seat and -value(after, solver) < value(position, solver):
-                found[position.own, position.opp] = format_moves(game, played.final.moves[:ply])
-            position = after
-    return list(found.values()), won
 
 
 def value(position: Position, solver: Solver) -> int:

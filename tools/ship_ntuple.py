@@ -19,7 +19,8 @@ from benchmarks.report import save
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.network import SHIPPED
 from tictac_env.games import get_game
-from tools.refutation_rounds import Files, Found, Rounds, learned, refined
+from tools.kept_runs import Files, learned
+from tools.refutation_rounds import Found, Rounds, refined
 from tools.refutations import refutations
 
 

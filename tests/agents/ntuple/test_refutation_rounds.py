@@ -15,8 +15,9 @@ from tictac_env.games import KInARow, get_game
 from tictac_env.position import Position
 from tictac_env.solver import Solver
 from tools import learn_where_refuted
-from tools.refutation_rounds import Files, Found, Rounds, refined, with_tables
-from tools.refutations import errors_in_games, refutations, value
+from tools.kept_runs import Files
+from tools.refutation_rounds import Found, Rounds, refined, with_tables
+from tools.refutations import refutations, value
 from tools.ship_ntuple import where_it_throws_its_win_away
 
 DRAWN, WON = get_game("TicTacToe-v0"), get_game("KInARow-v0:4x4-3")
@@ -69,17 +70,6 @@ def test_a_seat_that_loses_by_force_has_nothing_to_throw_away() -> None:
         refutations(beginner(WON), WON, 1)
 
 
-def test_errors_are_found_in_games_against_a_player_that_errs() -> None:
-    network, solver = beginner(DRAWN), Solver(DRAWN)
-    found, won = errors_in_games(network, DRAWN, 1, "perfect:0.5", games=50, seed=3)
-    assert errors_in_games(network, DRAWN, 1, "perfect:0.5", games=50, seed=3) == (found, won)
-    assert 0 < won < 50 and len(set(found)) == len(found) > 0
-    for moves in found:
-        position = Position.from_moves(DRAWN, moves)
-        assert position.seat == 1
-        assert -value(position.play(network.act(position, 0)), solver) < value(position, solver)
-
-
 def by_perfect_play(network: NTupleNetwork, number: int) -> Found:
     found = [refutations(network, DRAWN, seat, most=None, best=True)[0] for seat in range(2)]
     return found, {"errors": len(found[0]) + len(found[1])}
@@ -116,21 +106,14 @@ def test_each_seat_may_have_the_tables_of_another_network() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("run", "rows"), [("6x5", 2), ("second", 3)])
-def test_the_tool_learns_judges_and_keeps_its_files(
-    run: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = learn_where_refuted.RUNS[run]
-    short = whole._replace(games=2_000, rounds=whole.rounds._replace(rounds=1, games=500))
-    monkeypatch.setattr(learn_where_refuted, "SAMPLED", 3)
-    monkeypatch.setattr(learn_where_refuted, "GAMES", 5)
-    monkeypatch.setattr(learn_where_refuted, "JUDGED", {1: 0.1, 2: 0.2, 3: 0.3})
-    monkeypatch.setitem(learn_where_refuted.RUNS, run, short)
-    words = [run, "--models", str(tmp_path / "models"), "--output", str(tmp_path)]
+def test_the_tool_learns_judges_and_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learn_where_refuted, "GAMES", 2_000)
+    monkeypatch.setattr(learn_where_refuted, "ROUNDS", learn_where_refuted.ROUNDS._replace(rounds=1, games=500))
+    words = ["--models", str(tmp_path / "models"), "--output", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["learn_where_refuted.py", *words])
     learn_where_refuted.main()
-    record = json.loads((tmp_path / f"refuted-{run}.json").read_text())
+    record = json.loads((tmp_path / "refuted-6x5.json").read_text())
     assert [row["games"] for row in record["tables"]["rounds"]] == [2_000, 2_500]
-    assert len(record["tables"]["judged"]) == rows
-    network = NTupleNetwork.load(tmp_path / "models" / f"refuted-{run}.npz")
+    assert len(record["tables"]["judged"]) == 2
+    network = NTupleNetwork.load(tmp_path / "models" / "refuted-6x5.npz")
     assert len(network.tuples) == record["settings"]["tuples"]
