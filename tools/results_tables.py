@@ -367,7 +367,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ntuple-clock": partial(whole, "ntuple-clock-runs"),
     "small-certificate": partial(whole, "small-certificate-sizes"),
     "refuted-6x5": partial(whole, "refuted-6x5-judged"),
-    "refuted-second": partial(whole, "refuted-second-judged"),
+    "learned-second-seat": partial(whole, "learned-second-seat-judged"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
