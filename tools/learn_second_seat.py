@@ -1,6 +1,6 @@
 """Trains an n-tuple network to win as second player of Connect Four from a first player that errs.
 
-    python tools/learn_second_seat.py      # three quarters of an hour of CPU time
+    python tools/learn_second_seat.py      # an hour of CPU time
 
 Perfect play wins as first player, so the second wins only by errors of the other side. At first the network learns what
 positions are worth in best play, one side or the other erring to show it more of them. Then the first player errs in
@@ -57,7 +57,7 @@ STAGES = (
     Stage(2_000_000, None, step=0.2, final_step=0.08),
     WITH_ERRORS._replace(step=0.2, final_step=0.02),
     *[WITH_ERRORS] * 2,
-    *[WHERE_LED] * 2,
+    *[WHERE_LED] * 4,
 )
 
 
