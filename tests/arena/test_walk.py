@@ -15,13 +15,14 @@ from test_exact import FixedMap, chances_of
 
 from tictac_env import verdict
 from tictac_env.arena import GameResults, SeatResult, Verdict, exact_results, play_match
-from tictac_env.games import UNFINISHED, Game, KInARow, get_game
+from tictac_env.arena.exact import walk
+from tictac_env.games import LOST, UNFINISHED, Game, KInARow, get_game
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.policies.pool import Mixture
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
-from tictac_env.solver import Solver
+from tictac_env.solver import Solver, perfect
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
 from tictac_env.solver.perfect import Perfect
 
@@ -289,3 +290,35 @@ def test_as_many_positions_are_won_drawn_and_lost_as_published() -> None:
         rows, actions = np.nonzero(layer.action_masks())
         layer, _ = layer.where(rows).play(actions).distinct()
     assert counts == {8: (124_624, 14_676, 44_975), 9: (197_749, 42_896, 317_541)}
+
+
+@pytest.mark.parametrize("seat", ["as_first", "as_second"])
+def test_results_do_not_depend_on_how_many_positions_are_looked_at_together(
+    seat: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exact and sampled ones alike, by compiled loops and by Python's."""
+    before = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
+    for name in ("BLOCK", "PIECE", "MANY"):
+        monkeypatch.setattr(walk, name, 3)
+    monkeypatch.setattr(perfect, "MANY", 3)
+    after = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
+    for one, other in zip(before, after, strict=True):
+        assert tuple(getattr(other, seat).shares) == pytest.approx(tuple(getattr(one, seat).shares), rel=1e-12)
+        assert getattr(other, seat).positions == getattr(one, seat).positions
+
+
+@small_games
+def test_safe_moves_are_the_same_by_compiled_loops(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    positions = [position for seed in range(4) for position in playout(game, seed)[:-1]]
+    batch = PositionBatch.of(positions)
+    plain = perfect.safe_sets(batch)
+    monkeypatch.setattr(perfect, "MANY", 1)
+    assert perfect.safe_sets(batch).tolist() == plain.tolist()
+    for position, safe in zip(positions, plain.tolist(), strict=True):
+        after = {action: position.play(action) for action in position.legal_actions}
+        harmless = {
+            action
+            for action, then in after.items()
+            if then.is_over or not any(then.play(reply).result == LOST for reply in then.legal_actions)
+        }
+        assert {action for action in after if safe & game.choice(action)} == (harmless or set(after))

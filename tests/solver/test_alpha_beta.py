@@ -15,6 +15,7 @@ from oracle import Oracle, board_of, looked_ahead, sampled
 from tictac_env.arena import read_scored_positions
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import alpha_beta
 from tictac_env.solver.alpha_beta import MAX_TABLE_BITS, action_scores, middle_out, new_table, score_actions, search
 from tictac_env.solver.enumerate import NO_SCORE, tabulate
@@ -88,9 +89,10 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
     def searched() -> list[list[int]]:
         found = []
         for position in positions:
-            table, scores = new_table(5), np.full(game.num_actions, NO_SCORE, np.int64)
-            alpha_beta.score_actions(game, position.own, position.opp, 5, middle_out(game), table, scores)
-            found.append([*scores.tolist(), *table.reshape(-1).tolist()])
+            table, scores = new_table(5), np.full((1, game.num_actions), NO_SCORE, np.int64)
+            batch = PositionBatch.of([position])
+            alpha_beta.score_actions(game, batch.own, batch.opp, 5, middle_out(game), table, scores)
+            found.append([*scores[0].tolist(), *table.reshape(-1).tolist()])
         return found
 
     compiled = searched()
@@ -108,9 +110,9 @@ def test_what_a_table_remembers_never_changes_a_score(game: KInARow) -> None:
         for depth in (3, 6, 4, 2, 5):
             expected = action_scores(game, position.own, position.opp, depth)
             for table in tables:
-                scores = np.full(game.num_actions, NO_SCORE, np.int64)
-                score_actions(game, position.own, position.opp, depth, middle_out(game), table, scores)
-                assert [None if score == NO_SCORE else score for score in scores.tolist()] == expected
+                scores, one = np.full((1, game.num_actions), NO_SCORE, np.int64), PositionBatch.of([position])
+                score_actions(game, one.own, one.opp, depth, middle_out(game), table, scores)
+                assert [None if score == NO_SCORE else score for score in scores[0].tolist()] == expected
 
 
 def test_searched_to_the_end_the_public_scores_are_found(data: Path) -> None:

@@ -6,7 +6,7 @@ The single environment calls these without building a `Position`, and compiled c
 
 from __future__ import annotations
 
-from tictac_env.games.contract import LOST, Game
+from tictac_env.games.contract import LOST, UNFINISHED, Game
 
 
 def pick(game: Game, choices: int, seed: int) -> int:
@@ -36,6 +36,20 @@ def winning_choice(game: Game, own: int, opp: int, seat: int) -> int:
             if won:
                 return choice
     return 0
+
+
+def safe_choices(game: Game, own: int, opp: int) -> int:
+    """All actions after which the other side cannot win at once; all legal ones, if there are none."""
+    legal = game.legal(own, opp)
+    safe = 0
+    for action in range(game.num_actions):
+        choice = legal & game.choice(action)
+        if choice:
+            after_own, after_opp = game.play(own, opp, action)
+            over = game.result(after_own, after_opp) != UNFINISHED
+            if over or not winning_choice(game, after_own, after_opp, game.seat(after_own, after_opp)):
+                safe |= choice
+    return safe or legal
 
 
 def rule_choices(game: Game, own: int, opp: int) -> int:

@@ -34,9 +34,19 @@ def action_scores(game: Game, own: int, opp: int, depth: int) -> list[int | None
 
     A pure function: what the transposition table remembers is true for any search that asks for it.
     """
-    scores = np.full(game.num_actions, NO_SCORE, np.int64)
-    score_actions(game, own, opp, depth, middle_out(game), new_table(depth), scores)
+    scores = scores_many(game, np.array([own], np.int64), np.array([opp], np.int64), depth)[0]
     return [None if score == NO_SCORE else score for score in scores.tolist()]
+
+
+def scores_many(game: Game, own: Ints, opp: Ints, depth: int) -> Ints:
+    """The scores of the actions in B unfinished positions, as `action_scores` gives them: int64 (B, num_actions).
+
+    `NO_SCORE` stands where an action is illegal. No search looks further ahead than the game can last.
+    """
+    depth = min(depth, game.cells)
+    scores = np.full((len(own), game.num_actions), NO_SCORE, np.int64)
+    score_actions(game, own, opp, depth, middle_out(game), new_table(depth), scores)
+    return scores
 
 
 def new_table(depth: int) -> Ints:
@@ -59,13 +69,17 @@ compiled_loss_score = kernel(loss_score)
 
 
 @kernel
-def score_actions(game: Game, own: int, opp: int, depth: int, order: Ints, table: Ints, scores: Ints) -> None:
-    """Writes the score of each legal action into `scores`, int64 (num_actions,)."""
+def score_actions(game: Game, own: Ints, opp: Ints, depth: int, order: Ints, table: Ints, scores: Ints) -> None:
+    """Writes the score of each legal action in each of B positions into `scores`, int64 (B, num_actions)."""
     stack = np.empty((depth + 1, 10), np.int64)
-    for action in range(game.num_actions):
-        next_own, next_opp = game.play(own, opp, action)
-        if next_own != own or next_opp != opp:
-            scores[action] = -search(game, next_own, next_opp, depth - 1, -game.cells, game.cells, order, table, stack)
+    for i in range(len(own)):
+        plies = min(depth, game.cells - (own[i] | opp[i]).bit_count())
+        for action in range(game.num_actions):
+            after = game.play(own[i], opp[i], action)
+            if after[0] != own[i] or after[1] != opp[i]:
+                scores[i, action] = -search(
+                    game, after[0], after[1], plies - 1, -game.cells, game.cells, order, table, stack
+                )
 
 
 @borrowing_kernel

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tictac_env.checks import flag, number, positive
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
@@ -149,23 +151,27 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: the limit was reached; it names the first position that is not solved.
         """
+        return [tuple(np.flatnonzero(row).tolist()) for row in self.best_masks(self._batch(positions), time_limit)]
+
+    def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> npt.NDArray[np.bool_]:
+        """`best_actions` for B positions: bool (B, num_actions), all False where the game is over.
+
+        Raises:
+            ValueError: as `bounds` does.
+            NotProven: the limit was reached; it names the first position that is not solved.
+        """
+        if batch.game != self.game:
+            raise ValueError(f"a solver of {self.game!r} cannot solve positions of {batch.game!r}")
         budget = Budget(None, time_limit)
-        scores = self._bounds(positions, *self._window(False), budget)
-        nodes, seconds = self.nodes, self.seconds
-        for position, score in zip(positions, scores, strict=True):
-            if not score.proven:
-                raise NotProven(position, score)
-        moves = [(at, action) for at, position in enumerate(positions) for action in position.legal_actions]
-        after = [positions[at].play(action) for at, action in moves]
-        least = np.array([-scores[at].lower for at, _ in moves], np.int64)
-        found = self._bounds(after, least, least + 1, budget)
-        self.nodes, self.seconds = nodes, seconds = nodes + self.nodes, seconds + self.seconds
-        best: list[tuple[int, ...]] = [()] * len(positions)
-        for (at, action), bounds in zip(moves, found, strict=True):
-            if not bounds.proven:
-                raise NotProven(positions[at], scores[at]._replace(nodes=nodes, seconds=seconds))
-            if bounds.lower == -scores[at].lower:
-                best[at] += (action,)
+        scores, most, nodes, seconds = self._narrowed(batch, *self._window(False), budget)
+        best: npt.NDArray[np.bool_] = batch.action_masks() != 0
+        rows, actions = np.nonzero(best)
+        least = -scores[rows]
+        low, high, more, longer = self._narrowed(batch.where(rows).play(actions), least, least + 1, budget)
+        self.nodes, self.seconds = nodes, seconds = nodes + more, seconds + longer
+        for row in [*np.flatnonzero(scores < most), *rows[low < high]][:1]:
+            raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
+        best[rows, actions] = low == least
         return best
 
     def action_bounds(
@@ -271,23 +277,37 @@ class Solver:
     def _bounds(
         self,
         positions: Sequence[Position],
+        least: int,
+        most: int,
+        budget: Budget,
+        tell: Callable[[float, Ints], None] | None = None,
+    ) -> list[Bounds]:
+        """The bounds of each score, clipped to [least, most]; nodes and seconds are those of all together."""
+        low, high, nodes, seconds = self._narrowed(self._batch(positions), least, most, budget, tell)
+        return [Bounds(*both, nodes, seconds) for both in zip(low.tolist(), high.tolist(), strict=True)]
+
+    def _narrowed(
+        self,
+        positions: PositionBatch,
         least: int | Ints,
         most: int | Ints,
         budget: Budget,
         tell: Callable[[float, Ints], None] | None = None,
-    ) -> list[Bounds]:
-        """The bounds of each score, clipped to [least, most], of all positions or of each; nodes and seconds are those
-        of all together. `tell` is called now and then with how many are done and what is known of all.
+    ) -> tuple[Ints, Ints, int, float]:
+        """A lower and an upper bound of each score, int64 (B,), clipped to [least, most], of all positions or of each;
+        and the nodes and seconds of all together.
+
+        `tell` is called now and then with how many are done and what is known of all.
         """
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
         batch = np.full((len(positions), FIELDS), NO_VALUE, np.int64)
-        batch[:, [STONES, THEIRS]] = np.array([(self._check(p).own, p.opp) for p in positions]).reshape(-1, 2)
+        batch[:, STONES], batch[:, THEIRS] = positions.own, positions.opp
         batch[:, AT_LEAST], batch[:, AT_MOST], batch[:, LEAST], batch[:, MOST] = -far, far, least, most
         if self.book:
-            for index, position in enumerate(positions):
-                if position.ply <= self.book.plies + 1:
-                    batch[index, [AT_LEAST, AT_MOST]] = bounds = self.book.bounds(position)
+            for index, stones in enumerate((positions.own | positions.opp).tolist()):
+                if stones.bit_count() <= self.book.plies + 1:
+                    batch[index, [AT_LEAST, AT_MOST]] = bounds = self.book.bounds(positions[index])
                     batch[index, GUESS] = bounds[0]
         with self._lock:
             try:
@@ -295,8 +315,17 @@ class Solver:
             finally:
                 self.nodes = nodes = self.engine.nodes
                 self.seconds = seconds = time.perf_counter() - began
-        known = np.clip(batch[:, [AT_LEAST, AT_MOST]], batch[:, [LEAST]], batch[:, [MOST]]).tolist()
-        return [Bounds(low, high, nodes, seconds) for low, high in known]
+        low, high = np.clip(batch[:, [AT_LEAST, AT_MOST]], batch[:, [LEAST]], batch[:, [MOST]]).T
+        return low, high, nodes, seconds
+
+    def _batch(self, positions: Sequence[Position]) -> PositionBatch:
+        """Positions of this game, as a batch.
+
+        Raises:
+            ValueError: one is of another game.
+        """
+        stones = np.array([(self._check(p).own, p.opp) for p in positions], np.int64).reshape(-1, 2)
+        return PositionBatch(self.game, stones[:, 0], stones[:, 1])
 
     def _window(self, weak: bool) -> tuple[int, int]:
         """The bounds within which a score is wanted."""

@@ -9,6 +9,7 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import Game
 from tictac_env.policies import Policy, uniform
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
 SMALL_CELLS = 12
@@ -20,7 +21,7 @@ def _searched(position: Position, depth: int) -> list[int | None]:
     """The score of each action as far as `depth` plies tell, None where it is illegal."""
     from tictac_env.solver.alpha_beta import action_scores  # loads Numba, which tabulated play does not need
 
-    return action_scores(position.game, position.own, position.opp, min(depth, position.game.cells - position.ply))
+    return action_scores(position.game, position.own, position.opp, depth)
 
 
 class Minimax(Policy):
@@ -85,6 +86,17 @@ class Minimax(Policy):
     def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
         """float64 (num_actions,): the same for each of the best actions."""
         return uniform(position.game, self.best_actions(position))
+
+    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+        """float64 (B, num_actions); with a depth all positions are searched in one go."""
+        if self.depth is None:
+            return super().probabilities_many(batch)
+        from tictac_env.solver.alpha_beta import scores_many  # loads Numba, as above
+
+        scores = scores_many(batch.game, batch.own, batch.opp, self.depth)
+        best = scores == scores.max(axis=1, keepdims=True)
+        chances: npt.NDArray[np.float64] = best / best.sum(axis=1, keepdims=True)
+        return chances
 
 
 class MinimaxFirst(Minimax):

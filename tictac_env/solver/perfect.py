@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.canvas import action_masks
 from tictac_env.checks import number
+from tictac_env.compiled import kernel
 from tictac_env.games import Game
-from tictac_env.policies import Policy, uniform
-from tictac_env.policies.reflexes import winning_choice
+from tictac_env.policies import Policy
+from tictac_env.policies.reflexes import safe_choices
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
@@ -16,6 +18,8 @@ from tictac_env.solver.exact import Solver, shared_solver
 from tictac_env.solver.solution import NotProven
 
 DRAW_BITS = 53
+MANY = 1 << 10
+"""Fewer positions take Python no longer than loading machine code does."""
 
 
 class Perfect(Policy):
@@ -77,10 +81,9 @@ class Perfect(Policy):
 
     def safe_actions(self, position: Position) -> tuple[int, ...]:
         """The actions after which the other side cannot win at once; all legal ones, if there are none."""
-        game, legal = position.game, position.legal_actions
-        after = {action: position.play(action) for action in legal}
-        safe = [a for a, p in after.items() if p.is_over or not winning_choice(game, p.own, p.opp, p.seat)]
-        return tuple(safe) or legal
+        game = position.game
+        safe = safe_choices(game, position.own, position.opp)
+        return tuple(action for action in position.legal_actions if safe & game.choice(action))
 
     def act(self, position: Position, seed: int) -> int:
         if self.error:
@@ -96,15 +99,23 @@ class Perfect(Policy):
         """float64 (num_actions,): uniform over the best actions and, at the rate of errors, over the safe ones; None
         with a time limit, as then the best actions are not always the same.
         """
-        return None if self.time_limit is not None else self._chances(position, self.best_actions(position))
+        chances = self.probabilities_many(PositionBatch.of([position]))
+        return None if chances is None else chances[0]
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
         """float64 (B, num_actions); all positions are solved together."""
         if self.time_limit is not None:
             return None
-        positions = [batch[i] for i in range(len(batch))]
-        best = self._solver(batch.game).best_actions_many(positions)
-        return np.array([self._chances(*both) for both in zip(positions, best, strict=True)])
+        best = self.best_masks(batch)
+        chances: npt.NDArray[np.float64] = (1 - self.error) * (best / best.sum(axis=1, keepdims=True))
+        if self.error:
+            safe = action_masks(batch.game, safe_sets(batch))
+            chances += self.error * (safe / safe.sum(axis=1, keepdims=True))
+        return chances
+
+    def best_masks(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """The actions of the best score in B positions, without a time limit: bool (B, num_actions)."""
+        return self._solver(batch.game).best_masks(batch)
 
     def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
         """Where the side to move wins, bool (B,), if the player makes no errors and has all the time it needs."""
@@ -117,9 +128,19 @@ class Perfect(Policy):
         """The solver it asks."""
         return self.solver or shared_solver(game)
 
-    def _chances(self, position: Position, best: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        """The chance of each action, given the best ones."""
-        chances = (1 - self.error) * uniform(position.game, best)
-        if self.error:
-            chances += self.error * uniform(position.game, self.safe_actions(position))
-        return chances
+
+def safe_sets(batch: PositionBatch) -> npt.NDArray[np.int64]:
+    """What `safe_choices` gives in each of B unfinished positions: int64 (B,)."""
+    if len(batch) < MANY:
+        stones = zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
+        return np.array([safe_choices(batch.game, *both) for both in stones], np.int64)
+    safe = np.empty(len(batch), np.int64)
+    find_safe(batch.game, batch.own, batch.opp, safe)
+    return safe
+
+
+@kernel
+def find_safe(game: Game, own: npt.NDArray[np.int64], opp: npt.NDArray[np.int64], safe: npt.NDArray[np.int64]) -> None:
+    """Writes the sets of safe actions into `safe`."""
+    for i in range(len(own)):
+        safe[i] = safe_choices(game, own[i], opp[i])

@@ -29,8 +29,13 @@ MAX_POSITIONS = 100_000
 """So many positions are followed exactly, unless a caller says otherwise."""
 GAMES = 10_000
 """So many games are drawn where there are more."""
-BLOCK = 1024
+BLOCK = 1 << 14
 """So many positions a policy is asked about at a time."""
+PIECE = 1 << 22
+"""So many positions, which may be the same, are kept at least before each is kept once: some 100 MB."""
+
+MANY = 1 << 16
+"""The results of fewer positions take Python no longer than loading machine code does."""
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -174,7 +179,7 @@ class _Walk:
         if not len(layer.weights):
             return layer
         mover = self.game.seat(int(layer.positions.own[0]), int(layer.positions.opp[0]))
-        side, total, parts = self.sides[mover], len(layer.weights), list[Layer]()
+        side, total, parts, fresh = self.sides[mover], len(layer.weights), list[Layer](), 0
         for begin in range(0, total, BLOCK):
             if self.update:
                 self.update(ply + begin / total, f"{self.positions:,} positions")
@@ -184,10 +189,13 @@ class _Walk:
             self.positions += len(won)
             if not won.all():
                 parts.append(self._played(block.where(~won), mover, drawn))
+                fresh += len(parts[-1].weights)
+                if fresh > max(PIECE, len(parts[0].weights)):
+                    parts, fresh = [Layer.joined(parts)], 0
         if not parts:
             return layer.where(slice(0))
         after = Layer.joined(parts)
-        results = after.positions.results()
+        results = results_of(after.positions)
         for result in (LOST, DRAWN, WON):
             ends.add(result, 1 - mover, ply + 1, float(after.weights[results == result].sum()))
         return after.where(results == UNFINISHED)
@@ -204,6 +212,17 @@ class _Walk:
             shares = weights[:, None] * chances
         rows, actions = np.nonzero(shares)
         return Layer(batch.where(rows).play(actions), shares[rows, actions])
+
+
+def results_of(batch: PositionBatch) -> npt.NDArray[np.int8]:
+    """`PositionBatch.results`, compiled where there are many positions."""
+    if len(batch) < MANY:
+        return batch.results()
+    from tictac_env.arena.exact.result_loop import find_results  # loads Numba
+
+    results = np.empty(len(batch), np.int8)
+    find_results(batch.game, batch.own, batch.opp, results)
+    return results
 
 
 class Ends:
