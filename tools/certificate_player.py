@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.proofs.reply_layers import Ints, Moves
+from tictac_env.arena.proofs.reply_layers import Ints, Moves, find
 from tictac_env.compiled import kernel
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.games.k_in_a_row import KInARow
@@ -24,7 +24,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import reading, save_arrays
 from tools.certificate_rule import WHOLE, rule_cell
-from tools.reply_tree import find, lesser
+from tools.reply_tree import lesser
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "results" / "proofs" / "small-certificate-connect-four.npz"
 KIND = "certificate of a win"

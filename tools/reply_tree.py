@@ -11,19 +11,17 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tictac_agents import NTupleNetwork
-from tictac_env.arena.proofs.reply_layers import Ints, Moves, distinct, merged
+from tictac_env.arena.proofs.listed_player import mark_failing
+from tictac_env.arena.proofs.reply_layers import Ints, Moves, distinct, find, merged, rows_of
 from tictac_env.compiled import borrowing_kernel, kernel
-from tictac_env.games import LOST, UNFINISHED, WON
+from tictac_env.games import LOST, UNFINISHED
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.solver import Solver
-
-Bools = npt.NDArray[np.bool_]
 
 COMPILED_AS = "trees of replies"
 CHUNK = 1 << 16
@@ -168,8 +166,10 @@ class ReplyTree:
         failing: dict[int, Layer] = {}
         for ply in sorted(self.layers, reverse=True):
             layer, after = self.layers[ply], failing.get(ply + 2, NONE)
-            wrong = np.zeros(len(layer.own), np.bool_)
-            mark_failing(self.game, *layer, after.own, after.opp, wrong)
+            images = mirror(self.game, after.own), mirror(self.game, after.opp)
+            both = distinct(*map(np.append, (after.own, after.opp), images))
+            wrong = np.empty(len(layer.own), np.bool_)
+            mark_failing(self.game, *layer, *both, wrong)
             failing[ply] = Layer(*(column[wrong] for column in layer))
         return failing
 
@@ -191,19 +191,6 @@ def lesser(game: KInARow, own: int, opp: int) -> tuple[int, int]:
     if mirrored_own < own or (mirrored_own == own and mirrored_opp < opp):
         return mirrored_own, mirrored_opp
     return own, opp
-
-
-@borrowing_kernel
-def find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
-    """The row of a position in a layer, -1 if it is not there."""
-    low, high = 0, len(owns)
-    while low < high:
-        middle = (low + high) >> 1
-        if owns[middle] < own or (owns[middle] == own and opps[middle] < opp):
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(owns) and owns[low] == own and opps[low] == opp else -1
 
 
 @kernel
@@ -230,44 +217,3 @@ def replies_to(game: KInARow, own: Ints, opp: Ints, moves: Moves, next_own: Ints
                 next_own[count], next_opp[count] = lesser(game, reply_own, reply_opp)
                 count += 1
     return count
-
-
-@kernel
-def rows_of(owns: Ints, opps: Ints, own: Ints, opp: Ints) -> Ints:
-    """The rows of positions in a layer, -1 where one is not there."""
-    rows = np.empty(len(own), np.int64)
-    for i in range(len(own)):
-        rows[i] = find(owns, opps, own[i], opp[i])
-    return rows
-
-
-@kernel
-def mark_failing(
-    game: KInARow,
-    own: Ints,
-    opp: Ints,
-    moves: Moves,
-    failing_own: Ints,
-    failing_opp: Ints,
-    wrong: npt.NDArray[np.bool_],
-) -> None:
-    """Marks the positions of which the move, or a reply to it, ends the game without a win, or fails later."""
-    for i in range(len(own)):
-        after_own, after_opp = game.play(own[i], opp[i], moves[i])
-        result = game.result(after_own, after_opp)
-        wrong[i] = result != UNFINISHED and result != LOST
-        if result != UNFINISHED:
-            continue
-        for reply in range(game.num_actions):
-            reply_own, reply_opp = game.play(after_own, after_opp, reply)
-            if reply_own == after_own and reply_opp == after_opp:
-                continue
-            result = game.result(reply_own, reply_opp)
-            if result == UNFINISHED:
-                reply_own, reply_opp = lesser(game, reply_own, reply_opp)
-                bad = find(failing_own, failing_opp, reply_own, reply_opp) >= 0
-            else:
-                bad = result != WON
-            if bad:
-                wrong[i] = True
-                break

@@ -21,7 +21,7 @@ from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.arena.proofs import Proof, prove, read_proof
+    from tictac_env.arena.proofs import ListedPlayer, Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -34,6 +34,7 @@ __all__ = [
     "Fixture",
     "GameRecord",
     "GameResults",
+    "ListedPlayer",
     "MatchResult",
     "Measure",
     "MoveAccuracy",
@@ -71,4 +72,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
-    __getattr__ = lazily(__name__, {"tictac_env.arena.proofs": ("Proof", "prove", "read_proof")})
+    __getattr__ = lazily(__name__, {"tictac_env.arena.proofs": ("ListedPlayer", "Proof", "prove", "read_proof")})

@@ -45,6 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refutations", type=whole_number(1), default=1, metavar="N", help="end once so many are found (default: 1)"
     )
+    parser.add_argument(
+        "--to-the-end", action="store_true", help="ask about all positions, even if so many games refute the claim"
+    )
     add_file(parser, "--folder", folder=True, help="where the work and the certificate are kept (default: nowhere)")
     add_seed(parser)
     add_workers(parser)
@@ -61,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         refutations=options.refutations,
         seed=options.seed,
         folder=options.folder,
+        to_the_end=options.to_the_end,
         workers=chosen_workers(options),
     )
     if options.json:

@@ -28,7 +28,7 @@ from tictac_env.arena.proofs.reply_layers import (
     sha256,
     write_positions,
 )
-from tictac_env.checks import one_of, positive, whole
+from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of, get_game
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import load_player
@@ -141,6 +141,7 @@ def prove(
     seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
     max_positions: int | None = None,
+    to_the_end: bool = False,
     progress: bool = True,
     workers: Workers = 1,
 ) -> Proof:
@@ -163,6 +164,8 @@ def prove(
             lists. None keeps nothing.
         max_positions: ends the search before a ply with which the player would be asked about more positions than this;
             the proof is then not complete. None asks about all.
+        to_the_end: whether to ask about all positions even if so many games against the claim are found, of which it
+            then tells only these. `ListedPlayer` needs it.
         progress: whether to show progress (only on a terminal).
         workers: how many processes ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
             player itself and is given a part of a ply at a time. The folder is written by this process alone.
@@ -183,6 +186,7 @@ def prove(
     one_of("claim", claim, list(CLAIMS))
     most = None if refutations is None else positive("refutations", refutations)
     limit = None if max_positions is None else positive("max_positions", max_positions)
+    flag("to_the_end", to_the_end)
     who = load_player(player, rules)
     from tictac_env import __version__
 
@@ -202,7 +206,7 @@ def prove(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tictac-proof-"))
         else:
             begun = _continued(Path(folder), begun)
-        return _Search(rules, ask, begun, Path(folder)).run(most, limit, progress)
+        return _Search(rules, ask, begun, Path(folder)).run(most, to_the_end, limit, progress)
 
 
 def read_proof(folder: str | os.PathLike[str]) -> Proof:
@@ -272,8 +276,8 @@ class _Search:
         self.game, self.ask, self.proof, self.folder = game, ask, proof, folder
         self.worst = CLAIMS[proof.claim]
 
-    def run(self, most: int | None, limit: int | None, progress: bool) -> Proof:
-        while not self.proof.complete and (most is None or self._refuting() < most):
+    def run(self, most: int | None, to_the_end: bool, limit: int | None, progress: bool) -> Proof:
+        while not self.proof.complete and (to_the_end or most is None or self._refuting() < most):
             ply = self.proof.seat + 2 * len(self.proof.plies)
             if not self.proof.plies:
                 write_positions(layer_path(self.folder, ply), [self._first()])

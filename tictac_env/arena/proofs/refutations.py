@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from tictac_env.arena.proofs.reply_layers import MOVES, Ints, Moves, layer_path, read_numbers, read_positions
+from tictac_env.arena.proofs.reply_layers import MOVES, Ints, Moves, find, layer_path, read_numbers, read_positions
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.notation import format_moves
@@ -64,7 +62,7 @@ def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[in
             continue
         for move in actions:
             before = game.undo(*after, move)
-            row = -1 if before == after else _find(owns, opps, *before)
+            row = -1 if before == after else find(owns, opps, *before)
             if row >= 0 and moves[row] == move:
                 return [*_moves_to(game, folder, ply - 2, *before), move, reply]
     raise ValueError(f"{layer_path(folder, ply - 2)} is damaged: nothing in it leads to a position of the next ply")
@@ -73,10 +71,3 @@ def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[in
 def _read(folder: Path, ply: int) -> tuple[Ints, Ints, Moves]:
     layer = layer_path(folder, ply)
     return *read_positions(layer), read_numbers(layer.with_suffix(MOVES), "i1")
-
-
-def _find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
-    """The row of a position in a layer, -1 if it is not there."""
-    begin, end = np.searchsorted(owns, [own, own + 1])
-    row = int(begin + np.searchsorted(opps[begin:end], opp))
-    return row if row < end and opps[row] == opp else -1

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.compiled import kernel
+from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import LOST, UNFINISHED, WON, Game
 from tictac_env.storage import writing
 
@@ -85,6 +85,28 @@ def distinct(own: Ints, opp: Ints) -> tuple[Ints, Ints]:
     new = np.ones(len(own), np.bool_)
     new[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
     return own[new], opp[new]
+
+
+@borrowing_kernel
+def find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
+    """The row of a position in a layer, -1 if it is not there."""
+    low, high = 0, len(owns)
+    while low < high:
+        middle = (low + high) >> 1
+        if owns[middle] < own or (owns[middle] == own and opps[middle] < opp):
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(owns) and owns[low] == own and opps[low] == opp else -1
+
+
+@kernel
+def rows_of(owns: Ints, opps: Ints, own: Ints, opp: Ints) -> Ints:
+    """The rows of positions in a layer, -1 where one is not there."""
+    rows = np.empty(len(own), np.int64)
+    for i in range(len(own)):
+        rows[i] = find(owns, opps, own[i], opp[i])
+    return rows
 
 
 def layer_path(folder: Path, ply: int) -> Path:
