@@ -123,6 +123,15 @@ def whole(name: str) -> Table:
     return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
 
 
+def searches() -> Table:
+    """A row for each search, and how each player's games against it end."""
+    rows: dict[str, Record] = {}
+    for row in read("ntuple-searches-games"):
+        ends = " / ".join(fixed(4)(row[f"{end}, %"]) for end in ("won", "drawn", "lost"))
+        rows.setdefault(row["opponent"], {"as first v": row["opponent"]})[f"{row['player']}, W/D/L %"] = ends
+    return list(rows.values())
+
+
 def levels() -> Table:
     exact = {row["level"]: row for row in read("levels-tic-tac-toe")}
     perfect = {row["policy"]: row for row in read("exact-results-perfect")}
@@ -367,7 +376,9 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "ntuple-clock": partial(whole, "ntuple-clock-runs"),
     "small-certificate": partial(whole, "small-certificate-sizes"),
     "refuted-6x5": partial(whole, "refuted-6x5-judged"),
-    "learned-second-seat": partial(whole, "learned-second-seat-judged"),
+    "learned-second-seat": partial(whole, "learned-second-seat-exactly"),
+    "ntuple-searches": searches,
+    "ntuple-searches-proofs": partial(whole, "ntuple-searches-proofs"),
     "second-seat": partial(whole, "second-seat-players"),
     "network-inputs": partial(whole, "network-inputs-networks"),
     "self-play-cost": partial(whole, "self-play-cost"),
