@@ -27,6 +27,8 @@ UNKNOWN = int(NO_SCORE)
 """Less than every score."""
 MAX_TABLE_BITS = 18
 """2**18 entries of 40 bytes."""
+PIECE = 64
+"""So many positions are searched between two chances to hear Ctrl-C."""
 
 
 def action_scores(game: Game, own: int, opp: int, depth: int) -> list[int | None]:
@@ -44,8 +46,10 @@ def scores_many(game: Game, own: Ints, opp: Ints, depth: int) -> Ints:
     `NO_SCORE` stands where an action is illegal. No search looks further ahead than the game can last.
     """
     depth = min(depth, game.cells)
-    scores = np.full((len(own), game.num_actions), NO_SCORE, np.int64)
-    score_actions(game, own, opp, depth, middle_out(game), new_table(depth), scores)
+    scores, table = np.full((len(own), game.num_actions), NO_SCORE, np.int64), new_table(depth)
+    for begin in range(0, len(own), PIECE):
+        some = slice(begin, begin + PIECE)
+        score_actions(game, own[some], opp[some], depth, middle_out(game), table, scores[some])
     return scores
 
 

@@ -136,40 +136,37 @@ class Solver:
     def best_actions(self, position: Position, time_limit: float | None = None) -> tuple[int, ...]:
         """The actions of the best score, in ascending order: less work than `solve`, which scores the others exactly.
 
-        Raises:
-            ValueError: as `bounds` does.
-            NotProven: the limit was reached; its bounds are those of the position's own score.
+        It raises what `best_masks` does.
         """
         return self.best_actions_many([position], time_limit)[0]
 
     def best_actions_many(
         self, positions: Sequence[Position], time_limit: float | None = None
     ) -> list[tuple[int, ...]]:
-        """`best_actions` for many positions, side by side on the solver's threads; the limit is for all together.
-
-        Raises:
-            ValueError: as `bounds` does.
-            NotProven: the limit was reached; it names the first position that is not solved.
-        """
+        """`best_actions` for many positions; it raises what `best_masks` does."""
         return [tuple(np.flatnonzero(row).tolist()) for row in self.best_masks(self._batch(positions), time_limit)]
 
     def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> npt.NDArray[np.bool_]:
         """`best_actions` for B positions: bool (B, num_actions), all False where the game is over.
 
+        They are solved side by side on the solver's threads; the limit is for all together.
+
         Raises:
             ValueError: as `bounds` does.
-            NotProven: the limit was reached; it names the first position that is not solved.
+            NotProven: the limit was reached; it names the first position that is not solved, and bounds its score.
         """
         if batch.game != self.game:
             raise ValueError(f"a solver of {self.game!r} cannot solve positions of {batch.game!r}")
         budget = Budget(None, time_limit)
         scores, most, nodes, seconds = self._narrowed(batch, *self._window(False), budget)
+        for row in np.flatnonzero(scores < most)[:1]:
+            raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
         best: npt.NDArray[np.bool_] = batch.action_masks() != 0
         rows, actions = np.nonzero(best)
         least = -scores[rows]
         low, high, more, longer = self._narrowed(batch.where(rows).play(actions), least, least + 1, budget)
         self.nodes, self.seconds = nodes, seconds = nodes + more, seconds + longer
-        for row in [*np.flatnonzero(scores < most), *rows[low < high]][:1]:
+        for row in rows[low < high][:1]:
             raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
         best[rows, actions] = low == least
         return best
@@ -319,11 +316,7 @@ class Solver:
         return low, high, nodes, seconds
 
     def _batch(self, positions: Sequence[Position]) -> PositionBatch:
-        """Positions of this game, as a batch.
-
-        Raises:
-            ValueError: one is of another game.
-        """
+        """Positions of this game, which is checked, as a batch."""
         stones = np.array([(self._check(p).own, p.opp) for p in positions], np.int64).reshape(-1, 2)
         return PositionBatch(self.game, stones[:, 0], stones[:, 1])
 

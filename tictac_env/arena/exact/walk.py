@@ -29,10 +29,10 @@ MAX_POSITIONS = 100_000
 """So many positions are followed exactly, unless a caller says otherwise."""
 GAMES = 10_000
 """So many games are drawn where there are more."""
-BLOCK = 1 << 14
+BLOCK = 1 << 12
 """So many positions a policy is asked about at a time."""
 PIECE = 1 << 22
-"""So many positions, which may be the same, are kept at least before each is kept once: some 100 MB."""
+"""So many positions of the next layer are collected before those that came twice are merged: some 100 MB."""
 
 MANY = 1 << 16
 """The results of fewer positions take Python no longer than loading machine code does."""
