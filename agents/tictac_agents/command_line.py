@@ -7,22 +7,24 @@ import inspect
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields, replace
+from dataclasses import fields
 from typing import Any
 
 from tictac_agents.settings import GameSettings
 
 
-def add_arguments(parser: argparse._ActionsContainer, kind: type[GameSettings]) -> None:
-    """Adds an option for each setting. The result lacks those that are not given; `settings_from` reads it."""
-    explained = explanations(kind)
-    for one in fields(kind):
+def add_arguments(parser: argparse._ActionsContainer, base: GameSettings) -> None:
+    """Adds an option for each setting, whose default is that of `base`. The result lacks those that are not given;
+    `settings_from` reads it.
+    """
+    explained = explanations(type(base))
+    for one in fields(base):
         parser.add_argument(
             f"--{one.name.replace('_', '-')}",
             nargs="+",
             metavar="VALUE",
             default=argparse.SUPPRESS,
-            help=f"{explained[one.name]} (default: {_default(one)})".replace("%", "%%"),
+            help=f"{explained[one.name]} (default: {_in_words(getattr(base, one.name))})".replace("%", "%%"),
         )
 
 
@@ -33,7 +35,7 @@ def settings_from(arguments: argparse.Namespace, base: GameSettings) -> GameSett
         ValueError: a value is of a wrong type.
     """
     given = {one.name: _read(getattr(arguments, one.name)) for one in fields(base) if one.name in arguments}
-    return replace(base, **given)
+    return base.changed(**given)
 
 
 def explanations(kind: type[GameSettings]) -> dict[str, str]:
@@ -47,9 +49,8 @@ def explanations(kind: type[GameSettings]) -> dict[str, str]:
     return found
 
 
-def _default(one: Field[Any]) -> str:
-    """A setting's default, written as on the command line."""
-    value = one.default if one.default is not MISSING else {}
+def _in_words(value: Any) -> str:
+    """A value, written as on the command line."""
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     if isinstance(value, str):

@@ -95,7 +95,7 @@ class Settings(GameSettings):
     Attributes:
         opponent: a policy's name; None if the agent plays both sides.
         play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
-            opponent, and for both where the agent plays both sides.
+            opponent, and for both seats if the agent plays both sides.
         illegal: what an illegal action does, "lose" or "raise".
         rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
         start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
@@ -109,6 +109,20 @@ class Settings(GameSettings):
     illegal: str = "lose"
     rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
     start: str = "empty"
+
+    def changed(self, **changes: Any) -> Self:
+        """These settings with `changes`; the errors are those of `from_dict`.
+
+        If the agent played both sides and now has an opponent, or the other way round, then what follows from that
+        changes too, unless it is given: `play_as`, `start` and the sign of a deep agent's `gamma`.
+        """
+        if "opponent" in changes and (changes["opponent"] is None) != (self.opponent is None):
+            changes = self._following() | changes
+        return super().changed(**changes)
+
+    def _following(self) -> dict[str, Any]:
+        """The settings that follow from the opponent, for games of the other kind."""
+        return {"play_as": None, "start": Settings.start}
 
     def env_keywords(self) -> dict[str, Any]:
         """The keywords of `gym.make`, apart from the game.

@@ -118,7 +118,8 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
         settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard and str(arguments.tensorboard)
     )
     boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
-    announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
+    run = f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's"
+    announce(arguments.agent, settings, run, settings.discount)
     kept = Checkpoint(lambda path: model.save(path), arguments.save and with_suffix(arguments.save))
     exact, best = None, best_file(arguments.save)
     if is_small(settings):
@@ -149,7 +150,7 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     game: Any = settings.game if isinstance(settings.game, Mapping) else gym_keywords(settings.game)
     env = gym.make(**game, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
-    announce(arguments.agent, settings, f"{settings.total_episodes:,} games")
+    announce(arguments.agent, settings, f"{settings.total_episodes:,} games", settings.gamma)
     proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven else None
     learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)
@@ -173,12 +174,15 @@ def train_on_games(settings: Any, arguments: argparse.Namespace) -> GamesLearner
     return learner
 
 
-def announce(agent: str, settings: GameSettings, run: str) -> None:
-    """Says what is trained: on which game, for how long and, where that is a setting, against whom in which seat."""
+def announce(agent: str, settings: GameSettings, run: str, gamma: float = 1.0) -> None:
+    """Prints what is trained: on which game, for how long and, if these are settings, against whom in which seat, from
+    which positions and with which discount.
+    """
     told = f"{agent} on {game_name(settings.rules) or settings.rules}"
     if isinstance(settings, Settings):
         against = "itself" if settings.opponent is None else f"{settings.opponent}, {SEATS[settings.seat]}"
         told += f" against {against}"
+        run += f", start {settings.start}, gamma {gamma:g}"
     print(f"{told}: {run}", flush=True)
 
 
@@ -212,18 +216,20 @@ def chosen(arguments: argparse.Namespace) -> GameSettings:
         ValueError: there is no such preset, or a setting is of a wrong type.
     """
     agent, known = arguments.agent, presets(arguments.agent)
-    base: GameSettings
+    if not arguments.preset:
+        return settings_from(arguments, usual(agent, " ".join(arguments.game) if "game" in arguments else None))
+    if arguments.preset not in known:
+        raise ValueError(f"{agent} has no preset {arguments.preset!r}; {did_you_mean(arguments.preset, known)}")
+    return settings_from(arguments, _preset(agent, arguments.preset))
+
+
+def usual(agent: str, game: str | None = None) -> GameSettings:
+    """The settings of an agent on a game, its default game if None: the tuned ones, or else the defaults."""
     made = settings_class(agent)
-    game = " ".join(arguments.game) if "game" in arguments else str(made().game)
-    if arguments.preset:
-        if arguments.preset not in known:
-            raise ValueError(f"{agent} has no preset {arguments.preset!r}; {did_you_mean(arguments.preset, known)}")
-        base = _preset(agent, arguments.preset)
-    elif agent in GAMES_LEARNERS:
-        base = made(**getattr(tictac_agents, agent).TUNED.get(game, {}))
-    else:
-        base = TUNED.get(game, {}).get(agent) or made()
-    return settings_from(arguments, base)
+    game = str(made().game) if game is None else game
+    if agent in GAMES_LEARNERS:
+        return made(**getattr(tictac_agents, agent).TUNED.get(game, {}))
+    return TUNED.get(game, {}).get(agent) or made()
 
 
 def _preset(agent: str, name: str) -> GameSettings:
@@ -278,7 +284,12 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
         told = f"{unit} between two verdicts (default: %(default)s)"
         run.add_argument("--eval-freq", type=whole_number(1), default=each, help=told)
     title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
-    add_arguments(parser.add_argument_group(title), settings_class(agent))
+    base = usual(agent)
+    told = (
+        f"The defaults are those tuned for {base.game}; other games have their own. If --opponent makes self-play of "
+        "games against an opponent, or the other way round, gamma, play-as and start follow."
+    )
+    add_arguments(parser.add_argument_group(title, None if base == settings_class(agent)() else told), base)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def test_what_is_not_given_is_as_in_stable_baselines3(algorithm: str) -> None:
     theirs = inspect.signature(THEIRS[algorithm]).parameters
     own = kind().keywords()
     differ = {name for name, value in own.items() if name in theirs and value != theirs[name].default}
-    assert differ == {"policy_kwargs"} | ({"learning_rate"} if algorithm == "DQN" else set())
+    assert differ == {"policy_kwargs", "gamma"} | ({"learning_rate"} if algorithm == "DQN" else set())
+    assert kind().discount == theirs["gamma"].default
     assert set(own) - set(theirs) == (
         {"double", "symmetry", "target_epsilon", "ema_decay"} if algorithm == "DQN" else set()
     )
@@ -78,6 +79,50 @@ def test_every_setting_is_explained(kind: type[GameSettings]) -> None:
     names = [one.name for one in dataclasses.fields(kind)]
     assert set(names) <= set(said)
     assert all(said[name].endswith((".", ".)")) for name in names)
+
+
+@pytest.mark.parametrize("algorithm", KINDS)
+def test_gamma_seat_and_start_follow_from_the_opponent(algorithm: str) -> None:
+    for game in TUNED:
+        self_play, words = tuned(algorithm, game), [algorithm, "--game", game, "--opponent"]
+        _, arguments = train.parse([*words, "rule"])
+        lesson: Any = train.chosen(arguments)
+        assert lesson == self_play.changed(opponent="rule")
+        assert (lesson.discount, lesson.seat, lesson.start) == (1.0, "alternate", "empty")
+        _, arguments = train.parse([*words, "rule", "--gamma", "0.9", "--play-as", "second", "--start", "random:2"])
+        given: Any = train.chosen(arguments)
+        assert (given.discount, given.seat, given.start) == (0.9, "second", "random:2")
+        back = lesson.changed(opponent=None, start=self_play.start)
+        assert back == self_play.changed(play_as=None) and back.seat == "first"
+        assert lesson.changed(opponent="minimax:2").gamma == 1.0
+    _, arguments = train.parse([algorithm, "--game", "KInARow-v0:4x5-4", "--opponent", "none"])
+    untuned: Any = train.chosen(arguments)
+    assert (untuned.opponent, untuned.discount, untuned.seat) == (None, -1.0, "first")
+    assert untuned.changed(opponent="rule").discount == KINDS[algorithm]().discount == 0.99
+
+
+@pytest.mark.parametrize("algorithm", KINDS)
+def test_a_model_takes_the_sign_of_gamma_from_its_boards(algorithm: str) -> None:
+    made, small = getattr(tictac_agents, algorithm), {"device": "cpu", "policy_kwargs": {"net_arch": [8]}}
+    small |= {"buffer_size": 100} if algorithm == "DQN" else {"n_steps": 8}
+    self_play, lesson = SB3VecEnv("TicTacToe-v0", 2, opponent=None), SB3VecEnv("TicTacToe-v0", 2, opponent="rule")
+    model = made("MlpPolicy", self_play, **small)
+    assert model.gamma == model.settings.discount == -1
+    assert algorithm == "DQN" or model.rollout_buffer.gamma == -1
+    assert made("MlpPolicy", self_play, gamma=-0.9, **small).gamma == -0.9
+    assert made("MlpPolicy", lesson, **small).gamma == made.SETTINGS().discount == 0.99
+    with pytest.raises(ValueError, match="gamma must be at least 0 with opponent='rule'"):
+        model.set_env(lesson)
+    assert model.env is self_play and model.settings.opponent is None
+    for boards, gamma in ((self_play, 0.99), (lesson, -1)):
+        with pytest.raises(ValueError, match=f"gamma must be .* not {gamma}"):
+            made("MlpPolicy", boards, gamma=gamma, **small)
+        with pytest.raises(ValueError, match=f"gamma must be .* not {gamma}"):
+            made.SETTINGS(opponent=None if boards is self_play else "rule", gamma=gamma)
+
+
+def test_a_model_that_makes_its_own_boards_alternates_its_seat() -> None:
+    assert DQN("MlpPolicy", "TicTacToe-v0", buffer_size=10).settings.seat == "alternate"
 
 
 @pytest.mark.parametrize("settings", ALL)
@@ -166,7 +211,7 @@ def test_the_checkpoint_holds_the_settings(algorithm: str, tmp_path: Path) -> No
     assert model.settings == settings
     model.save(tmp_path / "model")
     assert made.load(tmp_path / "model", device="cpu").settings == settings
-    assert made.load(tmp_path / "model", device="cpu", gamma=0.5).settings == settings.changed(gamma=0.5)
+    assert made.load(tmp_path / "model", device="cpu", gamma=-0.5).settings == settings.changed(gamma=-0.5)
 
     told = made("MlpPolicy", SB3VecEnv("ConnectFour-v0", 4, opponent="rule", play_as="second"), gamma=0.9).settings
     assert told == KINDS[algorithm](
@@ -199,7 +244,8 @@ def test_the_command_line_trains_with_the_settings_it_names(
     assert back.settings.gamma == -1 and back.settings.policy_kwargs == {"net_arch": [8]}
     assert list((tmp_path / "runs").iterdir())
     said = capsys.readouterr().out
-    assert f"{algorithm} on TicTacToe-v0 against itself: 256 steps on 8 boards, one thread of torch's" in said
+    run = "256 steps on 8 boards, one thread of torch's, start reachable, gamma -1\n"
+    assert f"{algorithm} on TicTacToe-v0 against itself: {run}" in said
     assert said.count("exploitability") == 2  # the last step is not judged twice
 
 
@@ -321,6 +367,8 @@ def test_presets_of_tables_are_settings(learner: Any) -> None:
         (["DQN", "--batch-size", "many"], "batch_size must be int"),
         (["DQN", "--preset", "S9"], "DQN has no preset 'S9'"),
         (["DQN", "--target-epsilon", "2"], "target_epsilon must be a number"),
+        (["DQN", "--gamma", "1"], "gamma must be at most 0 with opponent=None"),
+        (["MaskablePPO", "--opponent", "rule", "--gamma", "-1"], "gamma must be at least 0 with opponent='rule'"),
         (["DQN", "--game", "Chess-v0"], "Chess-v0"),
         (["QLearning", "--game", "Chess-v0"], "Chess-v0"),
         (["DQN", "--game", "ConnectFour-v0", "--stop-when-proven"], "--stop-when-proven needs a game of at most 12"),

@@ -176,6 +176,16 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
             assert agent.value(backup["seat"], *first) == backup["before"]
 
 
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "KInARow-v0:5x6-4"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_itself_is_itself_on_every_game(name: str, game: str) -> None:
+    pytest.importorskip("sb3_contrib")
+    itself = Plan(agent=name, game=game, opponent=None).network_settings()
+    assert (itself.opponent, itself.discount, itself.seat) == (None, -1.0, "first")
+    lesson = Plan(agent=name, game=game, opponent="rule", play_as="second").network_settings()
+    assert (lesson.opponent, lesson.seat, lesson.start) == ("rule", "second", "empty") and lesson.discount > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in trainable() if name in NETWORKS])
 def test_networks_are_watched_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

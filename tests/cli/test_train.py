@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ def test_a_table_is_trained_judged_and_saved(tmp_path: Path, capsys: pytest.Capt
     words = ["train", "QLearning", "--seed", "4", "--total-episodes", "300", "--play-as", "first", "--save", str(path)]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("QLearning on TicTacToe-v0 against random, as the first player: 300 games\n")
+    assert out.startswith(
+        "QLearning on TicTacToe-v0 against random, as the first player: 300 games, start empty, gamma 1\n"
+    )
     assert "exploitability" in out and "\r" not in out + err  # no bar: this is no terminal
     assert QLearning.load(path).num_episodes == 300
 
@@ -95,6 +98,21 @@ def test_every_agent_explains_its_settings(agent: str, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert out.startswith(f"usage: tictac train {agent} ") and AGENTS[agent] in " ".join(out.split())
     assert "--game" in out and "(default: " in out
+
+
+@pytest.mark.parametrize(("agent", "game"), [("DQN", TTT), ("MaskablePPO", TTT), ("NTupleTD", "ConnectFour-v0")])
+def test_the_help_shows_the_settings_that_a_run_without_options_has(
+    agent: str, game: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["train", agent, "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    settings = train.chosen(train.parse([agent])[1]).to_dict()
+    assert settings["game"] == game and f"(default: {game})" in out
+    assert ("those tuned for TicTacToe-v0" in out) == (game == TTT)
+    for name in {"gamma", "start", "num_envs", "policy", "total_timesteps", "step"} & set(settings):
+        found = re.search(rf"--{name.replace('_', '-')} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
+        assert found is not None and found[1] == str(settings[name])
 
 
 @pytest.mark.parametrize(

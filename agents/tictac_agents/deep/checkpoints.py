@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Self, cast
@@ -13,9 +14,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
-from tictac_agents.deep.settings import DeepSettings
+from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+from tictac_agents.deep.settings import UNKNOWN, DeepSettings
 from tictac_agents.deep.tuned import preset
-from tictac_agents.settings import starting_positions
+from tictac_agents.settings import Settings, starting_positions
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.games import Game, describe_game
@@ -39,6 +41,8 @@ class Checkpoint:
     SETTINGS: ClassVar[type[DeepSettings]]
     env: Any
     num_timesteps: int
+    gamma: float
+    verbose: int
     _recorded_settings: dict[str, Any]
     """The settings as JSON. This and the next two are in the file too."""
     _recorded_keywords: dict[str, Any]
@@ -86,12 +90,16 @@ class Checkpoint:
         """
         return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
 
-    def record_settings(self, given: Mapping[str, Any]) -> None:
-        """Records, for the checkpoint, the keywords that the model is made with; `record_boards` adds the boards.
+    def record_settings(self, env: Any, given: Mapping[str, Any]) -> Any:
+        """Records, for the checkpoint, the boards and the keywords that the model is made with.
+
+        Returns:
+            The boards as Stable-Baselines3 wraps them; those made from an id alternate the learner's seat.
 
         Raises:
-            ValueError: a setting is of a wrong type or out of its range.
+            ValueError: a setting is of a wrong type or out of its range, or gamma has the wrong sign for the boards.
         """
+        boards = self._boards(env, given.get("verbose", 0))
         names = {one.name for one in fields(self.SETTINGS)}
         settings: dict[str, Any] = {}
         self._recorded_keywords, self._unrecorded = {}, []
@@ -104,16 +112,28 @@ class Checkpoint:
                 self._unrecorded.append(name)
             else:
                 (settings if name in names else self._recorded_keywords)[name] = kept
-        self._recorded_settings = self.SETTINGS(**settings).to_dict()
+        self._recorded_settings = self.SETTINGS(**settings | _describe_boards(boards)).to_dict()
+        return boards
 
-    def record_boards(self) -> None:
-        """Records, for the checkpoint, what is known about the boards."""
-        self._recorded_settings |= _describe_boards(self.env)
+    @classmethod
+    def _boards(cls, env: Any, verbose: int = 0) -> Any:
+        if isinstance(env, str):
+            env = SB3VecEnv(env, play_as=Settings().seat)
+        wrap: Any = cls._wrap_env  # type: ignore[attr-defined]  # Stable-Baselines3's
+        return env if env is None else wrap(env, verbose)
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """Stable-Baselines3's; from then on the settings describe these boards."""
-        super().set_env(env, force_reset)  # type: ignore[misc]
-        self.record_boards()
+        """Stable-Baselines3's; from then on the settings describe these boards.
+
+        Raises:
+            ValueError: gamma has the wrong sign for these boards: the agent played both sides and would now have an
+                opponent, or the other way round. `load` with `env` begins such a lesson.
+        """
+        boards = self._boards(env, self.verbose)
+        described = self._recorded_settings | _describe_boards(boards)
+        self.SETTINGS.from_dict(described | {"gamma": self.gamma})
+        super().set_env(boards, force_reset)  # type: ignore[misc]
+        self._recorded_settings = described
 
     def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
         """Writes Stable-Baselines3's own zip file, whole or not at all.
@@ -144,7 +164,8 @@ class Checkpoint:
             path: the file, which need not be trusted: no code in it is run.
             env: the boards to go on learning on; without it those that the settings describe. If an opponent or starts
                 cannot be made from their names (a pool, a model, a function, positions of your own), there are no
-                boards, and the model plays but does not learn until it gets some.
+                boards, and the model plays but does not learn until it gets some. The sign of gamma follows from the
+                boards.
             device: as in Stable-Baselines3.
             kwargs: settings and other keywords that replace those of the file, `seed` and the like; those of the
                 boards only without `env`.
@@ -164,11 +185,14 @@ class Checkpoint:
         try:
             if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
                 raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
-            settings = cls.SETTINGS.from_dict(described)
+            settings = cls.SETTINGS.from_dict(_with_the_right_sign(described))
             policy = kwargs.pop("policy", settings.policy)
             of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
             if env is not None and (clash := sorted(set(of_run) - {"total_timesteps"})):
                 raise ValueError(f"{', '.join(clash)} cannot be set together with env, whose boards have their own")
+            if env is not None:
+                env = cls._boards(env)
+                of_run |= {"opponent": _describe_boards(env).get("opponent", settings.opponent)}
             settings = settings.changed(**of_run)
             others = {
                 name: value for name, value in data.get("_recorded_keywords", {}).items() if name not in NOT_SETTINGS
@@ -225,6 +249,19 @@ def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     return keywords
 
 
+def _with_the_right_sign(described: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a file, in which version 1.0.0 wrote any sign of gamma."""
+    opponent, gamma = described.get("opponent"), described.get("gamma")
+    if not gamma or described.get("game") == UNKNOWN or (gamma < 0) == (opponent is None):
+        return described
+    warnings.warn(
+        f"it has learned with gamma={gamma} and opponent={opponent!r}, which contradict each other: train it anew; "
+        f"gamma is now {-gamma}",
+        stacklevel=3,
+    )
+    return described | {"gamma": -gamma}
+
+
 def _make_boards(settings: DeepSettings) -> tuple[Any, bool]:
     """The boards that the settings describe, and True; if a name cannot be made, boards of that shape, and False.
 
@@ -237,7 +274,7 @@ def _make_boards(settings: DeepSettings) -> tuple[Any, bool]:
             make_policy(settings.opponent, rules)
         starting_positions(rules, settings.start)
     except ValueError:
-        return settings.changed(opponent="random", start="empty").boards(), False
+        return settings.changed(opponent=settings.opponent and "random", start="empty").boards(), False
     return settings.boards(), True
 
 
@@ -246,7 +283,7 @@ def _describe_boards(env: Any) -> dict[str, Any]:
     try:
         arguments: Arguments = env.get_attr("arguments")[0]
     except AttributeError:
-        return {"game": "unknown"}
+        return {"game": UNKNOWN}
     return {
         "game": describe_game(arguments.game),
         "num_envs": env.num_envs,

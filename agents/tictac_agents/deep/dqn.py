@@ -11,7 +11,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.checkpoints import Checkpoint, as_schedule, with_classes
 from tictac_agents.deep.networks import AfterstatePolicy, MaskedDQNPolicy
-from tictac_agents.deep.settings import DQNSettings
+from tictac_agents.deep.settings import UNKNOWN, DQNSettings
 from tictac_env.checks import flag, number
 from tictac_env.games import Game
 from tictac_env.symmetry import symmetries
@@ -70,8 +70,9 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     Illegal actions are left out wherever they could be chosen, in warm-up, exploration and greedy play, and in the
     maximum of the target. On many boards each explores for itself. All else, and every method, is Stable-Baselines3's.
 
-    With `opponent=None` both sides' plies are steps and the next observation is the other side's. `gamma=-1` then makes
-    Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax; between -1 and 0 it prefers quick wins.
+    With `opponent=None` both sides' plies are steps and the next observation is the other side's. By default gamma is
+    then -1, which makes Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax; between -1 and 0 it
+    prefers quick wins.
 
     Presets (`DQN.preset(name)`, each with the boards it learns on):
         S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
@@ -87,7 +88,8 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
 
     Args:
         policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.
-        env: an environment of ours or its id, with planes or boards; or an `SB3VecEnv`.
+        env: an environment of ours or its id, with planes or boards (made from an id, it alternates the learner's
+            seat); or an `SB3VecEnv`.
         double: see `DQNSettings`.
         symmetry: see `DQNSettings`.
         target_epsilon: see `DQNSettings`.
@@ -96,13 +98,13 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         kwargs: all other keywords of `stable_baselines3.DQN`.
 
     Raises:
-        ValueError: an argument is out of its range, the observations do not show the mask, or `symmetry` is True and
-            the game of the boards is unknown.
+        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise,
+            the observations do not show the mask, or `symmetry` is True and the game of the boards is unknown.
 
     Example:
         >>> from tictac_agents import DQN, SB3VecEnv
         >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
-        >>> model = DQN("MlpPolicy", envs, gamma=-1, learning_starts=64, buffer_size=1_000, seed=0, device="cpu")
+        >>> model = DQN("MlpPolicy", envs, learning_starts=64, buffer_size=1_000, seed=0, device="cpu")
         >>> model.learn(256).num_timesteps
         256
     """
@@ -132,13 +134,13 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
         self.target_epsilon = number("target_epsilon", target_epsilon, 0, 1)
         self.ema_decay = number("ema_decay", ema_decay, 0, 1)
         ours = {"double": double, "symmetry": symmetry, "target_epsilon": target_epsilon, "ema_decay": ema_decay}
-        self.record_settings({"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
+        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
+        kwargs["gamma"] = self.settings.discount
         for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
             if symmetry and kwargs.get(name, usual) != usual:
                 raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"ema": ema_decay > 0}
         super().__init__(policy, env, as_schedule(learning_rate), _init_setup_model=False, **kwargs)
-        self.record_boards()
         if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
             raise ValueError("VecNormalize needs norm_obs=False: normalised observations do not show the mask")
         if _init_setup_model:
@@ -146,7 +148,7 @@ class DQN(Checkpoint, sb3.DQN):  # type: ignore[misc]  # its load is narrower
 
     def _setup_model(self) -> None:
         if self.symmetry and self.env is not None and self.replay_buffer_class is None:
-            if self._recorded_settings["game"] == "unknown":
+            if self._recorded_settings["game"] == UNKNOWN:
                 raise ValueError("symmetry=True needs boards that say which game they are of")
             self.replay_buffer_class = SymmetricReplayBuffer
             self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}

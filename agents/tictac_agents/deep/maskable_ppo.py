@@ -23,22 +23,23 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
     """sb3-contrib's PPO (Schulman et al., "Proximal policy optimization algorithms", 2017) with action masks (Huang and
     Ontañón, "A closer look at invalid action masking in policy gradient algorithms", 2022).
 
-    With `opponent=None` both sides' plies are steps; `gamma=-1` then turns rewards and values around from
-    ply to ply, in the generalised advantage too.
+    With `opponent=None` both sides' plies are steps. By default gamma is then -1, which turns rewards and values
+    around from ply to ply, in the generalised advantage too.
 
     Args:
         policy: "MlpPolicy"; or "AfterstatePolicy" for one actor that sees the position each action leads to.
-        env: an environment of ours or its id; or an `SB3VecEnv`.
+        env: an environment of ours or its id (made from an id, it alternates the learner's seat); or an `SB3VecEnv`.
         learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
         kwargs: all other keywords of `sb3_contrib.MaskablePPO`; `MaskablePPOSettings` explains the usual ones.
 
     Raises:
-        ValueError: an argument is out of its range, or `policy_kwargs` names an unknown class.
+        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise,
+            or `policy_kwargs` names an unknown class.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv
         >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
-        >>> model = MaskablePPO("MlpPolicy", envs, gamma=-1, n_steps=16, batch_size=64, seed=0, device="cpu")
+        >>> model = MaskablePPO("MlpPolicy", envs, n_steps=16, batch_size=64, seed=0, device="cpu")
         >>> model.learn(128).num_timesteps
         128
     """
@@ -57,7 +58,7 @@ class MaskablePPO(Checkpoint, sb3_contrib.MaskablePPO):  # type: ignore[misc]  #
         learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
         **kwargs: Any,
     ) -> None:
-        self.record_settings({"policy": policy, "learning_rate": learning_rate, **kwargs})
+        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **kwargs})
+        kwargs["gamma"] = self.settings.discount
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
         super().__init__(policy, env, as_schedule(learning_rate), **kwargs)
-        self.record_boards()

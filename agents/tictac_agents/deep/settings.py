@@ -13,6 +13,9 @@ from tictac_env.checks import one_of, positive, schedule
 if TYPE_CHECKING:
     from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 
+UNKNOWN = "unknown"
+"""The game of boards that are not ours, and of those that are not known yet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeepSettings(Settings):
@@ -29,6 +32,8 @@ class DeepSettings(Settings):
         policy_kwargs: the policy's keywords, with classes by name: {"net_arch": [64, 64], "activation_fn": "ReLU",
             "optimizer_class": "SGD"}. What a network sees is set here too: {"features_extractor_class": "LineFeatures",
             "features_extractor_kwargs": {"game": "ConnectFour-v0"}}, or "ConvFeatures".
+        gamma: the discount, in [-1, 1]: at most 0 if the agent plays both sides, as the next value is then the other
+            side's, and at least 0 against an opponent. None for -1 and, as in Stable-Baselines3, for 0.99.
     """
 
     RUN_SETTINGS = (*Settings.RUN_SETTINGS, "num_envs", "obs_type", "total_timesteps", "policy")
@@ -43,6 +48,7 @@ class DeepSettings(Settings):
     total_timesteps: int | None = None
     policy: str = "MlpPolicy"
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    gamma: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,6 +56,24 @@ class DeepSettings(Settings):
             value = getattr(self, name, None)
             if value is not None:
                 schedule(name, value, low, high)
+        if self.gamma and self.game != UNKNOWN and (self.gamma < 0) != (self.opponent is None):
+            told = (
+                "be at most 0 with opponent=None, as the next value is the other side's"
+                if self.opponent is None
+                else f"be at least 0 with opponent={self.opponent!r}, as the next value is the agent's own"
+            )
+            raise ValueError(f"gamma must {told}, not {self.gamma}; left out, it follows")
+
+    @property
+    def discount(self) -> float:
+        """`gamma`, or what follows from the opponent."""
+        if self.gamma is not None:
+            return self.gamma
+        return -1.0 if self.opponent is None else 0.99
+
+    def _following(self) -> dict[str, Any]:
+        sign = 1 if self.opponent is None else -1
+        return super()._following() | {"gamma": self.gamma and math.copysign(self.gamma, sign)}
 
     def boards(self, **changes: Any) -> SB3VecEnv:
         """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
@@ -69,7 +93,6 @@ class DQNSettings(DeepSettings):
         learning_starts: how many steps are played at random before the first gradient step.
         batch_size: how many steps of the buffer each gradient step uses.
         tau: the share of the network in each update of the target network, in [0, 1]; 1 for a copy.
-        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
         train_freq: how many steps of all boards lie between two updates; with "episode", how many games.
         gradient_steps: how many gradient steps an update has; -1 for as many as steps were played.
         n_steps: over how many steps returns are summed up; more than 1 needs `symmetry` False.
@@ -103,7 +126,6 @@ class DQNSettings(DeepSettings):
     learning_starts: int = 100
     batch_size: int = 32
     tau: float = 1.0
-    gamma: float = 0.99
     train_freq: int | tuple[int, str] = 4
     gradient_steps: int = 1
     n_steps: int = 1
@@ -153,7 +175,6 @@ class MaskablePPOSettings(DeepSettings):
         n_steps: how many steps of each board lie between two updates.
         batch_size: how many steps each gradient step uses; None for all that were played.
         n_epochs: how often an update uses each step.
-        gamma: the discount, in [-1, 1]; -1 where the agent plays both sides.
         gae_lambda: the lambda of generalised advantage estimation, in [0, 1].
         clip_range: how far the ratio of an action's new probability to its old one may go from 1, at least 0.
         normalize_advantage: whether the advantages of a batch are brought to mean 0 and deviation 1.
@@ -173,7 +194,6 @@ class MaskablePPOSettings(DeepSettings):
     n_steps: int = 2_048
     batch_size: int | None = 64
     n_epochs: int = 10
-    gamma: float = 0.99
     gae_lambda: float = 0.95
     clip_range: float = 0.2
     normalize_advantage: bool = True

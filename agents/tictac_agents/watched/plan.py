@@ -135,11 +135,10 @@ class Plan:
     def network_settings(self) -> Any:
         """The settings of the network: those tuned for the game, in these games."""
         base = TUNED.get(self.game, {}).get(self.agent) or NETWORKS[self.agent](game=self.game, num_envs=32)
-        if self.opponent is None:
-            return base.changed(total_timesteps=self.total)
-        games = {"opponent": self.opponent, "play_as": self.play_as, "gamma": 1.0, "start": "empty", "illegal": "lose"}
-        given = {} if self.rewards is None else {"rewards": self.rewards}
-        return base.changed(total_timesteps=self.total, **games, **given)
+        given: dict[str, Any] = {} if self.rewards is None else {"rewards": self.rewards}
+        if self.opponent is not None:
+            given["play_as"] = self.play_as
+        return base.changed(total_timesteps=self.total, opponent=self.opponent, **given)
 
 
 def trainable() -> list[str]:

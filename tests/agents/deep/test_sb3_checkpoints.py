@@ -251,6 +251,37 @@ def test_the_boards_are_those_of_the_settings(algorithm: str, tmp_path: Path) ->
         made.load(tmp_path / "model", boards(), device="cpu", opponent="rule")
 
 
+@pytest.mark.parametrize("algorithm", MADE)
+def test_the_sign_of_gamma_follows_when_a_model_learns_on_with_an_opponent(algorithm: str, tmp_path: Path) -> None:
+    model: Any = MADE[algorithm](boards())
+    made = type(model)
+    model.save(tmp_path / "model")
+    for given in ({"env": SB3VecEnv(TTT, 4, opponent="rule")}, {"opponent": "rule"}):
+        lesson = made.load(tmp_path / "model", device="cpu", **given)
+        assert (lesson.gamma, lesson.settings.opponent) == (0.99, "rule")
+    lesson.save(tmp_path / "lesson")
+    assert made.load(tmp_path / "lesson", boards(), device="cpu", gamma=-0.9).gamma == -0.9
+
+
+@pytest.mark.parametrize("algorithm", MADE)
+@pytest.mark.parametrize(("opponent", "gamma"), [("rule", -1.0), (None, 0.99)])
+def test_files_of_1_0_0_with_the_wrong_sign_are_loaded(
+    algorithm: str, opponent: str | None, gamma: float, tmp_path: Path
+) -> None:
+    model: Any = MADE[algorithm](SB3VecEnv(TTT, 4, opponent=opponent))
+    model.save(tmp_path / "model")
+    settings = model.settings.to_dict() | {"gamma": gamma}
+    old = with_data(tmp_path / "model.zip", {"_recorded_settings": settings})
+    with pytest.warns(UserWarning, match=f"gamma={gamma} .* train it anew"):
+        back = type(model).load(old, device="cpu")
+    assert back.gamma == back.settings.gamma == -gamma and verdict(back) == verdict(model)
+    other = with_data(tmp_path / "model.zip", {"_recorded_settings": settings | {"game": "unknown"}})
+    with pytest.raises(ValueError, match="unknown"):  # there the boards are to be given, and gamma is left alone
+        type(model).load(other, device="cpu")
+    if opponent is not None:  # the default of boards that are not ours, which may have been self-play
+        assert type(model).load(other, boards(), device="cpu").gamma == -1
+
+
 def rule(observation: Any, mask: Any) -> int:
     """A function that is called what a policy is called."""
     return int(mask.argmax())
