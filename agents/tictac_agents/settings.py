@@ -6,22 +6,11 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from itertools import islice
-from random import Random
 from typing import Any, ClassVar, Self
 
-from tictac_env.arena.tournaments.openings import ATTEMPTS, random_opening
-from tictac_env.checks import one_of
-from tictac_env.games import UNFINISHED, Game, did_you_mean, game_of, get_game
-from tictac_env.position import Position
-from tictac_env.position_batch import PositionBatch
-from tictac_env.solver.enumerate import tabulate
+from tictac_env.games import Game, did_you_mean, game_of
 
-STARTS = ("empty", "reachable", "random:PLIES")
-"""The names of starting positions."""
-RANDOM_STARTS = 500
-"""How many starting positions "random:PLIES" has of each length."""
-ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type")
+ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type", "start")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,59 +114,14 @@ class Settings(GameSettings):
         return {"play_as": None, "start": Settings.start}
 
     def env_keywords(self) -> dict[str, Any]:
-        """The keywords of `gym.make`, apart from the game.
-
-        Raises:
-            ValueError: `start` is not a name of starting positions.
-        """
+        """The keywords of `gym.make`, apart from the game."""
         values = {name: getattr(self, name) for name in ENV_KEYWORDS if name in self.RUN_SETTINGS}
-        return values | {"play_as": self.seat, "start": starting_positions(self.rules, self.start)}
+        return values | {"play_as": self.seat}
 
     @property
     def seat(self) -> str:
         """`play_as` as `gym.make` takes it."""
         return self.play_as or ("first" if self.opponent is None else "alternate")
-
-
-def starting_positions(game: str | Game, name: str) -> PositionBatch | list[Position] | None:
-    """What a setting `start` names; None for the empty board.
-
-    Raises:
-        ValueError: nothing is of that name, the game is too large to tabulate, or it is always over after so few moves.
-    """
-    kind, _, plies = name.partition(":")
-    if kind == "random" and plies.isdecimal():
-        return random_positions(game, int(plies))
-    return reachable_positions(game) if one_of("start", name, STARTS) == "reachable" else None
-
-
-def random_positions(game: str | Game, plies: int) -> list[Position]:
-    """`RANDOM_STARTS` unfinished positions after each of 0 to `plies` random moves, always the same ones.
-
-    Few moves lead to few positions, which are then in the list several times.
-
-    Raises:
-        ValueError: the game is always over after so few moves.
-    """
-    rules, rng = get_game(game), Random(0)
-    found: list[Position] = []
-    for length in range(plies + 1):
-        drawn = (random_opening(rules, length, rng) for _ in range(ATTEMPTS))
-        found += islice((position for position in drawn if position is not None), RANDOM_STARTS)
-        if len(found) < RANDOM_STARTS * (length + 1):
-            raise ValueError(f"{rules!r} is too often over after {length} random moves to start there")
-    return found
-
-
-def reachable_positions(game: str | Game) -> PositionBatch:
-    """All unfinished positions of a game, to start from: 4,520 on tic-tac-toe.
-
-    Raises:
-        ValueError: the game is too large to tabulate.
-    """
-    table = tabulate(get_game(game))
-    unfinished = table.result == UNFINISHED
-    return PositionBatch(table.game, table.own[unfinished], table.opp[unfinished])
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from tictac_agents.command_line import explanations
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
 from tictac_agents.games_settings import games_settings
-from tictac_agents.settings import GameSettings, Settings, reachable_positions, starting_positions
+from tictac_agents.settings import GameSettings, Settings
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 
 pytest.importorskip("sb3_contrib")
@@ -173,7 +172,7 @@ def test_wrong_keywords_of_a_model_are_named(wrong: dict[str, Any]) -> None:
 
 
 def test_wrong_boards_are_named() -> None:
-    with pytest.raises(ValueError, match="start must be one of"):
+    with pytest.raises(ValueError, match="not .anywhere."):
         DQNSettings(start="anywhere").boards()
     with pytest.raises(ValueError, match="DQNSettings"):
         DQN.from_settings(MaskablePPOSettings())
@@ -197,7 +196,7 @@ def test_the_tuned_settings_are_found_by_name() -> None:
 def test_the_boards_are_those_described() -> None:
     boards = tuned("DQN").boards()
     assert boards.num_envs == 64 and boards.get_attr("opponent")[0] is None
-    assert len(boards.get_attr("arguments")[0].start) == len(reachable_positions("TicTacToe-v0")) == 4520
+    assert len(boards.get_attr("arguments")[0].start) == 4520
     sizes = {"id": "KInARow-v0", "rows": 3, "cols": 4, "connect": 3, "gravity": True}
     assert DQNSettings(game=sizes).boards(num_envs=2).get_attr("game")[0].cols == 4
 
@@ -389,24 +388,3 @@ def test_models_of_both_kinds_are_made_from_presets() -> None:
     assert DQN.preset("S2", device="cpu", num_envs=2).n_envs == 2
     with pytest.raises(ValueError, match="no settings"):
         MaskablePPO.preset("S2")
-
-
-def test_random_starts_are_unfinished_positions_of_each_length() -> None:
-    starts = starting_positions("ConnectFour-v0", "random:9")
-    assert starts is not None and starts == starting_positions("ConnectFour-v0", "random:9")
-    assert Counter(position.ply for position in starts) == dict.fromkeys(range(10), 500)
-    assert not any(position.is_over for position in starts)
-    assert starting_positions("ConnectFour-v0", "empty") is None
-    boards = DQNSettings(game="ConnectFour-v0", opponent=None, start="random:9").boards()
-    assert boards.get_attr("arguments")[0].start == tuple(starts)
-
-
-@pytest.mark.parametrize("wrong", ["random", "random:", "random:-1", "random:x", "reachabel"])
-def test_other_starts_are_an_error(wrong: str) -> None:
-    with pytest.raises(ValueError, match="start must be one of"):
-        starting_positions("ConnectFour-v0", wrong)
-
-
-def test_random_starts_must_leave_the_game_unfinished() -> None:
-    with pytest.raises(ValueError, match="too often over after 9 random moves"):
-        starting_positions("TicTacToe-v0", "random:9")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from random import Random
 
 import pytest
@@ -9,7 +11,7 @@ from conftest import title
 from naive import NaiveBoard
 
 from tictac_env.arena import all_openings, sampled_openings
-from tictac_env.arena.tournaments.openings import as_openings, random_opening
+from tictac_env.arena.tournaments.openings import as_openings, random_opening, starting_positions
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
 
@@ -64,6 +66,48 @@ def test_a_random_game_that_is_over_is_no_opening() -> None:
     found = [random_opening(TIC_TAC_TOE, 8, Random(seed)) for seed in range(200)]
     assert 0 < sum(opening is None for opening in found) < 200
     assert all(opening.ply == 8 and not opening.is_over for opening in found if opening)
+
+
+NAMED = {
+    ("ConnectFour-v0", "random:8"): "fe8f71acb0cea497",
+    ("TicTacToe-v0", "random:4"): "57dc6c26f367730d",
+    ("TicTacToe-v0", "reachable"): "be134c83507be5f2",
+}
+"""The positions that the tuned agents of version 1.0 began from, as the first digits of a hash of their stones."""
+
+
+@pytest.mark.parametrize(("name", "start"), NAMED)
+def test_named_starting_positions_are_always_the_same(name: str, start: str) -> None:
+    found = starting_positions(name, start)
+    assert found is not None and not any(position.is_over for position in found)
+    stones = repr([(position.own, position.opp) for position in found])
+    assert hashlib.sha256(stones.encode()).hexdigest().startswith(NAMED[name, start])
+    plies = Counter(position.ply for position in found)
+    if start == "reachable":
+        assert len(set(found)) == len(found) == 4520 and max(plies) == 8
+    else:
+        assert plies == dict.fromkeys(range(int(start[-1]) + 1), 500)
+
+
+def test_the_empty_board_is_a_named_start_too() -> None:
+    assert starting_positions("ConnectFour-v0", "empty") is None
+
+
+@pytest.mark.parametrize("wrong", ["random", "random:", "random:-1", "random:x", "random:PLIES", "reachabel", "44"])
+def test_other_names_of_starting_positions_are_an_error(wrong: str) -> None:
+    with pytest.raises(ValueError, match=f"start must be .*'random:8'.*, not '{wrong}'"):
+        starting_positions("ConnectFour-v0", wrong)
+
+
+def test_random_starts_must_leave_the_game_unfinished() -> None:
+    with pytest.raises(ValueError, match="too often over after 9 random moves"):
+        starting_positions("TicTacToe-v0", "random:9")
+
+
+@pytest.mark.slow
+def test_connect_four_has_too_many_positions_to_start_from_all() -> None:
+    with pytest.raises(ValueError, match="too many"):
+        starting_positions("ConnectFour-v0", "reachable")
 
 
 def test_openings_are_given_as_plies_positions_or_moves() -> None:

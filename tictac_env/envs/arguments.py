@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS, Numbers, Setup
 from tictac_env.games import Game, describe_game
@@ -117,15 +118,17 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
 
 
 def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
-    """The positions `start` names, if they are unfinished positions of `game`.
+    """The positions that `start` names or gives; None for the empty board.
 
     Raises:
-        ValueError: they are not, or there are none.
+        ValueError: it is no name of starting positions, or not a sequence of unfinished positions of `game`.
     """
     if start is None:
         return None
-    if isinstance(start, (str, Position)) or not isinstance(start, (Sequence, PositionBatch)):
-        raise ValueError(f"start must be a sequence of positions, not one; try start=[{start!r}]")
+    if isinstance(start, str):
+        return starting_positions(game, start)
+    if not isinstance(start, (Sequence, PositionBatch)):
+        raise ValueError(f"start must be a name such as 'random:8' or a list of positions, not {start!r}")
     positions = tuple(unfinished(start[i], game) for i in range(len(start)))
     if not positions:
         raise ValueError("start is empty; give positions, or None for the empty board")

@@ -69,7 +69,9 @@ class TicTacToeEnv(BoardEnv):
     * `obs_type`: see above.
     * `illegal`: "lose": an illegal move loses the game; "raise": it raises `IllegalMove` and changes nothing.
     * `rewards`: (win, draw, loss) or (win, draw, loss, step).
-    * `start`: None for the empty board, or unfinished positions (`Position`s or move strings, or a `PositionBatch`).
+    * `start`: None or "empty" for the empty board; "random:8" for positions after 0 to 8 random moves; "reachable" for
+      all unfinished positions of a small game; or unfinished positions (`Position`s or move strings in a list, or a
+      `PositionBatch`).
     * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window; needs the extra `human`).
 
     `reset(options={"position": ..., "play_as": ...})` sets both for one game. All randomness (seat, start, opponent)

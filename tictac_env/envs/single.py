@@ -37,7 +37,8 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         obs_type: "planes", "board" or "code".
         illegal: what an illegal move of the learner does: "lose" the game or "raise" `IllegalMove`.
         rewards: for a win, a draw, a loss and, if given, a step that does not end the game.
-        start: None for the empty board, or unfinished positions, one of which is drawn at each reset.
+        start: None for the empty board; "random:8", "reachable" or unfinished positions, one of which is drawn at
+            each reset.
         render_mode: None or one of `metadata["render_modes"]`.
 
     Raises:
@@ -56,7 +57,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         obs_type: str = "planes",
         illegal: str = "lose",
         rewards: Sequence[float] = (1, 0, -1),
-        start: Sequence[Position | str] | PositionBatch | None = None,
+        start: str | Sequence[Position | str] | PositionBatch | None = None,
         render_mode: str | None = None,
     ) -> None:
         self._game = game

@@ -20,7 +20,6 @@ from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 from tictac_agents import DQN, SB3VecEnv
 from tictac_agents.deep.networks import ILLEGAL_VALUE, AfterstatePolicy, MaskedDQNPolicy
 from tictac_agents.deep.tuned import tuned
-from tictac_agents.settings import reachable_positions
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 SMALL = {"buffer_size": 4_000, "batch_size": 32, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
@@ -173,16 +172,6 @@ def test_a_seed_settles_everything() -> None:
     models = [DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=3, **SMALL).learn(400) for _ in range(2)]
     weights = [model.policy.state_dict() for model in models]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
-
-
-def test_there_are_4520_positions_to_start_from() -> None:
-    assert len(reachable_positions(TTT)) == 4520
-
-
-@pytest.mark.slow
-def test_connect_four_has_too_many_positions_to_start_from_all() -> None:
-    with pytest.raises(ValueError, match="too many"):
-        reachable_positions(C4)
 
 
 @pytest.mark.parametrize("obs_type", ["planes", "board"])

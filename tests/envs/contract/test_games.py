@@ -25,6 +25,7 @@ from dialects import (
 )
 from gymnasium.error import ResetNeeded
 
+from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position
@@ -324,6 +325,16 @@ def test_one_of_the_starting_positions_is_drawn_at_each_reset(dialect: type[Boar
     assert drawn[:150] == drawn[150:]
     board.reset(position="7")
     assert board.position == Position.from_moves(C4, "7"), "a given position comes before"
+
+
+@pytest.mark.parametrize("dialect", WITH_STARTS, ids=name_of)
+@pytest.mark.parametrize(("game", "start"), [(C4, "random:3"), (TTT, "reachable"), (C4, "empty")])
+def test_starting_positions_may_be_given_by_name(dialect: type[Board], game: Game, start: str) -> None:
+    named = dialect(game, opponent=None, start=start)
+    listed = dialect(game, opponent=None, start=starting_positions(game, start))
+    for seed in range(5):
+        assert named.reset(seed=seed).listed() == listed.reset(seed=seed).listed()
+    assert named.position == listed.position
 
 
 @pytest.mark.parametrize("dialect", WITH_STARTS, ids=name_of)

@@ -164,14 +164,16 @@ ARGUMENTS: list[tuple[str, Any, str]] = [
         for value in ((), (1,), (1, 0), (1, 0, -1, 0, 0), (1, 0, float("nan")), (1, float("inf"), 0), None, 1, "abc")
     ),
     ("start", [], "start is empty"),
-    ("start", "44", "not one; try start="),
-    ("start", Position.start(C4), "not one; try start="),
+    ("start", "44", "list of positions, not '44'"),
+    ("start", "random:", "'random:8' or a list of positions, not 'random:'"),
+    ("start", "random:PLIES", "not 'random:PLIES'"),
+    ("start", Position.start(C4), "'random:8' or a list of positions, not"),
     ("start", ["1212121"], "no game can begin in the finished position"),
     ("start", [Position.start(TTT)], "is not a position of this environment's game"),
     ("start", [3], "a position must be a Position or a move string, not 3"),
     ("start", ["48"], "move 2 of '48' is '8'"),
     ("start", ["44", "4444444"], "column 4 is full"),
-    ("start", 5, "start must be a sequence"),
+    ("start", 5, "start must be .* not 5"),
 ]
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from itertools import islice
 from random import Random
 
-from tictac_env.checks import positive, whole
-from tictac_env.games import Game, get_game
+from tictac_env.checks import parse_whole, positive, whole
+from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.solver.enumerate import tabulate
 
 ATTEMPTS = 10_000
 """So many random games in a row that bring nothing new, and there is taken to be nothing new."""
+RANDOM_STARTS = 500
+"""Number of starting positions of each length in "random:PLIES"."""
 
 
 def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
@@ -83,6 +89,46 @@ def random_opening(game: Game, plies: int, rng: Random) -> Position | None:
         if position.is_over:
             return None
     return position
+
+
+@functools.lru_cache(maxsize=8)
+def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | None:
+    """Starting positions of that name; None for the empty board.
+
+    Args:
+        game: a game's name or rule book.
+        name: "empty"; "reachable", all unfinished positions of a game that is small enough to tabulate (4,520 on
+            tic-tac-toe); or "random:8", 500 positions after each number of random moves from 0 to 8, always the same
+            ones. Few moves lead to few positions, which are then in it several times.
+
+    Raises:
+        ValueError: the name is unknown, the game is too large to tabulate, or it is too often over after that many
+            moves.
+    """
+    rules = get_game(game)
+    kind, _, number = name.partition(":")
+    plies = parse_whole(number) if kind == "random" else None
+    if plies is not None:
+        return tuple(_random_positions(rules, plies))
+    if name == "empty":
+        return None
+    if name != "reachable":
+        raise ValueError(f"start must be 'empty', 'reachable', 'random:8' or a list of positions, not {name!r}")
+    table = tabulate(rules)
+    unfinished = table.result == UNFINISHED
+    positions = PositionBatch(rules, table.own[unfinished], table.opp[unfinished])
+    return tuple(positions[i] for i in range(len(positions)))
+
+
+def _random_positions(game: Game, plies: int) -> list[Position]:
+    rng = Random(0)
+    found: list[Position] = []
+    for length in range(plies + 1):
+        drawn = (random_opening(game, length, rng) for _ in range(ATTEMPTS))
+        found += islice((position for position in drawn if position is not None), RANDOM_STARTS)
+        if len(found) < RANDOM_STARTS * (length + 1):
+            raise ValueError(f"{game!r} is too often over after {length} random moves to start there")
+    return found
 
 
 def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Position]:

@@ -102,7 +102,7 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
         obs_type: str = "planes",
         illegal: str = "lose",
         rewards: Sequence[float] = (1, 0, -1),
-        start: Sequence[Position | str] | PositionBatch | None = None,
+        start: str | Sequence[Position | str] | PositionBatch | None = None,
         render_mode: str | None = None,
         copy: bool = True,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
