@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -14,17 +15,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import NaiveBoard
 
+from tictac_agents import QLearning
+from tictac_env.arena import (
+    audit,
+    exact_results,
+    exploitability,
+    move_accuracy,
+    play_match,
+    prove,
+    round_robin,
+    tabulated_verdict,
+    verdict,
+)
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import (
+    POLICIES,
     FunctionPolicy,
     ModelPolicy,
+    OpponentPool,
     Policy,
     RandomPolicy,
     RulePolicy,
     answer,
     as_policy,
+    check_policy,
+    game_for,
+    load_player,
     make_policy,
+    named_policy,
 )
+from tictac_env.policies.players import is_name
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 
@@ -192,6 +212,88 @@ def test_everything_that_plays_is_a_policy() -> None:
 def test_what_does_not_play_is_no_policy(player: Any) -> None:
     with pytest.raises(ValueError, match=r"does not play: give a policy's name \(random, rule"):
         as_policy(player, GAMES[TTT])
+
+
+@pytest.mark.parametrize(
+    "use", [verdict, check_policy, lambda table: OpponentPool([table]), lambda table: gym.make(TTT, opponent=table)]
+)
+def test_a_large_table_does_not_flood_the_terminal(use: Any) -> None:
+    table = defaultdict(float, {state: [0.0] * 9 for state in range(2_000)})
+    with pytest.raises(ValueError, match=r"defaultdict does not play.*lambda observation, mask") as error:
+        use(table)
+    assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize("function", [lambda board: 0, lambda board, mask, more: 0, lambda: 0])
+def test_a_function_of_other_parameters_is_refused_at_once(function: Any) -> None:
+    with pytest.raises(ValueError, match=r"must take \(observation, mask\)"):
+        verdict(function)
+
+
+def test_files_and_modules_play_wherever_a_name_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = QLearning(TTT, seed=0).learn(total_episodes=50, progress_bar=False)
+    agent.save("q.npz")
+    found, wanted = verdict("q.npz"), verdict(agent)
+    assert (found.policy, found.as_first, found.as_second) == ("q", wanted.as_first, wanted.as_second)
+    assert play_match("q.npz", "random", games=10).total == play_match(agent, "random", games=10).total
+    assert str(make_policy(Path("q.npz"))) == "q"
+    for env in (gym.make(TTT, opponent="q.npz"), gym.make_vec(TTT, num_envs=2, opponent="q.npz")):
+        assert str(env.unwrapped.opponent) == "q"  # type: ignore[attr-defined]
+    Path("bots.py").write_text("def act(observation, mask):\n    return int(mask.argmax())\n")
+    assert verdict("bots.py:act").policy == "act"
+    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+        verdict("none.npz")
+
+
+@pytest.mark.parametrize("name", ["q.npz", "bots.py:act", "os:system", "program:true", "http://localhost/v1#m", "./x"])
+def test_where_only_names_are_known_nothing_else_is_looked_for(name: str) -> None:
+    """Names in saved files and requests are not their reader's own."""
+    with pytest.raises(ValueError, match="no policy is called"):
+        named_policy(name, GAMES[TTT])
+
+
+@pytest.mark.parametrize("name", [*POLICIES, "mcts:7", "rule:./x.py", "random:system", "level:x.npz"])
+def test_what_is_a_policys_name_is_nothing_else(name: str) -> None:
+    """So what `named_policy` has allowed cannot become a file when it is read again."""
+    assert is_name(name)
+
+
+def test_the_game_is_the_agents_own(tmp_path: Path) -> None:
+    agent = QLearning("KInARow-v0:3x4-3", seed=0).learn(total_episodes=20, progress_bar=False)
+    agent.save(tmp_path / "q.npz")
+    wanted = verdict(agent, agent.game)
+    for player in (agent, str(tmp_path / "q.npz"), load_player(agent), ModelPolicy(agent)):
+        assert game_for(None, "random", player) == agent.game
+    assert verdict(agent) == tabulated_verdict(agent) == wanted
+    assert exploitability(agent) == exploitability(agent, agent.game)
+    assert audit(agent, exact=False, sample=0, progress=False).game == "KInARow-v0:3x4-3"
+    assert prove(QLearning(TTT), 1, progress=False).game == TTT
+    assert exact_results("random", agent, progress=False) == exact_results("random", agent, agent.game, progress=False)
+    assert play_match("random", agent, games=4) == play_match("random", agent, agent.game, games=4)
+    assert round_robin(["random", str(tmp_path / "q.npz")], games=2).game == agent.game
+    check_policy(agent, positions=5)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda agent: verdict(agent, TTT),
+        lambda agent: play_match("random", ModelPolicy(agent), TTT),
+        lambda agent: gym.make(TTT, opponent=agent),
+        lambda agent: move_accuracy(agent, "TTT-Exact-v1"),
+        lambda agent: round_robin([agent, "random"], TTT),
+    ],
+    ids=["verdict", "match", "environment", "accuracy", "tournament"],
+)
+def test_a_game_that_an_agent_has_not_learned_is_refused_with_its_own(use: Any) -> None:
+    with pytest.raises(ValueError, match=f'QLearning has learned {C4}, not {TTT}; .*game="{C4}"'):
+        use(QLearning(C4))
+
+
+def test_agents_of_two_games_do_not_meet() -> None:
+    with pytest.raises(ValueError, match=f"different games, {TTT} and {C4}"):
+        play_match(QLearning(TTT), QLearning(C4))
 
 
 @pytest.mark.parametrize("player", [RandomPolicy, Constant], ids=lambda player: player.__name__)

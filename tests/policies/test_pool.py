@@ -18,7 +18,7 @@ from scipy.stats import chisquare
 
 from tictac_env.arena import exploitability, play_match, round_robin, verdict
 from tictac_env.games import get_game
-from tictac_env.policies import Policy, check_policy, make_policy
+from tictac_env.policies import Policy, RandomPolicy, check_policy, make_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import mix
 from tictac_env.wrappers import Mixture, OpponentPolicyEnv, OpponentPool
@@ -194,19 +194,23 @@ def test_a_game_under_way_goes_on_with_the_opponent_it_has() -> None:
 )
 @pytest.mark.parametrize("nest", [list, lambda players: [Mixture(players)], lambda players: [OpponentPool(players)]])
 @both
-def test_an_unknown_opponent_is_named_at_once(cls: type[Mixture], nest: Any, use: Callable[[Mixture], Any]) -> None:
-    with pytest.raises(ValueError, match="no policy is called 'randm'; did you mean random"):
-        use(cls(nest(["random", "randm"])))
+def test_a_wrong_argument_of_an_opponent_is_named_by_its_user(
+    cls: type[Mixture], nest: Any, use: Callable[[Mixture], Any]
+) -> None:
+    """A name may have an argument that only some games allow."""
+    with pytest.raises(ValueError, match="'random' takes no argument, and not 'x'"):
+        use(cls(nest(["random", "random:x"])))
 
 
-def test_an_unknown_opponent_that_joins_is_named_when_it_is_drawn() -> None:
+@pytest.mark.parametrize("unknown", ["randm", {0: 1}, 3, RandomPolicy, lambda board: 0])
+@both
+def test_what_does_not_play_joins_no_pool(cls: type[Mixture], unknown: Any) -> None:
+    with pytest.raises(ValueError, match=r"did you mean random|does not play|must take"):
+        cls(["random", unknown])
     pool = OpponentPool(["random"])
-    for env in (gym.make(C4, opponent=pool, play_as="second"), OpponentPolicyEnv(aec(), pool, "second")):
-        pool.add("randm", 10**9)
-        with pytest.raises(ValueError, match="no policy is called 'randm'; did you mean random"):
-            env.reset()
-        del pool.players[1]
-        pool.weights = [1]
+    with pytest.raises(ValueError, match=r"did you mean random|does not play|must take"):
+        pool.add(unknown)
+    assert pool.players == ["random"] and pool.weights == [1.0]
 
 
 def test_an_illegal_move_names_the_opponent_that_was_drawn() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.checks import parse_whole
-from tictac_env.games import Game, get_game
+from tictac_env.games import Game
 from tictac_env.games.registry import known_names
 from tictac_env.jobs import Cluster, Workers
-from tictac_env.policies import POLICIES, own_game
+from tictac_env.policies import POLICIES, game_for
 from tictac_env.policies.players import ACCEPTED
 
 COMPLETE = "complete"
@@ -29,11 +29,9 @@ def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of:
     complete_words(game, "games", known_names())
 
 
-def chosen_game(options: argparse.Namespace, player: str) -> Game:
-    """The game of `--game`, else the one that the file of a player names, else the command's default."""
-    if options.game is not None:
-        return get_game(options.game)
-    return own_game(player) or get_game(options.default_game)
+def chosen_game(options: argparse.Namespace, *players: str) -> Game:
+    """The game of `--game`, else the one that the players' files name, else the command's default."""
+    return game_for(options.game, *players, default=options.default_game)
 
 
 def add_player(parser: argparse.ArgumentParser, *names: str, told: str = "", **keywords: Any) -> None:

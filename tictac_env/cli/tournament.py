@@ -23,6 +23,7 @@ from tictac_env.cli.arguments import (
     add_player,
     add_seed,
     add_workers,
+    chosen_game,
     chosen_workers,
     decimal,
     print_json,
@@ -48,7 +49,7 @@ EXAMPLES = """examples:
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_player(parser, "players", nargs="+", metavar="PLAYER", told="; NAME=PLAYER to call it NAME")
-    add_game(parser)
+    add_game(parser, of="player")
     parser.add_argument(
         "--openings",
         type=whole_number(),
@@ -86,13 +87,14 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"two players have the same name among {', '.join(options.players)}; give NAME=PLAYER")
     if options.anchor is not None and options.anchor not in players:
         raise ValueError(f"--anchor: nobody is called {options.anchor!r}; {did_you_mean(options.anchor, players)}")
+    game = chosen_game(options, *players.values())
     openings: Any = options.openings
     if options.sample is not None:
-        openings = sampled_openings(options.game, options.openings, options.sample, options.seed)
+        openings = sampled_openings(game, options.openings, options.sample, options.seed)
     try:
         tournament = round_robin(
             players,
-            options.game,
+            game,
             options.games,
             options.seed,
             progress=True,

@@ -18,6 +18,7 @@ from tictac_env.games.registry import (
     get_game,
     gym_keywords,
     make_game,
+    shown,
 )
 from tictac_env.games.status import Status
 
@@ -39,4 +40,5 @@ __all__ = [
     "get_game",
     "gym_keywords",
     "make_game",
+    "shown",
 ]

@@ -6,6 +6,7 @@ import difflib
 import inspect
 import operator
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ GAMES: dict[str, Game] = {}
 """The games of one size, by name."""
 FAMILIES: dict[str, Family] = {}
 """The families of games, by name."""
+SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 100, 100
 
 
 def add_game(name: str, game: Game | Callable[..., Game]) -> None:
@@ -252,6 +255,17 @@ def game_of(description: str | Mapping[str, Any]) -> Game:
         return make_game(name, **sizes)
     except (KeyError, TypeError) as error:
         raise ValueError(f"no game fits {description!r}: {error}") from None
+
+
+def shown(value: Any) -> str:
+    """The `repr` of a value for an error message: shortened, so that a large table does not flood the terminal.
+
+    Example:
+        >>> from tictac_env.games import shown
+        >>> shown({state: [0.0] * 9 for state in range(2_000)})[:40]
+        '{0: [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ...],'
+    """
+    return SHORT.repr(value)
 
 
 def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:

@@ -14,7 +14,7 @@ from tictac_env.cli.series import Series
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import Player, load_player, own_game
+from tictac_env.policies import Player, game_for, load_player
 from tictac_env.position import Position
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _series(
     elif isinstance(board, Position):  # PettingZoo's: two agents, and so two people
         rules, opponent = _same_game(board.game, game), None
     else:
-        rules = get_game(game if game is not None else own_game(player) or DEFAULT_GAME)
+        rules = game_for(game, player, default=DEFAULT_GAME)
         opponent = None if player == "human" else load_player(player, rules)
     if position is not None:
         starts = (unfinished(position, rules),)

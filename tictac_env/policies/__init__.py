@@ -4,8 +4,8 @@ from tictac_env.policies.adapters import BatchedPolicy, FunctionPolicy, ModelPol
 from tictac_env.policies.check_policy import check_policy
 from tictac_env.policies.corrected import Corrected
 from tictac_env.policies.foreign.reading import Reading
-from tictac_env.policies.names import POLICIES, as_policy, make_policy
-from tictac_env.policies.players import Player, load_player, own_game
+from tictac_env.policies.names import POLICIES, as_policy, make_policy, named_policy
+from tictac_env.policies.players import Player, game_for, load_player, own_game
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, RulePolicy, uniform
@@ -27,8 +27,10 @@ __all__ = [
     "answer",
     "as_policy",
     "check_policy",
+    "game_for",
     "load_player",
     "make_policy",
+    "named_policy",
     "own_game",
     "uniform",
 ]

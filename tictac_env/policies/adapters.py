@@ -201,10 +201,17 @@ class ModelPolicy(FunctionPolicy):
 
 
 def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
-    """A model with `predict` or a function, one of many observations if it says so, as a policy; None for all else."""
+    """A model with `predict` or a function, one of many observations if it says so, as a policy; None for all else.
+
+    Raises:
+        ValueError: the function cannot be called with an observation and a mask.
+    """
+    if isinstance(player, type):
+        return None
     if hasattr(player, "predict"):
         return ModelPolicy(player, obs_type)
     if callable(player):
+        _check_parameters(player)
         return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
     return None
 
@@ -212,6 +219,19 @@ def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
 def is_batched(player: Any) -> bool:
     """Whether a function or a model says that it takes many observations at once."""
     return getattr(player, "batched", False) is True
+
+
+def _check_parameters(function: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C do not say
+        return
+    try:
+        signature.bind(None, None, **({"seed": 0} if takes_seed(function) else {}))
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        told = f"a function that plays must take (observation, mask); {name}{signature} does not: {error}"
+        raise ValueError(told) from None
 
 
 def takes_seed(function: Callable[..., Any]) -> bool:

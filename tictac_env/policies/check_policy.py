@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import positive, whole
-from tictac_env.games import Game, get_game
+from tictac_env.games import Game
 from tictac_env.policies.adapters import FunctionPolicy
 from tictac_env.policies.names import as_policy
+from tictac_env.policies.players import game_for
 from tictac_env.policies.policy import Policy, action_of, actions_of, answer
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position
@@ -21,14 +22,14 @@ from tictac_env.rng import STATES, advance, mix
 MAX_SEED = 2**63 - 1
 
 
-def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int = 100, seed: int = 0) -> None:
+def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
     """Tells what is wrong with a policy of your own, by trying it in positions of random games.
 
     Errors are raised, doubts are warned of. Nothing is returned: a policy that passes keeps what `Policy` promises.
 
     Args:
         policy: whatever `as_policy` accepts.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
         positions: in how many positions to try it.
         seed: which positions, in [0, 2**63).
 
@@ -47,7 +48,7 @@ def check_policy(policy: Any, game: str | Game = "TicTacToe-v0", positions: int 
             ...
         tictac_env.position.IllegalMove: <lambda> chose action 0, illegal here (leg...
     """
-    rules = get_game(game)
+    rules = game_for(game, policy)
     player = as_policy(policy, rules)
     positive("positions", positions)
     seed = whole("seed", seed, MAX_SEED)

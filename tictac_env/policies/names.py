@@ -1,11 +1,12 @@
-"""The policies known by name, and anything that plays made a policy."""
+"""Policies by name, and anything that plays as a policy."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
-from tictac_env.games import Game, did_you_mean, get_game
+from tictac_env.games import Game, did_you_mean, game_name, shown
 from tictac_env.policies.adapters import adapted
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import Mixture
@@ -25,45 +26,89 @@ POLICIES: dict[str, str] = {
 """Where each named policy lives; it is imported when it is first used."""
 
 
-def make_policy(name: str, game: str | Game = "TicTacToe-v0") -> Policy:
-    """The policy called `name`, for `game`.
+def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) -> Policy:
+    """The policy of a name or a file, for `game`.
 
     Args:
-        name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon.
-        game: a game's name or rule book.
+        name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon; or the
+            file of an agent, such as "q.npz", or any other string that `load_player` accepts. Some of these run code:
+            take a name that comes from elsewhere by `named_policy`.
+        game: a game's name or rule book; None for the one that the agent in the file plays, else tic-tac-toe.
 
     Raises:
-        ValueError: there is no policy or game of that name, or the argument is not one the policy knows.
+        FileNotFoundError: there is no such file.
+        ValueError: there is no policy or game of that name, the argument is not one the policy knows, or the file
+            holds no agent of the game.
 
     Example:
         >>> from tictac_env import Position, make_policy
         >>> make_policy("rule", "ConnectFour-v0").act(Position.from_moves("ConnectFour-v0", "112233"), seed=0)
         3
     """
-    rules = get_game(game)
-    if not isinstance(name, str):
-        raise ValueError(f"a policy's name must be a string, not {name!r}")
+    from tictac_env.policies.players import load_player  # which knows the names of this module
+
+    if not isinstance(name, (str, os.PathLike)):
+        raise ValueError(f"a policy's name must be a string, not {shown(name)}")
+    return load_player(name, game).policy
+
+
+def named_policy(name: str, game: Game) -> Policy:
+    """The policy called `name`, and no file, module, program or address: for names of saved files and of requests.
+
+    Raises:
+        ValueError: no name of `POLICIES` is before the colon, or the argument after it is not one the policy knows.
+
+    Example:
+        >>> from tictac_env.games import get_game
+        >>> from tictac_env.policies import named_policy
+        >>> str(named_policy("mcts:50", get_game("ConnectFour-v0")))
+        'mcts:50'
+    """
+    check_name(name)
     base, _, argument = name.partition(":")
-    if base not in POLICIES:
-        raise ValueError(f"no policy is called {name!r}; {did_you_mean(base, POLICIES)}")
     module, _, attribute = POLICIES[base].partition(":")
     cls: type[Policy] = getattr(importlib.import_module(module), attribute)
-    return cls.from_name(rules, argument)
+    return cls.from_name(game, argument)
+
+
+def check_name(name: str) -> None:
+    """Raises a ValueError, which has the near names, if no policy has this name (its argument is not looked at)."""
+    base = name.partition(":")[0]
+    if base not in POLICIES:
+        raise ValueError(f"no policy is called {shown(name)}; {did_you_mean(base, POLICIES)}")
+
+
+def check_player(player: Any) -> None:
+    """Checks what can be checked of a player of which the game is not known yet.
+
+    Raises:
+        ValueError: it is nothing that plays, or a name that no policy has.
+    """
+    from tictac_env.policies.players import is_name
+
+    if isinstance(player, str):
+        if is_name(player):
+            check_name(player)
+    elif not isinstance(player, (Policy, os.PathLike)) and adapted(player) is None:
+        raise _no_player(player)
 
 
 def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
-    """Anything that plays, as a policy: a name, a policy, a model with `predict`, or `(observation, mask) -> action`.
+    """Anything that plays, as a policy: a name, a file, a policy, a model with `predict`, or a function `(observation,
+    mask) -> action`.
 
     Functions and models with an attribute `batched` that is True are asked for many positions at once; see
     `BatchedPolicy` and `ModelPolicy`.
 
     Args:
-        player: the player. A function with a parameter `seed` gets the seed too.
+        player: the player. A function with a parameter `seed` gets the seed too. Strings are read by `make_policy`.
         game: for which game.
         obs_type: which observation a function gets, also one of a mixture's.
 
     Raises:
-        ValueError: `player` (or one of a mixture's policies) is not one of these, or an unknown name.
+        FileNotFoundError: there is no such file.
+        ValueError: `player` (or one of a mixture's policies) is not one of these, or an unknown name; or it has learned
+            another game.
 
     Example:
         >>> from tictac_env import Position
@@ -73,17 +118,30 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
         >>> last.act(Position.start("TicTacToe-v0"), seed=0)
         8
     """
-    if isinstance(player, type):
-        raise ValueError(f"{player!r} does not play: it is a class; give an instance, such as {player.__name__}(...)")
-    if isinstance(player, str):
+    from tictac_env.policies.players import own_game  # which knows the names of this module
+
+    if isinstance(player, (str, os.PathLike)):
         return make_policy(player, game)
+    if hasattr(getattr(player, "model", player), "save") and (own := own_game(player)) not in (None, game):
+        learned, wanted = (game_name(one) or repr(one) for one in (own, game))
+        who = player if isinstance(player, Policy) else type(player).__name__
+        raise ValueError(f'{who} has learned {learned}, not {wanted}; what fits it is game="{learned}"')
     if isinstance(player, Mixture):
         return player.seeing(game, obs_type)
     if isinstance(player, Policy):
         return player
-    if policy := adapted(player, obs_type):
-        return policy
-    raise ValueError(
-        f"{player!r} does not play: give a policy's name ({', '.join(POLICIES)}), a Policy, a model with `predict`, or "
-        "a function of observation and mask"
+    policy = adapted(player, obs_type)
+    if policy is None:
+        raise _no_player(player)
+    return policy
+
+
+def _no_player(thing: Any) -> ValueError:
+    """The error for what does not play."""
+    if isinstance(thing, type):
+        return ValueError(f"{thing!r} does not play: it is a class; give an instance, such as {thing.__name__}(...)")
+    return ValueError(
+        f"an object of type {type(thing).__name__} does not play: give a policy's name ({', '.join(POLICIES)}), an "
+        "agent's file, a Policy, a model with `predict`, or a function, such as lambda observation, mask: ...; "
+        f"not {shown(thing)}"
     )

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tictac_env.games import Game, describe_game, get_game
+from tictac_env.games import Game, describe_game, game_name, game_of, get_game
 from tictac_env.observation import observation_type
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.foreign.python_code import last_callable, object_named
 from tictac_env.policies.foreign.reading import Reading
-from tictac_env.policies.names import POLICIES, as_policy, make_policy
+from tictac_env.policies.names import POLICIES, as_policy, named_policy
 from tictac_env.policies.policy import Policy
 
 AGENT_FILES = "tictac_agents.agent_files:load_agent"
@@ -94,7 +94,7 @@ class Player:
         return self.name
 
 
-def load_player(player: Any, game: str | Game = "TicTacToe-v0", reading: Reading | None = None) -> Player:
+def load_player(player: Any, game: str | Game | None = None, reading: Reading | None = None) -> Player:
     """A player from anything that names or is one.
 
     Args:
@@ -114,7 +114,7 @@ def load_player(player: Any, game: str | Game = "TicTacToe-v0", reading: Reading
             - the address of a language model, "http://localhost:8000/v1#model", which is asked for moves
               (`tictac_env.text_players`);
             - a policy, a model, a function: whatever `as_policy` accepts; or a `Player`, which is returned.
-        game: the game it is to play: a name or a rule book.
+        game: the game it is to play: a name or a rule book; None for its own (`own_game`), else tic-tac-toe.
         reading: how to read it, where it does not say so itself.
 
     Raises:
@@ -130,9 +130,9 @@ def load_player(player: Any, game: str | Game = "TicTacToe-v0", reading: Reading
         >>> load_player("tictac_env.policies:RulePolicy").agent
         'RulePolicy'
     """
-    rules, how = get_game(game), reading or Reading()
     if isinstance(player, Player):
         return player
+    rules, how = game_for(game, player), reading or Reading()
     _refuse_unused(player, how)
     if not isinstance(player, (str, os.PathLike)):
         policy = as_policy(player, rules, how.of_function)
@@ -152,10 +152,10 @@ def load_player(player: Any, game: str | Game = "TicTacToe-v0", reading: Reading
 
 
 def own_game(player: Any) -> Game | None:
-    """The game that an agent, or the file of one, says it plays; None where it says none, and for all else that plays.
+    """The game that an agent, or the file of one, says it plays; None if it says none, and for all else that plays.
 
     Args:
-        player: as `load_player` takes it.
+        player: as `load_player` takes it. A model of Stable-Baselines3 plays the game of its environment.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -175,14 +175,50 @@ def own_game(player: Any) -> Game | None:
             raise FileNotFoundError(f"there is no file {os.fspath(player)!r}")
         found: Game | None = _called(RECORDED_GAME)(Path(player)) if Path(player).suffix in SUFFIXES else None
         return found
-    game = getattr(player, "game", None)
-    return game if isinstance(game, Game) else None
+    policy: Any = player.policy if isinstance(player, Player) else player
+    agent: Any = getattr(policy, "model", policy)
+    if isinstance(game := getattr(agent, "game", None), Game):
+        return game
+    with contextlib.suppress(AttributeError, IndexError, TypeError, ValueError):  # it says none, or it is "unknown"
+        return game_of(agent.settings.game)
+    with contextlib.suppress(AttributeError, IndexError, TypeError, OSError, EOFError):  # closed, or of others
+        of_env = agent.env.get_attr("game")[0]
+        return of_env if isinstance(of_env, Game) else None
+    return None
+
+
+def game_for(game: str | Game | None, *players: Any, default: str = "TicTacToe-v0") -> Game:
+    """The game that players are to play: `game` if it is given, else their own (`own_game`), else `default`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: there is no such game; the players' own are different ones; or a file is damaged.
+
+    Example:
+        >>> from tictac_agents import QLearning
+        >>> from tictac_env.policies import game_for
+        >>> game_for(None, "random", QLearning("ConnectFour-v0")).num_actions
+        7
+    """
+    if game is not None:
+        return get_game(game)
+    own = dict.fromkeys(found for player in players if (found := own_game(player)) is not None)
+    if len(own) > 1:
+        names = " and ".join(game_name(one) or repr(one) for one in own)
+        raise ValueError(f"the players play different games, {names}; say which by game=")
+    return next(iter(own), None) or get_game(default)
 
 
 def _called(text: str) -> Any:
     """What a "module:name" names."""
     module, _, name = text.partition(":")
     return operator.attrgetter(name)(importlib.import_module(module))
+
+
+def is_name(text: str) -> bool:
+    """Whether a string can only be a policy's name, known or not: it has no other form that `load_player` reads."""
+    other = text.startswith(ADDRESSES) or text.partition(":")[0] in FORMS
+    return not (other or _is_import(text) or _is_path(text))
 
 
 def _is_path(text: str) -> bool:
@@ -277,7 +313,7 @@ def _sha256(path: Path) -> str:
 
 def _named(name: str, game: Game) -> Policy:
     try:
-        return make_policy(name, game)
+        return named_policy(name, game)
     except ValueError as error:
         if name.partition(":")[0] in POLICIES:
             raise

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -24,11 +24,11 @@ class Mixture(Policy):
     `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
 
     Args:
-        policies: whatever `as_policy` accepts, at least one; checked for a game as soon as the game is known.
+        policies: whatever `as_policy` accepts, at least one. Whether they play a game is checked once it is known.
         weights: non-negative, one for each, not all zero; equal unless given.
 
     Raises:
-        ValueError: there are no policies, or the weights are invalid.
+        ValueError: there are no policies, one is nothing that plays or an unknown name, or the weights are invalid.
 
     Example:
         >>> from tictac_env import Position
@@ -43,9 +43,13 @@ class Mixture(Policy):
     """Which observation its functions get; see `seeing`."""
 
     def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        from tictac_env.policies.names import check_player  # which knows mixtures
+
         self.players = list(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
+        for player in self.players:
+            check_player(player)
         self._members: dict[tuple[int, Game, str], Policy] = {}
         self._weights: list[float] = []
         self.cumulative: list[float] = []
@@ -65,7 +69,7 @@ class Mixture(Policy):
             numbers = []
         if len(numbers) != count or not min(numbers) >= 0 or not 0 < sum(numbers) < inf:
             raise ValueError(
-                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {weights!r}"
+                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {shown(weights)}"
             )
         # In place: what `seeing` returns has the same lists.
         self._weights[:] = numbers
@@ -180,8 +184,12 @@ class OpponentPool(Mixture):
         """Adds an opponent.
 
         Raises:
-            ValueError: the weight is not a finite number that is 0 or more.
+            ValueError: the opponent is nothing that plays or an unknown name, or the weight is not a finite number that
+                is 0 or more.
         """
+        from tictac_env.policies.names import check_player
+
+        check_player(opponent)
         self.players.append(opponent)
         try:
             self.weights = [*self._weights, weight]

@@ -13,7 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
-from tictac_env.policies import POLICIES, Mixture, Policy, make_policy
+from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
 from tictac_env.policies.levels import level_settings
 from tictac_env.policies.players import SUFFIXES, load_player
 from tictac_env.solver.minimax import SMALL_CELLS
@@ -111,7 +111,7 @@ class Opponents:
         try:
             if base == "level":
                 return self._level(argument, game, seconds)
-            policy = make_policy(name, game)
+            policy = named_policy(name, game)
         except ValueError as error:
             raise Refused(str(error)) from None
         if base == "ntuple":
@@ -120,7 +120,7 @@ class Opponents:
 
     def _level(self, argument: str, game: Game, seconds: float) -> Policy:
         """A level, whose perfect player, if it has one, keeps to the limit of time."""
-        level = make_policy(f"level:{argument}", game)
+        level = named_policy(f"level:{argument}", game)
         setting = level_settings(game)[int(argument) - 1]
         if setting.policy.partition(":")[0] != "perfect" or not isinstance(level, Mixture):
             return level

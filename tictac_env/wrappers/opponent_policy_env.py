@@ -195,7 +195,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             return opponent
         if isinstance(opponent, FunctionPolicy) or (isinstance(opponent, str) and opponent == RANDOM_PLAYER):
             return opponent
-        policy = None if isinstance(opponent, (str, type, Policy)) else adapted(opponent)
+        policy = None if isinstance(opponent, (str, Policy)) else adapted(opponent)
         if policy is None:
             raise ValueError(
                 f"{opponent!r} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "

@@ -22,7 +22,7 @@ from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.games import Game, describe_game
-from tictac_env.policies import Policy, make_policy
+from tictac_env.policies import Policy, named_policy
 from tictac_env.storage import writing
 
 try:
@@ -272,7 +272,7 @@ def _make_boards(settings: DeepSettings) -> tuple[Any, bool]:
     rules = settings.rules
     try:
         if settings.opponent is not None:
-            make_policy(settings.opponent, rules)
+            named_policy(settings.opponent, rules)  # a file from elsewhere must not name code to run
         starting_positions(rules, settings.start)
     except ValueError:
         return settings.changed(opponent=settings.opponent and "random", start="empty").boards(), False
@@ -301,7 +301,7 @@ def _opponent_name(opponent: Policy, game: Game) -> str:
     """An opponent's name, with its class if a policy of another class is made from this name."""
     name = str(opponent)
     try:
-        same = type(make_policy(name, game)) is type(opponent)
+        same = type(named_policy(name, game)) is type(opponent)
     except ValueError:
         return name
     return name if same else f"{name} ({type(opponent).__name__})"

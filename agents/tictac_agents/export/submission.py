@@ -20,9 +20,9 @@ from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_env.arena.action_probabilities import fixed_actions
 from tictac_env.checks import whole
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.policies import ModelPolicy, Policy, load_player
+from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.policies.pool import Mixture
 from tictac_env.policies.reflex_policies import RandomPolicy, RulePolicy
@@ -83,7 +83,7 @@ def agent(observation, configuration):
 '''
 
 
-def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game = "ConnectFour-v0", seed: int = 0) -> int:
+def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | None = None, seed: int = 0) -> int:
     """Writes a player as one Python file; arguments and errors are those of `submission`.
 
     Args:
@@ -109,7 +109,7 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game = "
     return len(text.encode())
 
 
-def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) -> str:
+def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> str:
     """A player as the source of one file that needs NumPy only, and defines the function `agent` last.
 
     It is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`. What
@@ -118,7 +118,7 @@ def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) 
 
     Args:
         player: whatever `load_player` accepts.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
         seed: in [0, 2**63).
 
     Raises:
@@ -133,7 +133,7 @@ def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) 
     """
     import tictac_env
 
-    rules = get_game(game)
+    rules = game_for(game, player, default="ConnectFour-v0")
     found = load_player(player, rules)
     whole("seed", seed, SEED_LIMIT)
     record = record_of(found.policy, rules, seed)

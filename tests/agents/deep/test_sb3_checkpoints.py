@@ -303,6 +303,18 @@ def test_opponents_that_names_do_not_make_are_asked_for(algorithm: str, opponent
     assert back.learn(64).settings.opponent == "minimax"
 
 
+def test_what_a_file_calls_its_opponent_runs_nothing(tmp_path: Path) -> None:
+    """A file from elsewhere may name a module, a program or another file there."""
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\nact = max\n")
+    MADE["DQN"](boards()).save(tmp_path / "model")
+    for name in (f"{trap}:act", f"kaggle:{trap}", f"program:touch {tmp_path / 'ran'}", str(tmp_path / "model.zip")):
+        told = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))["_recorded_settings"]
+        back = DQN.load(with_data(tmp_path / "model.zip", {"_recorded_settings": told | {"opponent": name}}))
+        assert back.env is None and back.settings.opponent == name
+    assert not (tmp_path / "ran").exists()
+
+
 def test_exploration_goes_on_where_it_was(tmp_path: Path) -> None:
     model = MADE["DQN"](boards()).learn(100)
     model.save(tmp_path / "model")

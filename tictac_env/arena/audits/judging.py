@@ -21,8 +21,8 @@ from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS
 from tictac_env.arena.suites.suite import Suite, all_positions, as_suite, suite
 from tictac_env.arena.tournaments.match import play_match
 from tictac_env.checks import positive, whole
-from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import Player, Policy, load_player
+from tictac_env.games import Game, game_name
+from tictac_env.policies import Player, Policy, game_for, load_player
 from tictac_env.policies.foreign.reading import Reading
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
@@ -38,7 +38,7 @@ REPLIES = 10_000
 
 def audit(
     player: Any,
-    game: str | Game = "TicTacToe-v0",
+    game: str | Game | None = None,
     suite: Suite | str | None = None,
     sample: int = 150,
     opponents: Sequence[Any] = (),
@@ -61,7 +61,7 @@ def audit(
     Args:
         player: whatever `load_player` accepts: a policy's name, an agent's file, a zip file of Stable-Baselines3, a
             "module:name", a function, a model, a policy, somebody else's network, submission or program.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
         suite: which positions to judge its moves on: a `Suite`, the name of one or a file; None for the game's own
             reporting suite. A game that has none but can be tabulated is judged on all its positions, or on 10,000
             drawn by the seed; on other games these measures are left out.
@@ -90,7 +90,7 @@ def audit(
         ('1564329', 0.054)
     """
     began = time.monotonic()
-    rules = get_game(game)
+    rules = game_for(game, player)
     whole("sample", sample)
     positive("games", games)
     limits = positive("max_positions", max_positions), positive("exact_games", exact_games), whole("replies", replies)

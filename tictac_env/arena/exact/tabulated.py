@@ -12,9 +12,9 @@ import numpy.typing as npt
 from tictac_env.arena.action_probabilities import action_probabilities, basis_of, gives_probabilities
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import whole
-from tictac_env.games import UNFINISHED, Game, get_game
+from tictac_env.games import UNFINISHED, Game
 from tictac_env.notation import format_moves
-from tictac_env.policies import Policy, as_policy
+from tictac_env.policies import Policy, as_policy, game_for
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
 
@@ -153,13 +153,13 @@ class Exploitability(NamedTuple):
         return self.nash_conv / 2
 
 
-def tabulated_verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Verdict:
+def tabulated_verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdict:
     """The exact truth about a policy, by walking every reply to it from both seats.
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
             is derived from the position and `seed`, so that the policy is a fixed map.
-        game: a game's name or rule book, of at most a million positions.
+        game: a game's name or rule book, of at most a million positions; None for the agent's own, else tic-tac-toe.
         seed: see above; in [0, 2**63).
 
     Raises:
@@ -172,7 +172,7 @@ def tabulated_verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int 
         >>> tabulated_verdict("rule", "KInARow-v0:3x4-3").as_first.infallible
         False
     """
-    rules = get_game(game)
+    rules = game_for(game, policy)
     player = as_policy(policy, rules)
     first, second = (seat_verdict(strategy_of(player, rules, seat, seed)) for seat in (0, 1))
     return Verdict(
@@ -184,7 +184,7 @@ def tabulated_verdict(policy: Any, game: str | Game = "TicTacToe-v0", seed: int 
     )
 
 
-def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0) -> Exploitability:
+def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
     """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
@@ -195,7 +195,7 @@ def exploitability(policy: Any, game: str | Game = "TicTacToe-v0", seed: int = 0
         >>> round(float(exploitability("random")), 5), float(exploitability("minimax"))
         (0.95983, 0.0)
     """
-    rules = get_game(game)
+    rules = game_for(game, policy)
     player = as_policy(policy, rules)
     return Exploitability(*(_gain(strategy_of(player, rules, seat, seed)) for seat in (0, 1)))
 

@@ -10,8 +10,8 @@ from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.exact.tabulated import Verdict, tabulated_verdict
 from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.checks import number, positive, whole
-from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import as_policy
+from tictac_env.games import Game, game_name
+from tictac_env.policies import as_policy, game_for
 from tictac_env.progress import progress_bar
 from tictac_env.solver.enumerate import TooManyPositions
 
@@ -95,7 +95,7 @@ class GameResults:
 
 
 @overload
-def verdict(policy: Any, game: Literal["TicTacToe-v0"] = ..., seed: int = ...) -> Verdict: ...
+def verdict(policy: Any, game: Literal["TicTacToe-v0"], seed: int = ...) -> Verdict: ...
 
 
 @overload
@@ -114,7 +114,7 @@ def verdict(
 @overload
 def verdict(
     policy: Any,
-    game: str | Game = ...,
+    game: str | Game | None = ...,
     seed: int = ...,
     *,
     opponents: Sequence[Any],
@@ -127,7 +127,7 @@ def verdict(
 @overload
 def verdict(
     policy: Any,
-    game: str | Game = ...,
+    game: str | Game | None = ...,
     seed: int = ...,
     *,
     opponents: None = ...,
@@ -139,7 +139,7 @@ def verdict(
 
 def verdict(
     policy: Any,
-    game: str | Game = "TicTacToe-v0",
+    game: str | Game | None = None,
     seed: int = 0,
     *,
     opponents: Sequence[Any] | None = None,
@@ -156,7 +156,7 @@ def verdict(
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
             is derived from the position and `seed`, so that the policy is a fixed map.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
         seed: see above; in [0, 2**63).
         opponents: whatever `as_policy` accepts, each judged as `policy` is; none for a `Verdict` where the game is
             small enough, else for the results against "perfect". Where the solver has no opening book, on boards larger
@@ -175,13 +175,13 @@ def verdict(
         >>> round(found.shares.losses, 9), found.exact
         (1.0, True)
     """
+    rules = game_for(game, policy)
+    player = as_policy(policy, rules)
     if opponents is None:
         try:
-            return tabulated_verdict(policy, game, seed)
+            return tabulated_verdict(player, rules, seed)
         except TooManyPositions:
             opponents = ("perfect",)
-    rules = get_game(game)
-    player = as_policy(policy, rules)
     results = tuple(
         exact_results(player, opponent, rules, seed, max_positions, games, progress) for opponent in opponents
     )
@@ -191,7 +191,7 @@ def verdict(
 def exact_results(
     policy: Any,
     opponent: Any = "perfect",
-    game: str | Game = "ConnectFour-v0",
+    game: str | Game | None = None,
     seed: int = 0,
     max_positions: int = MAX_POSITIONS,
     games: int = GAMES,
@@ -199,6 +199,7 @@ def exact_results(
     min_chance: float = 0.0,
 ) -> OpponentResult:
     """How the games of `policy` against `opponent` end, from both seats; arguments and errors are those of `verdict`.
+    A game that neither names nor is asked for is Connect Four.
 
     All games that the two can play are followed together, each position once (see `tictac_env.arena.exact.walk`).
     Where there are too many, `min_chance` is a way to know more than a sample tells: positions that are reached with
@@ -209,7 +210,7 @@ def exact_results(
         >>> [round(share, 3) for share in exact_results("random", "random", "TicTacToe-v0").as_first.shares]
         [0.585, 0.127, 0.288]
     """
-    rules = get_game(game)
+    rules = game_for(game, policy, opponent, default="ConnectFour-v0")
     sides = as_policy(policy, rules), as_policy(opponent, rules)
     numbers = whole("seed", seed, SEED_LIMIT), positive("max_positions", max_positions), positive("games", games)
     number("min_chance", min_chance, 0, 1)

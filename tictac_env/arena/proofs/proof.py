@@ -29,9 +29,9 @@ from tictac_env.arena.proofs.reply_layers import (
     write_positions,
 )
 from tictac_env.checks import flag, one_of, positive, whole
-from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of, get_game
+from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
-from tictac_env.policies import load_player
+from tictac_env.policies import game_for, load_player
 from tictac_env.progress import progress_bar
 from tictac_env.storage import load_arrays, save_arrays, save_text, writing
 
@@ -134,7 +134,7 @@ class Proof:
 def prove(
     player: Any,
     seat: int = 0,
-    game: str | Game = "ConnectFour-v0",
+    game: str | Game | None = None,
     *,
     claim: str = "never loses",
     refutations: int | None = 1,
@@ -154,7 +154,7 @@ def prove(
     Args:
         player: whatever `load_player` accepts.
         seat: 0 to play first, 1 to play second.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
         claim: "never loses" or "wins".
         refutations: ends the search once so many games against the claim are found; None finds them all, one for each
             way in which a game can end that refutes it.
@@ -182,7 +182,7 @@ def prove(
         >>> prove("rule", 1, "TicTacToe-v0").refutations
         ('5437129',)
     """
-    rules = get_game(game)
+    rules = game_for(game, player, default="ConnectFour-v0")
     one_of("claim", claim, list(CLAIMS))
     most = None if refutations is None else positive("refutations", refutations)
     limit = None if max_positions is None else positive("max_positions", max_positions)

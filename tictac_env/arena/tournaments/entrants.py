@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tictac_env.arena.tournaments.game_record import Entrant
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.policies import Player, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
 
@@ -27,11 +27,8 @@ def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dic
         ValueError: there are fewer than two, two have the same name, or one does not play the game.
         FileNotFoundError: one is a file that is not there.
     """
-    if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
-        raise ValueError(f"players must be a list of players, or a dict of them by name, not {players!r}")
-    given = list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
     entrants: dict[Entrant, Player] = {}
-    for name, player in given:
+    for name, player in given_players(players):
         loaded = load_player(player, game)
         entrant = entrant_of(loaded, str(name) or (player if isinstance(player, str) and loaded.kind == "name" else ""))
         if entrant.name in {one.name for one in entrants}:
@@ -40,6 +37,17 @@ def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dic
     if len(entrants) < 2:
         raise ValueError(f"a tournament needs two players or more, not {list(players)}")
     return entrants
+
+
+def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
+    """The players with their names, "" for a player without.
+
+    Raises:
+        ValueError: it is neither a list nor a dict.
+    """
+    if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
+        raise ValueError(f"players must be a list of players, or a dict of them by name, not {shown(players)}")
+    return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
 
 
 def entrant_of(player: Player, name: str = "") -> Entrant:

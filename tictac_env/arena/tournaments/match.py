@@ -10,8 +10,8 @@ import numpy as np
 from tictac_env.arena.tournaments.play import Job, boards_together, play_games
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import positive
-from tictac_env.games import Game, get_game
-from tictac_env.policies import Policy, as_policy
+from tictac_env.games import Game
+from tictac_env.policies import Policy, as_policy, game_for
 from tictac_env.position import Position
 from tictac_env.rng import STATES
 
@@ -84,7 +84,7 @@ def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position
 
 
 def play_match(
-    player: Any, opponent: Any, game: str | Game = "TicTacToe-v0", games: int = 100, seed: int = 0
+    player: Any, opponent: Any, game: str | Game | None = None, games: int = 100, seed: int = 0
 ) -> MatchResult:
     """A match in which the seats are swapped after each game.
 
@@ -94,7 +94,7 @@ def play_match(
     Args:
         player: the policy whose results are counted: whatever `as_policy` accepts.
         opponent: the other one.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
         games: how many; an odd number gives `player` one game more as the first player.
         seed: the same seed gives the same games.
 
@@ -109,7 +109,7 @@ def play_match(
         0
     """
     games = positive("games", games)
-    rules = get_game(game)
+    rules = game_for(game, player, opponent)
     sides = as_policy(player, rules), as_policy(opponent, rules)
     states = (np.random.SeedSequence(seed).generate_state(games, np.uint64) & np.uint64(STATES)).tolist()
     start = Position.start(rules)

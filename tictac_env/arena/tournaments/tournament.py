@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
-from tictac_env.arena.tournaments.entrants import load_entrants
+from tictac_env.arena.tournaments.entrants import given_players, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.tournaments.match import MatchResult
 from tictac_env.arena.tournaments.openings import as_openings
@@ -23,8 +23,9 @@ from tictac_env.arena.tournaments.playing import play_by_workers, play_here
 from tictac_env.arena.tournaments.store import ResultStore
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import number, positive, whole
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
+from tictac_env.policies import game_for
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 
@@ -114,7 +115,7 @@ class Tournament:
 
 def round_robin(
     players: Mapping[str, Any] | Sequence[Any],
-    game: str | Game = "TicTacToe-v0",
+    game: str | Game | None = None,
     games: int | None = None,
     seed: int = 0,
     progress: bool = False,
@@ -137,7 +138,7 @@ def round_robin(
     Args:
         players: whatever `load_player` accepts (names of policies, files, functions, models, policies), by names of
             your own or in a list.
-        game: a game's name or rule book.
+        game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
         games: how many a pair plays. Seats are swapped after each; after two comes the next opening, in an order drawn
             by the seed, and after the last one the first again. Unless given, a pair plays each opening in both seats,
             or 100 games if there is only one.
@@ -164,7 +165,8 @@ def round_robin(
         >>> len(tournament.games), tournament.standings()
         (432, ['minimax', 'rule', 'random'])
     """
-    rules = get_game(game)
+    given = given_players(players)
+    rules = game_for(game, *(player for _, player in given))
     seed = whole("seed", seed, 2**63 - 1)
     entrants = load_entrants(players, rules)
     starts = {start.to_moves(): start for start in as_openings(rules, openings)}
