@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from conftest import HEX, breadth, title
 
 from tests.naive import NaiveBoard
-from tictac_env.arena import ListedPlayer, exact_results, prove
+from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof
+from tictac_env.arena.proofs import proof as proving
+from tictac_env.arena.proofs.reply_layers import layer_files, layer_path, sha256
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
@@ -108,4 +111,41 @@ def test_a_proof_must_be_complete(tmp_path: Path) -> None:
     assert ListedPlayer(tmp_path).failing > 0
     next(tmp_path.glob("ply-04.moves")).write_bytes(b"")
     with pytest.raises(ValueError, match="damaged"):
+        ListedPlayer(tmp_path)
+
+
+def forged(folder: Path, ply: int, rows: slice, move: int | None = None) -> None:
+    """Leaves some rows of a ply's lists, or changes the first move; the hashes fit what is there then."""
+    path = layer_path(folder, ply)
+    for file, kind in zip(layer_files(path), ("<i8", "<i8", "i1"), strict=True):
+        content = np.fromfile(file, kind)[rows]
+        if move is not None and kind == "i1":
+            content[0] = move
+        file.write_bytes(content.tobytes())
+    fields = json.loads((folder / "proof.json").read_text())
+    del fields["sha256"]
+    number = [one["ply"] for one in fields["plies"]].index(ply)
+    fields["plies"][number] |= {
+        "sha256": sha256(*layer_files(path)),
+        "positions": path.with_suffix(".moves").stat().st_size,
+    }
+    (folder / "proof.json").write_text(json.dumps(fields | {"sha256": proving._hash_of(fields)}))
+    read_proof(folder)
+
+
+@pytest.mark.parametrize(
+    ("ply", "rows", "move", "named"),
+    [
+        (3, slice(1, None), None, r"ply-01\.moves is damaged: .* a reply to it is missing in ply-03\.own and \.opp"),
+        (3, slice(None), 9, r"ply-03\.moves is damaged: the move 9 of row 0 is illegal"),
+        (3, slice(None), 0, r"ply-03\.moves is damaged: the move 0 of row 0 is illegal"),
+        (1, slice(1, None), None, r"ply-01\.own and \.opp lack a position"),
+    ],
+)
+def test_a_proof_that_leaves_out_replies_is_refused_whatever_its_hashes(
+    ply: int, rows: slice, move: int | None, named: str, tmp_path: Path
+) -> None:
+    prove("minimax", 1, TIC_TAC_TOE, to_the_end=True, folder=tmp_path)
+    forged(tmp_path, ply, rows, move)
+    with pytest.raises(ValueError, match=named):
         ListedPlayer(tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from hypothesis import strategies as st
 from benchmarks.check_proof import check
 from examples.hex import Hex
 from tests.naive import NaiveBoard
-from tictac_env.arena import Proof, prove, read_proof, verdict
+from tictac_env.arena import ListedPlayer, Proof, prove, read_proof, verdict
 from tictac_env.arena.proofs import proof as proving
 from tictac_env.arena.proofs import reply_layers
 from tictac_env.games import Game, get_game
@@ -235,6 +237,137 @@ def test_a_proof_that_was_stopped_ends_as_an_unbroken_one(tmp_path: Path, monkey
     monkeypatch.setattr(policy.random, "random", lambda: 1.0)
     prove(policy, 0, "TicTacToe-v0", folder=tmp_path / "unbroken")
     assert contents(tmp_path / "broken") == contents(tmp_path / "unbroken")
+
+
+def half_made(folder: Path, stop: int) -> Interrupted:
+    """Leaves a proof that was stopped at this question, and returns its player, which plays on without stops."""
+    policy, asked = Interrupted(), iter([*[1.0] * stop, 0.0])
+    policy.random.random = lambda: next(asked)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        prove(policy, 0, "TicTacToe-v0", folder=folder)
+    policy.random.random = lambda: 1.0  # type: ignore[method-assign]
+    return policy
+
+
+def change_value(content: Any, draw: random.Random) -> None:
+    """Changes one number, flag or text somewhere in JSON, or removes it."""
+    places = [
+        (place, key)
+        for place in containers(content)
+        for key in (place if isinstance(place, dict) else range(len(place)))
+    ]
+    place, key = draw.choice([one for one in places if not isinstance(one[0][one[1]], (dict, list))])
+    value = place[key]
+    if draw.random() < 0.2:
+        del place[key]
+    else:
+        place[key] = (
+            not value if isinstance(value, bool) else value + draw.choice([-1, 1]) if isinstance(value, int) else "x"
+        )
+
+
+def containers(content: Any) -> list[Any]:
+    if not isinstance(content, (dict, list)):
+        return []
+    inner = content.values() if isinstance(content, dict) else content
+    return [content, *(found for one in inner for found in containers(one))] if content else []
+
+
+def damage(folder: Path, draw: random.Random) -> set[str]:
+    """Damages a file of a proof, of any kind, in any way, or exchanges two of a kind; returns their names."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    kind = draw.choice(sorted({(path.suffix, path.parent != folder) for path in files}))
+    alike = [path for path in files if (path.suffix, path.parent != folder) == kind]
+    path, content = (found := draw.choice(alike)), bytearray(found.read_bytes())
+    how = draw.randrange(6)
+    if how == 0 and path.suffix == ".json":
+        fields = json.loads(content)
+        change_value(fields, draw)
+        content[:] = json.dumps(fields).encode()
+    elif how < 2 and content:
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    elif how == 2:
+        del content[draw.randrange(len(content) or 1) :]
+    elif how == 3:
+        content += b"\1" * draw.choice([1, 8, 16])
+    elif how == 4:
+        path.unlink()
+        return {path.name}
+    else:
+        other = draw.choice(alike)
+        content[:], before = other.read_bytes(), bytes(content)
+        other.write_bytes(before)
+        path.write_bytes(content)
+        return {path.name, other.name}
+    path.write_bytes(content)
+    return {path.name}
+
+
+@pytest.mark.parametrize("damages", breadth([30], [1000]))
+def test_damage_to_a_half_made_proof_changes_no_result(
+    damages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends as the unbroken one, or an error names a file of it."""
+    monkeypatch.setattr(proving, "CHUNK", 20)
+    monkeypatch.setattr("tictac_env.storage.os.fsync", lambda handle: None)
+    draw, refused = random.Random(0), 0
+    policies = [half_made(tmp_path / f"half-{stop}", stop) for stop in (30, 55, 80)]
+    prove(policies[0], 0, "TicTacToe-v0", folder=tmp_path / "unbroken")
+    for number in range(damages):
+        half, folder = draw.choice([30, 55, 80]), tmp_path / f"damaged-{number}"
+        shutil.copytree(tmp_path / f"half-{half}", folder)
+        damaged = damage(folder, draw)
+        try:
+            prove(policies[0], 0, "TicTacToe-v0", folder=folder)
+        except (ValueError, FileNotFoundError) as error:
+            said = str(error)
+        else:
+            said = ""
+        refused += bool(said)
+        if said:
+            assert any(name in said for name in damaged), said
+        else:
+            assert contents(folder) == contents(tmp_path / "unbroken"), damaged
+    assert damages / 4 < refused < damages
+
+
+@pytest.mark.parametrize("damages", breadth([30], [1000]))
+def test_damage_to_a_proof_is_refused_by_name(damages: int, certificate: Path, tmp_path: Path) -> None:
+    written, draw = contents(certificate), random.Random(1)
+    for number in range(damages):
+        folder = tmp_path / f"damaged-{number}"
+        folder.mkdir()
+        for name, content in written.items():
+            (folder / name).write_bytes(content)
+        damaged = damage(folder, draw)
+        if contents(folder) != written:
+            for read in (read_proof, ListedPlayer):
+                with pytest.raises((ValueError, FileNotFoundError), match="|".join(map(re.escape, damaged))):
+                    read(folder)
+
+
+def test_unfinished_proofs_of_earlier_versions_are_refused_and_finished_ones_read(certificate: Path) -> None:
+    proof = read_proof(certificate)
+
+    def as_of_1_0_0(content: dict[str, Any]) -> None:
+        del content["sha256"], content["next_sha256"]
+        content["format"] = 1
+
+    edit(certificate / "proof.json", as_of_1_0_0)
+    assert (read_proof(certificate).plies, read_proof(certificate).holds) == (proof.plies, True)
+    edit(certificate / "proof.json", lambda content: content.update(complete=False, plies=content["plies"][:2]))
+    with pytest.raises(ValueError, match=r"proof\.json is of an unfinished proof of an earlier version"):
+        prove("minimax", 1, "TicTacToe-v0", folder=certificate)
+
+
+def test_lists_without_a_certificate_are_not_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of a player that was stopped are not those of another one."""
+    half_made(tmp_path, 5)
+    with pytest.raises(ValueError, match=r"proof\.json is of another proof: its player"):
+        prove("rule", 0, "TicTacToe-v0", folder=tmp_path)
+    (tmp_path / "proof.json").unlink()
+    with pytest.raises(ValueError, match=r"proof\.json is missing"):
+        prove("rule", 0, "TicTacToe-v0", folder=tmp_path)
 
 
 PROGRAM = """

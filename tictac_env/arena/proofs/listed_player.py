@@ -15,6 +15,7 @@ from tictac_env.arena.proofs.reply_layers import (
     Ints,
     Moves,
     find,
+    first_positions,
     layer_path,
     read_numbers,
     read_positions,
@@ -64,8 +65,8 @@ class ListedPlayer(Policy):
 
     Raises:
         FileNotFoundError: there is no certificate in the folder.
-        ValueError: it is damaged, or the proof is not complete. Without `otherwise`, `act` and `act_many` raise it in a
-            position that is not listed.
+        ValueError: it is damaged, a move or a reply is not listed, or the proof is not complete; the message names the
+            file. Without `otherwise`, `act` and `act_many` raise it in a position that is not listed.
 
     Example:
         >>> import tempfile
@@ -94,8 +95,18 @@ class ListedPlayer(Policy):
             own, opp = read_positions(path)
             moves, after = read_numbers(path.with_suffix(MOVES), "i1"), self._plies.get(ply.ply + 2, NONE)
             failing = np.empty(len(own), np.bool_)
-            mark_failing(self.game, own, opp, moves, after.failing_own, after.failing_opp, failing)
+            row = mark_failing(self.game, own, opp, moves, *after[:2], after.failing_own, after.failing_opp, failing)
+            if row >= 0:
+                raise ValueError(
+                    f"{path.with_suffix(MOVES)} is damaged: the move {int(moves[row])} of row {row} is illegal, or a "
+                    f"reply to it is missing in {layer_path(Path(folder), ply.ply + 2).name}.own and .opp"
+                )
             self._plies[ply.ply] = Listed(own, opp, moves, own[failing], opp[failing])
+        begin = self._plies.get(self.seat, NONE)
+        if (rows_of(begin.own, begin.opp, *first_positions(self.game, self.seat)) < 0).any():
+            raise ValueError(
+                f"{layer_path(Path(folder), self.seat)}.own and .opp lack a position in which it first moves"
+            )
         self.failing = sum(len(listed.failing_own) for listed in self._plies.values())
 
     def act(self, position: Position, seed: int) -> int:
@@ -134,8 +145,16 @@ class ListedPlayer(Policy):
 
 @kernel
 def mark_failing(
-    game: Game, own: Ints, opp: Ints, moves: Moves, failing_own: Ints, failing_opp: Ints, failing: Bools
-) -> None:
+    game: Game,
+    own: Ints,
+    opp: Ints,
+    moves: Moves,
+    next_own: Ints,
+    next_opp: Ints,
+    failing_own: Ints,
+    failing_opp: Ints,
+    failing: Bools,
+) -> int:
     """Marks the positions of which the move, or a reply to it, ends the game without a win, or fails later.
 
     Args:
@@ -143,12 +162,20 @@ def mark_failing(
         own: int64 (N,), the stones of the side that moves, in unfinished positions.
         opp: int64 (N,), the other side's.
         moves: int8 (N,), its moves.
-        failing_own: int64 (M,), the failing positions of its next ply, in ascending order.
+        next_own: int64 (L,), the positions of its next ply, in ascending order.
+        next_opp: the same.
+        failing_own: int64 (M,), those of them that fail, in ascending order.
         failing_opp: the same.
         failing: bool (N,), to be filled.
+
+    Returns:
+        The row of a move that is illegal, or to which a reply leads to a position that its next ply lacks; -1 if there
+        is none.
     """
     for i in range(len(own)):
         after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        if not 0 <= moves[i] < game.num_actions or (after_own == own[i] and after_opp == opp[i]):
+            return i
         result = game.result(after_own, after_opp)  # for the side that replies
         failing[i] = result != UNFINISHED and result != LOST
         if result != UNFINISHED:
@@ -159,6 +186,8 @@ def mark_failing(
                 continue
             result = game.result(reply_own, reply_opp)
             going = result == UNFINISHED
+            if going and find(next_own, next_opp, reply_own, reply_opp) < 0:
+                return i
             if find(failing_own, failing_opp, reply_own, reply_opp) >= 0 if going else result != WON:
                 failing[i] = True
-                break
+    return -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -20,16 +21,17 @@ from tictac_env.arena.proofs.refutations import refuting_games
 from tictac_env.arena.proofs.reply_layers import (
     MOVES,
     Ints,
-    distinct,
+    first_positions,
     layer_files,
     layer_path,
     merged,
+    position_files,
     read_positions,
     sha256,
     write_positions,
 )
 from tictac_env.checks import flag, one_of, positive, whole
-from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, describe_game, game_of
+from tictac_env.games import DRAWN, LOST, Game, describe_game, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import game_for, load_player
 from tictac_env.progress import progress_bar
@@ -39,7 +41,8 @@ CLAIMS = {"never loses": LOST, "wins": DRAWN}
 """What can be claimed of a player, and the best end of a game that refutes it."""
 CERTIFICATE = "proof.json"
 KIND = "a chunk of a proof"
-FORMAT = 1
+FORMAT = 2
+"""Of certificates. Those of format 1 have no hash of what they hold, nor of the positions that come next."""
 CHUNK = 1 << 16
 """How many positions a player is asked about at a time, and how much is done again after a kill."""
 
@@ -80,6 +83,8 @@ class Proof:
         claim: "never loses" or "wins".
         version: of this package.
         plies: what was met, ply by ply.
+        next_sha256: the hash of the positions of the ply after them, of the files "ply-NN.own" and ".opp"; "" before
+            the first ply.
         refutations: games against the claim, as move strings; none if it is proven.
         complete: whether every reply was played; False if as many refutations were found as were asked for, or the
             search was to be no longer.
@@ -99,6 +104,7 @@ class Proof:
     claim: str
     version: str
     plies: tuple[Ply, ...] = ()
+    next_sha256: str = ""
     refutations: tuple[str, ...] = ()
     complete: bool = False
 
@@ -161,7 +167,8 @@ def prove(
         seed: in [0, 2**63).
         folder: where the work is kept. The same call with the same folder goes on where an earlier one was stopped,
             by Ctrl-C or otherwise. At the end it holds the certificate, "proof.json", and the positions and moves it
-            lists. None keeps nothing.
+            lists. All that is kept has hashes, which are compared before it is used: of an unfinished ply, what is
+            damaged is asked about again; other damage raises. None keeps nothing.
         max_positions: ends the search before a ply with which the player would be asked about more positions than this;
             the proof is then not complete. None asks about all.
         to_the_end: whether to ask about all positions even if so many games against the claim are found, of which it
@@ -171,8 +178,8 @@ def prove(
             player itself and is given a part of a ply at a time. The folder is written by this process alone.
 
     Raises:
-        ValueError: an argument is out of its range; or the folder holds another proof, or a damaged one: the message
-            names the file.
+        ValueError: an argument is out of its range; or the folder holds another proof, a damaged one, or an unfinished
+            one of an earlier version, which has not all hashes: the message names the file.
         IllegalMove: the player's choice is illegal; the message names it and the position.
 
     Example:
@@ -210,7 +217,10 @@ def prove(
 
 
 def read_proof(folder: str | os.PathLike[str]) -> Proof:
-    """The certificate in a folder, its lists of positions and moves compared with its hashes.
+    """The certificate in a folder, which is compared with its hashes, as are its lists of positions and moves.
+
+    Hashes find damage. They do not find what somebody wrote on purpose: `benchmarks/check_proof.py` plays all moves and
+    replies again.
 
     Raises:
         FileNotFoundError: there is none.
@@ -228,29 +238,50 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
     content = path.read_text("utf-8", errors="replace")
     try:
         fields = json.loads(content)
-        if fields.pop("format") != FORMAT:
+        if fields["format"] not in (1, FORMAT):
             raise ValueError(f"its format is not {FORMAT}")
-        fields.pop("proven", None)  # for readers of the file: it follows from the rest
+        if fields["format"] == FORMAT and fields.pop("sha256") != _hash_of(fields):
+            raise ValueError("its hash is another")
+        del fields["format"], fields["proven"]  # for readers of the file: "proven" follows from the rest
         fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
         fields["refutations"] = tuple(fields["refutations"])
         proof = Proof(**fields)
         game_of(proof.game)
+        for number, ply in enumerate(proof.plies):
+            whole("the number of a ply", ply.ply - proof.seat - 2 * number, 0)
+            for name in ("positions", "won", "drawn", "lost"):
+                whole(name, getattr(ply, name))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no certificate of a proof, or is damaged: {error}") from None
-    for ply in proof.plies:
-        files = layer_files(layer_path(Path(folder), ply.ply))
+    layers = [layer_files(layer_path(Path(folder), ply.ply)) for ply in proof.plies]
+    hashes = [ply.sha256 for ply in proof.plies]
+    if proof.next_sha256:
+        layers.append(position_files(layer_path(Path(folder), proof.seat + 2 * len(proof.plies))))
+        hashes.append(proof.next_sha256)
+    for files, wanted in zip(layers, hashes, strict=True):
         for file in files:
             if not file.is_file():
                 raise ValueError(f"{file} is missing, which {path} lists")
-        if sha256(*files) != ply.sha256:
+        if sha256(*files) != wanted:
             raise ValueError(f"{', '.join(file.name for file in files)} are damaged: not what {path} lists")
+    for ply, files in zip(proof.plies, layers, strict=False):
+        for file, size in zip(files, (8, 8, 1), strict=True):
+            if file.stat().st_size != size * ply.positions:
+                raise ValueError(f"{file} does not hold {ply.positions} positions, as {path} says")
     return proof
+
+
+def _hash_of(fields: dict[str, Any]) -> str:
+    """The hash of what a certificate holds."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _continued(folder: Path, begun: Proof) -> Proof:
     """The proof that a folder holds, which must be this one begun; a new one where it holds none."""
     if not (folder / CERTIFICATE).exists():
         folder.mkdir(parents=True, exist_ok=True)
+        if others := sorted(folder.glob("ply-*")):
+            raise ValueError(f"{folder / CERTIFICATE} is missing, which says of which proof {others[0].name} is")
         return begun
     found = read_proof(folder)
     for name in ("player", "game", "seat", "seed", "claim", "version"):
@@ -259,6 +290,11 @@ def _continued(folder: Path, begun: Proof) -> Proof:
                 f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(found, name)!r}, "
                 f"not {getattr(begun, name)!r}"
             )
+    if found.plies and not (found.complete or found.next_sha256):
+        raise ValueError(
+            f"{folder / CERTIFICATE} is of an unfinished proof of an earlier version, which has no hash of the "
+            "positions that come next, so damage to them would not be noticed: give another folder"
+        )
     return found
 
 
@@ -269,7 +305,7 @@ class _Search:
     """A proof in the making.
 
     A ply is done when the certificate lists it. Until then its folder keeps what has been asked, chunk by chunk: first
-    the positions that follow, then the moves, which say that the chunk is whole.
+    the positions that follow, then the moves and the hashes of what was asked and of what follows.
     """
 
     def __init__(self, game: Game, ask: Ask, proof: Proof, folder: Path) -> None:
@@ -280,12 +316,15 @@ class _Search:
         while not self.proof.complete and (to_the_end or most is None or self._refuting() < most):
             ply = self.proof.seat + 2 * len(self.proof.plies)
             if not self.proof.plies:
-                write_positions(layer_path(self.folder, ply), [self._first()])
+                self._save()  # so that no other proof takes up what is kept from now on
+                write_positions(layer_path(self.folder, ply), [first_positions(self.game, self.proof.seat)])
             own, opp = read_positions(layer_path(self.folder, ply))
             if limit is not None and self.proof.positions + len(own) > limit:
                 break
             if len(own):
-                self._save(plies=(*self.proof.plies, self._ask(ply, own, opp, progress)))
+                done = self._ask(ply, own, opp, progress)
+                following = sha256(*position_files(layer_path(self.folder, ply + 2)))
+                self._save(plies=(*self.proof.plies, done), next_sha256=following)
             else:
                 self._save(complete=True)
             for done in self.proof.plies:
@@ -302,29 +341,25 @@ class _Search:
         self.proof = Proof(**{**vars(self.proof), **changes})
         plies = [ply._asdict() for ply in self.proof.plies]
         content = {"format": FORMAT, "proven": self.proof.proven, **asdict(self.proof), "plies": plies}
-        save_text(self.folder / CERTIFICATE, json.dumps(content, indent=1) + "\n")
-
-    def _first(self) -> tuple[Ints, Ints]:
-        """The positions in which the player moves first."""
-        positions = [self.game.start()]
-        if self.proof.seat:
-            after = (self.game.play(*positions[0], action) for action in range(self.game.num_actions))
-            positions = [one for one in after if one != positions[0] and self.game.result(*one) == UNFINISHED]
-        own, opp = np.array(positions, np.int64).reshape(-1, 2).T
-        return distinct(own, opp)
+        save_text(self.folder / CERTIFICATE, json.dumps(content | {"sha256": _hash_of(content)}, indent=1) + "\n")
 
     def _ask(self, ply: int, own: Ints, opp: Ints, progress: bool) -> Ply:
         """Asks for the moves in all positions of a ply, and writes them and the positions that follow."""
         folder, layer = self._chunks(ply), layer_path(self.folder, ply)
         folder.mkdir(exist_ok=True)
         paths = {begin: folder / f"{begin}-{min(begin + CHUNK, len(own))}.npz" for begin in range(0, len(own), CHUNK)}
-        todo = [begin for begin in paths if not paths[begin].exists()]
-        chunks = (Chunk(begin, own[begin : begin + CHUNK], opp[begin : begin + CHUNK]) for begin in todo)
+
+        def chunk_at(begin: int) -> Chunk:
+            return Chunk(begin, own[begin : begin + CHUNK], opp[begin : begin + CHUNK])
+
+        todo = [begin for begin, path in paths.items() if not _is_whole(path, chunk_at(begin))]
+        chunks = (chunk_at(begin) for begin in todo)
         ends, following = np.zeros(3, np.int64), []
         with progress_bar(len(paths), f"ply {ply}: {len(own):,} positions", progress) as update:
             for done, (chunk, answers) in enumerate(self.ask(chunks), len(paths) - len(todo) + 1):
-                write_positions(paths[chunk.begin], [(answers.own, answers.opp)])
-                save_arrays(paths[chunk.begin], KIND, {"ends": answers.ends}, {"moves": answers.moves})
+                path = paths[chunk.begin]
+                write_positions(path, [(answers.own, answers.opp)])
+                save_arrays(path, KIND, {"ends": answers.ends, **_hashes(path, chunk)}, {"moves": answers.moves})
                 update(done, "")
             update(len(paths), "sorts the positions that follow")
             with writing(layer.with_suffix(MOVES)) as file:
@@ -339,3 +374,17 @@ class _Search:
 
     def _chunks(self, ply: int) -> Path:
         return self.folder / f"ply-{ply:02}-chunks"
+
+
+def _hashes(path: Path, chunk: Chunk) -> dict[str, str]:
+    """The hashes of the positions of a chunk, and of the files of those that follow."""
+    asked_about = hashlib.sha256(chunk.own.tobytes() + chunk.opp.tobytes()).hexdigest()
+    return {"asked": asked_about, "following": sha256(*position_files(path))}
+
+
+def _is_whole(path: Path, chunk: Chunk) -> bool:
+    """Whether a file holds the answers to a chunk, undamaged."""
+    try:
+        return _hashes(path, chunk).items() <= load_arrays(path, KIND)[0].items()
+    except (OSError, ValueError):
+        return False

@@ -78,6 +78,16 @@ def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_
     return Expansion(going, won, drawn, lost, -1)
 
 
+def first_positions(game: Game, seat: int) -> tuple[Ints, Ints]:
+    """The positions in which a player first moves from this seat."""
+    positions = [game.start()]
+    if seat:
+        after = (game.play(*positions[0], action) for action in range(game.num_actions))
+        positions = [one for one in after if one != positions[0] and game.result(*one) == UNFINISHED]
+    own, opp = np.array(positions, np.int64).reshape(-1, 2).T
+    return distinct(own, opp)
+
+
 def distinct(own: Ints, opp: Ints) -> tuple[Ints, Ints]:
     """The distinct ones of the positions, in ascending order of `own`, then of `opp`."""
     order = np.lexsort((opp, own))
@@ -114,14 +124,19 @@ def layer_path(folder: Path, ply: int) -> Path:
     return folder / f"ply-{ply:02}"
 
 
+def position_files(path: Path) -> list[Path]:
+    """The two files of positions: `path` with the endings ".own" and ".opp"."""
+    return [path.with_suffix(ending) for ending in ENDINGS]
+
+
 def layer_files(layer: Path) -> list[Path]:
     """The files of a ply: its positions, and the player's moves (int8)."""
-    return [layer.with_suffix(ending) for ending in (*ENDINGS, MOVES)]
+    return [*position_files(layer), layer.with_suffix(MOVES)]
 
 
 def read_positions(path: Path) -> tuple[Ints, Ints]:
-    """The positions in two files, `path` with the endings ".own" and ".opp", as arrays that lie in these files."""
-    own, opp = (read_numbers(path.with_suffix(ending), "<i8") for ending in ENDINGS)
+    """The positions in two files, as arrays that lie in these files."""
+    own, opp = (read_numbers(file, "<i8") for file in position_files(path))
     return own, opp
 
 
