@@ -28,8 +28,11 @@ class Oracle:
         self._scores: dict[str, int] = {}
         self._moves: dict[str, dict[int, str]] = {}
 
+    def stones(self, board: str) -> int:
+        return len(board) - board.count(".")
+
     def mover(self, board: str) -> str:
-        return "XO"[(len(board) - board.count(".")) % 2]
+        return "XO"[self.stones(board) % 2]
 
     def winner(self, board: str) -> str | None:
         return next(
@@ -106,15 +109,18 @@ class Oracle:
     def position(self, board: str) -> Position:
         return Position(self.game, *self.bits(board))
 
-    def expected(self, first: Chances, second: Chances) -> tuple[float, float, float]:
-        """The chances that the first player wins, draws and loses."""
+    def expected(
+        self, first: Chances, second: Chances, worth: Callable[[str], float] = lambda board: 1.0
+    ) -> tuple[float, float, float]:
+        """The chances that the first player wins, draws and loses, each end counted as often as it is `worth`."""
         known: dict[str, tuple[float, float, float]] = {}
 
         def shares(board: str) -> tuple[float, float, float]:
             if board not in known:
                 if self.over(board):
                     winner = self.winner(board)
-                    known[board] = (float(winner == "X"), float(winner is None), float(winner == "O"))
+                    won, drawn, lost = (worth(board) * (winner == who) for who in ("X", None, "O"))
+                    known[board] = won, drawn, lost
                 else:
                     player = first if self.mover(board) == "X" else second
                     parts = [

@@ -228,6 +228,14 @@ def test_equal_players_are_told_apart_as_seldom_as_they_should_be(trials: int) -
     assert binomtest(sum(p < 0.05 for p in p_values), trials, 0.05).pvalue > 1e-3
 
 
+def test_several_draws_a_position_are_compared_by_a_normal_deviate() -> None:
+    """The sum of the differences, in standard deviations of a sum whose terms have either sign alike."""
+    first, second = (move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, 3, seed) for seed in (0, 500))
+    differences = first.mistake_shares - second.mistake_shares
+    deviate = differences.sum() / np.sqrt((differences**2).sum())
+    assert first.compare(second).p_value == pytest.approx(2 * norm.sf(abs(deviate)))
+
+
 def test_only_the_same_positions_can_be_compared() -> None:
     with pytest.raises(ValueError, match="rule and random were not measured on the same positions"):
         move_accuracy("rule", solved(7), TTT).compare(move_accuracy("random", solved(8), TTT))

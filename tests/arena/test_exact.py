@@ -54,6 +54,9 @@ def check_verdict(found: Verdict, truth: Oracle, player: Chances) -> None:
         ):
             sides = (player, replies) if mark == "X" else (replies, player)
             assert tuple(share) == pytest.approx(truth.expected(*sides)[::sign])
+        sides = (player, truth.uniform) if mark == "X" else (truth.uniform, player)
+        won, plies = (truth.expected(*sides, worth)[::sign][0] for worth in (lambda board: 1.0, truth.stones))
+        assert seat.plies_to_win == pytest.approx(plies / won)
         games = truth.games_of(player, mark)
         winners = [winner for _, winner in games]
         other = "O" if mark == "X" else "X"

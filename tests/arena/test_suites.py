@@ -182,6 +182,14 @@ def test_a_suite_that_cannot_be_one_is_named(small: Suite, tmp_path: Path) -> No
             Suite.load(path)
 
 
+def test_a_suite_whose_scores_were_changed_is_not_the_one_of_its_hash(small: Suite, tmp_path: Path) -> None:
+    other = dataclasses.replace(small, scores=np.where(small.scores == NO_SCORE, NO_SCORE, -small.scores))
+    vars(other)["sha256"] = small.sha256
+    other.save(tmp_path / "mine.npz")
+    with pytest.raises(ValueError, match=rf"mine\.npz .*should have {small.sha256}"):
+        Suite.load(tmp_path / "mine.npz")
+
+
 def test_another_score_or_position_is_another_hash(small: Suite) -> None:
     scores = small.scores.copy()
     scores[0, np.flatnonzero(scores[0] == NO_SCORE)[:1]] = 1

@@ -52,6 +52,9 @@ def test_results_equal_a_brute_force_walk_through_every_game(game: KInARow, name
     assert found.as_first.exact and found.as_second.exact
     assert tuple(found.as_first.shares) == pytest.approx(truth.expected(one, two))
     assert tuple(found.as_second.shares) == pytest.approx(truth.expected(two, one)[::-1])
+    if not any(isinstance(side, Perfect) and not side.error for side in sides):  # it stops where it is sure to win
+        assert found.as_first.plies == pytest.approx(sum(truth.expected(one, two, truth.stones)))
+        assert found.as_second.plies == pytest.approx(sum(truth.expected(two, one, truth.stones)))
 
 
 @small_games
@@ -83,6 +86,13 @@ def test_a_sure_win_counts_as_the_win_it_becomes(game: Game, name: str) -> None:
         found, expected = getattr(short, seat), getattr(long, seat)
         assert tuple(found.shares) == pytest.approx(tuple(expected.shares))
         assert found.positions <= expected.positions and found.plies <= expected.plies + 1e-9
+
+
+def test_a_game_is_decided_where_perfect_play_is_to_move_and_wins() -> None:
+    """Two in a row are won by whoever begins, so after no ply at all, or after a first move that gives it away."""
+    found = exact_results("perfect", "random", KInARow.make(2, 4, 2, gravity=True))
+    assert (found.as_first.plies, found.as_first.positions) == (0, 1)
+    assert found.as_second.plies > 1
 
 
 def test_only_who_makes_no_errors_is_sure_to_win() -> None:
@@ -151,6 +161,7 @@ def test_only_unlikely_positions_are_left_to_the_sample_if_one_wants() -> None:
         assert found.games == 200 and not found.exact
         assert 0.9 < found.followed < 1
         assert sum(found.shares) == pytest.approx(1)
+        assert found.plies == pytest.approx(exact.plies, abs=0.1)
         for share, (low, high), (least, most) in zip(found.shares, found.intervals, plain.intervals, strict=True):
             assert low <= share <= high and high - low <= 1 - found.followed and high - low < most - least
         missed += [not low <= share <= high for share, (low, high) in zip(exact.shares, found.intervals, strict=True)]
