@@ -171,6 +171,16 @@ def test_who_overruns_its_time_forfeits_at_once(player: Callable[..., int]) -> N
     assert signal.getsignal(signal.SIGALRM) == before and signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
+def test_the_time_of_a_move_is_its_players() -> None:
+    def slow(observation: Any, mask: Mask) -> int:
+        time.sleep(0.005)
+        return int(mask.argmax())
+
+    for record in round_robin([slow, "random"], games=2):
+        at = record.fixture.second.name == "slow"
+        assert record.seconds[at] > max(0.01, record.seconds[not at])
+
+
 def test_time_is_measured_where_players_cannot_be_interrupted() -> None:
     def slow(observation: Any, mask: Mask) -> int:
         time.sleep(0.06 if mask.sum() == 5 else 0)

@@ -14,9 +14,12 @@ from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # 
 
 from tictac_env import cli
 from tictac_env.arena import round_robin
+from tictac_env.games import GAMES
 from tictac_env.web.app import Server
-from tictac_env.web.guard import HEADERS, Rates
+from tictac_env.web.guard import HEADERS, MAX_ADDRESSES, Rates
 from tictac_env.web.limits import Limits
+from tictac_env.web.opponents import Opponents
+from tictac_env.web.solvers import LimitedPerfect, Solvers
 
 PATHS = {
     "GET": (
@@ -60,6 +63,8 @@ def test_moves_are_refused_as_they_are_typed(client: Client, moves: str, said: s
         ({"opponent": "training:x"}, ""),
         ({"opponent": "mcts:10000000"}, "at most 100,000 simulations"),
         ({"opponent": "minimax:40"}, "at most"),
+        ({"game": "ConnectFour-v0", "opponent": "minimax:11"}, "at most 10 plies"),
+        ({"game": "KInARow-v0:4x10-4", "opponent": "minimax:5"}, "at most 4 plies"),
         ({"opponent": "ntuple:11"}, "at most 10 plies"),
         ({"opponent": "ntuple:2000.5ms"}, "or 2000 ms"),
         ({"opponent": "perfect:nan"}, "from 0 to 1"),
@@ -158,10 +163,25 @@ def test_the_rate_is_limited_by_address() -> None:
     now[0] = 0.5
     assert rates.wait("a") == 0
     assert rates.wait("a") > 0
+    now[0] = 1000  # a long pause earns no more than one burst
+    assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
     with visited(Server(Limits(rate=0.01, burst=2))) as http:
         statuses = [http.get("/api/about").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         assert int(http.get("/api/about").headers["retry-after"]) > 50
+
+
+def test_of_many_addresses_those_not_heard_of_for_longest_are_forgotten() -> None:
+    rates = Rates(1, 1, lambda: 0.0)
+    assert not any(rates.wait(str(number)) for number in range(MAX_ADDRESSES + 1))
+    assert rates.wait(str(MAX_ADDRESSES)) > 0
+    assert rates.wait("0") == 0
+
+
+def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
+    opponents = Opponents(Limits(move_seconds=2), Solvers())
+    players = [opponents.get("perfect", GAMES["ConnectFour-v0"], waited) for waited in (0, 1.5, 9)]
+    assert [player.time_limit for player in players if isinstance(player, LimitedPerfect)] == [2, 0.5, 0.05]
 
 
 WORDS = (

@@ -42,6 +42,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     assert trainer.post("/api/training/look", token=token, since=len(told["rows"]))["rows"] == []
     number = len(told["lessons"]) - 1
     assert trainer.post("/api/training/lesson", token=token, number=number)["at"] == told["lessons"][number]
+    assert "no number" in trainer.refused("POST", "/api/training/lesson", 404, token=token, number=number + 1)
     fields = {"game": "TicTacToe-v0", "moves": "5", "opponent": f"training:{token}"}
     answer = trainer.post("/api/reply", **fields)
     values = trainer.post("/api/thoughts", **fields)["moves"]
@@ -61,6 +62,11 @@ def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None
     for token in tokens:
         trainer.post("/api/training/stop", token=token)
         assert finished(trainer, token)["state"] == "stopped"
+
+
+def test_no_training_begins_beyond_those_that_may_run() -> None:
+    with visited(Server(Limits(trainings=0))) as http:
+        assert "0 trainings are running" in Client(http).refused("POST", "/api/training/begin", 429, **SMALL)
 
 
 @pytest.mark.parametrize(
