@@ -7,12 +7,14 @@ second's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from conftest import playout
 from naive import NaiveBoard
 
 from tictac_env.games import KInARow
 from tictac_env.position import Position
+from tictac_env.solver import Bounds, NotProven, Solver
 
 Chances = Callable[[str], dict[int, float]]
 """A player: the chance of each action it may choose on a board."""
@@ -185,6 +187,20 @@ class Oracle:
     def first_best(self, board: str) -> dict[int, float]:
         """Plays the lowest action that keeps the value."""
         return {min(self.keeping(board)): 1.0}
+
+
+class Hurried(Solver):
+    """A solver of tic-tac-toe that has proven no more of the actions than some bounds, and that no action is best."""
+
+    def __init__(self, known: dict[int, tuple[int, int]]) -> None:
+        super().__init__("TicTacToe-v0")
+        self._known = tuple(Bounds(*known[action], 1, 0.0) if action in known else None for action in range(9))
+
+    def action_bounds(self, *arguments: Any, **limits: Any) -> tuple[Bounds | None, ...]:
+        return self._known
+
+    def best_actions(self, position: Position, time_limit: float | None = None) -> tuple[int, ...]:
+        raise NotProven(position, Bounds(-5, 5, 1, 0.0))
 
 
 def looked_ahead(truth: Oracle, board: str, depth: int) -> int:

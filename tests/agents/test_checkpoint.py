@@ -36,6 +36,15 @@ def test_what_cannot_be_saved_now_is_saved_later(tmp_path: Path, capsys: pytest.
     assert len(tried) == 2
 
 
+def test_it_is_saved_as_often_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, saved = [1000.0], list[float]()
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    kept = Checkpoint(lambda path: saved.append(now[0]), tmp_path / "agent.npz", 60)
+    for now[0] in range(1000, 1200, 15):
+        kept.save_if_due()
+    assert saved == [1060, 1120, 1180]
+
+
 @pytest.mark.parametrize("name", ["a file/agent.npz", "."])
 def test_a_path_that_cannot_be_is_told_before_anything_is_learned(name: str, tmp_path: Path) -> None:
     (tmp_path / "a file").touch()

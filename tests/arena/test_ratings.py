@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 
 from benchmarks.ratings_coverage import WORLDS, coverage
 from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
+from tictac_env.arena.rating.bounds import scored_against
 from tictac_env.arena.rating.cycles import find_cycles
 from tictac_env.arena.rating.davidson import PENALTY, Davidson
 from tictac_env.arena.rating.ratings import ELO, _interval
@@ -204,6 +205,12 @@ def test_what_the_games_do_not_tell_is_unknown() -> None:
     assert math.isnan(drawn["one"].elo.value) or drawn.anchor == "one"
     assert sorted(str(row["elo"]) for row in drawn.table()) == ["0.0", "None"]
     assert drawn.transitive, "who scores half beats nobody"
+
+
+def test_a_draw_scores_against_a_player() -> None:
+    model = Davidson([(0, 1), (1, 2)], 3)
+    won_and_drawn = np.array([[[1.0, 0, 0], [0, 1, 0]]])
+    assert scored_against(model, won_and_drawn)[0].tolist() == [[True] * 3, [False, True, True], [False, True, True]]
 
 
 def test_one_opening_is_resampled_by_rounds_and_one_game_says_nothing() -> None:

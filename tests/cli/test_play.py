@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import breadth
+from oracle import Hurried
 
 import tictac_agents
 from tictac_agents import LineNetwork, QLearning
@@ -158,6 +159,16 @@ def plies(position: Position, action: int) -> int:
 def test_what_is_not_proven_in_time_is_said() -> None:
     lines = hints(Position.from_moves(C4, "23175233122"), 0.0)  # behind the opening book
     assert lines == ["1 2 3 4 5 6 7: not known within 0 s"]
+
+
+def test_hints_say_what_is_proven_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for known, told in (
+        ({2: (1, 3), 5: (-3, -1), 6: (-1, 1)}, ["3: a win", "7: not known within 1 s", "6: a loss"]),
+        ({2: (0, 3), 5: (-3, 0), 6: (0, 0)}, ["3: at least a draw", "7: a draw", "6: at most a draw"]),
+    ):
+        solver = Hurried(known)
+        monkeypatch.setattr("tictac_env.cli.hints.shared_solver", lambda game, solver=solver: solver)
+        assert hints(Position.from_moves(TTT, "152489"), 1) == told
 
 
 def test_hints_are_shown_on_request_or_always() -> None:

@@ -98,6 +98,13 @@ def test_a_policy_plays_as_a_bot(name: str) -> None:
     assert dict(chances)[action] > 0
 
 
+def test_a_bot_that_draws_does_so_by_its_seed() -> None:
+    game = pyspiel.load_game("tic_tac_toe")
+    start, bots = game.new_initial_state(), [PolicyBot("random", game, seed=seed) for seed in (0, 0, 1)]
+    one, same, other = ([bot.step(start) for _ in range(60)] for bot in bots)
+    assert set(one) == set(range(9)) and one == same != other
+
+
 def test_a_bot_plays_as_a_policy() -> None:
     game = pyspiel.load_game("tic_tac_toe")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import product
 
 import pytest
 from naive import NaiveHex
@@ -12,6 +13,7 @@ from examples import hex as example
 from examples.hex import Hex
 from tictac_env.games import DRAWN
 from tictac_env.position import Position
+from tictac_env.render.scene import MARGIN, cell_at
 from tictac_env.solver import Solver, solve
 from tictac_env.solver.enumerate import tabulate
 
@@ -79,7 +81,10 @@ def test_games_end_with_a_connection_never_with_a_draw() -> None:
 
 
 def test_rows_are_shifted_in_pictures() -> None:
-    assert str(Position.from_moves(Hex.make(3), "5142")) == " O [O] 3\n   X  X  6\n    7  8  9\nX to move"
+    position = Position.from_moves(Hex.make(3), "5142")
+    assert str(position) == " O [O] 3\n   X  X  6\n    7  8  9\nX to move"
+    for row, col in product(range(3), range(3)):
+        assert cell_at(position, MARGIN + col + row / 2 + 0.5, MARGIN + row + 0.5) == (row, col)
 
 
 @pytest.mark.parametrize("size", [0, 8, 2.0, True, "3"])

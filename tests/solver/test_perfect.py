@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import playout
+from oracle import Hurried
 
 from tictac_env.arena import exploitability
 from tictac_env.games import GAMES
@@ -68,6 +69,16 @@ def test_a_time_limit_gives_a_legal_move_in_time() -> None:
     assert policy.probabilities(position) is None
     late = playout(GAMES["ConnectFour-v0"], 3, 25)[-1]
     assert late.is_over or policy.best_actions(late) == Perfect().best_actions(late)
+
+
+def test_out_of_time_it_takes_the_best_that_is_proven() -> None:
+    """A sure draw rather than what may be a win or a loss; of two sure draws the one that may be a win."""
+    position = Position.from_moves("TicTacToe-v0", "152489")
+    for known, best in (
+        ({2: (0, 0), 5: (-3, 5), 6: (-2, -2)}, (2,)),
+        ({2: (0, 0), 5: (0, 5), 6: (-2, -2)}, (5,)),
+    ):
+        assert Perfect(time_limit=1, solver=Hurried(known)).best_actions(position) == best
 
 
 @pytest.mark.parametrize("name", ["perfect:2", "perfect:-0.1", "perfect:often", "perfect:nan"])

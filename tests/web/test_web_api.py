@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from conftest import playout
-from oracle import Oracle, board_of
+from oracle import Hurried, Oracle, board_of
 from web_client import Client, shared_client  # noqa: F401  # the fixture `client`
 
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.position import Position
-from tictac_env.solver import Bounds, Solver, solve
+from tictac_env.solver import solve
 from tictac_env.web.truth import exact_values
 
 GAMES_BY_NAME = pytest.mark.parametrize("name", GAMES)
@@ -115,31 +113,21 @@ def test_exact_values_are_the_solvers(client: Client, name: str) -> None:
     assert tuple(one["action"] for one in found["moves"] if one["best"]) == truth.best_actions
 
 
-class Hurried(Solver):
-    """Has had no time to prove more than the bounds it is given, of the actions 2, 5 and 6."""
-
-    def __init__(self, *bounds: tuple[int, int]) -> None:
-        super().__init__("TicTacToe-v0")
-        self.known = dict(zip((2, 5, 6), bounds, strict=True))
-
-    def action_bounds(self, *arguments: Any, **limits: Any) -> tuple[Bounds | None, ...]:
-        return tuple(Bounds(*self.known[a], 1, 0.0) if a in self.known else None for a in range(9))
-
-
 def test_a_move_is_best_only_if_no_other_can_be_as_good() -> None:
     position = Position.from_moves("TicTacToe-v0", "152489")
     for worst, best in ((-1, [2]), (0, [])):
-        found = exact_values(Hurried((0, 0), (-3, worst), (-2, -2)), position, 0)
+        found = exact_values(Hurried({2: (0, 0), 5: (-3, worst), 6: (-2, -2)}), position, 0)
         assert not found["complete"] and [one["action"] for one in found["moves"] if one["best"]] == best
 
 
 def test_bounds_are_told_as_far_as_they_go() -> None:
     position = Position.from_moves("TicTacToe-v0", "152489")
-    for bounds, told in (
-        (((1, 3), (-3, -1), (-1, 1)), [("win", "a win"), ("loss", "a loss"), (None, "not known in the time there is")]),
-        (((0, 3), (-3, 0), (0, 0)), [(None, "at least a draw"), (None, "at most a draw"), ("draw", "a draw")]),
+    unknown = (None, "not known in the time there is")
+    for known, told in (
+        ({2: (1, 3), 5: (-3, -1), 6: (-1, 1)}, [("win", "a win"), ("loss", "a loss"), unknown]),
+        ({2: (0, 3), 5: (-3, 0), 6: (0, 0)}, [(None, "at least a draw"), (None, "at most a draw"), ("draw", "a draw")]),
     ):
-        moves = exact_values(Hurried(*bounds), position, 0)["moves"]
+        moves = exact_values(Hurried(known), position, 0)["moves"]
         assert [(one["outcome"], one["text"]) for one in moves] == told
 
 

@@ -108,6 +108,35 @@ def test_without_options_it_learns_what_stable_baselines3_learns() -> None:
     assert all(torch.equal(*pair) for pair in zip(mine.q_net.parameters(), theirs.q_net.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("double", [True, False])
+def test_the_target_is_that_of_expected_sarsa(double: bool) -> None:
+    """By hand: the best action, which with `double` the learning network chooses, or as often as said any legal one."""
+    settings = {"gamma": -1, "double": double, "target_epsilon": 0.2}
+    model = filled(DQN("MlpPolicy", boards(TTT), seed=0, **settings, **SMALL))
+    with torch.no_grad():
+        for weights in model.q_net_target.parameters():
+            weights.add_(0.3 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(0)))
+    np.random.seed(1)  # noqa: NPY002  which Stable-Baselines3 draws from
+    batch = model.replay_buffer.sample(256)
+    with torch.no_grad():
+        chosen = model.q_net(batch.observations).gather(1, batch.actions).squeeze(1)
+        learning, target = (net(batch.next_observations) for net in (model.q_net, model.q_net_target))
+    errors = []
+    for row in range(256):
+        legal = [action for action in range(9) if target[row, action] != ILLEGAL_VALUE]
+        following = 0.0
+        if not batch.dones[row]:
+            best = max(legal, key=lambda action: float((learning if double else target)[row, action]))
+            following = 0.8 * float(target[row, best]) + 0.2 * sum(float(target[row, one]) for one in legal) / len(
+                legal
+            )
+        error = abs(float(chosen[row]) - (float(batch.rewards[row]) - following))
+        errors.append(error**2 / 2 if error < 1 else error - 0.5)
+    np.random.seed(1)  # noqa: NPY002
+    model.train(gradient_steps=1, batch_size=256)
+    assert model.logger.name_to_value["train/loss"] == pytest.approx(sum(errors) / 256, rel=1e-5)
+
+
 def test_what_is_replayed_are_steps_of_the_game(name: str) -> None:
     """Under whatever symmetry: the action fills one empty cell, which then is the other side's."""
     game = GAMES[name]

@@ -16,6 +16,7 @@ from conftest import breadth, compiled_games, playout
 
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
+from tictac_agents.mcts.root import Statistics, best_action
 from tictac_agents.mcts.search_tree import bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
@@ -271,6 +272,12 @@ def test_predict_plays_what_the_search_finds_in_an_observation() -> None:
         MCTS(300).predict(observation)
     with pytest.raises(ValueError, match="no game is called"):
         MCTS(300, game="Chess")
+
+
+def test_an_action_that_was_never_visited_is_not_the_best_by_its_value() -> None:
+    visits, sums = np.array([0, 3, 5]), np.array([0.0, -2.5, -4.5])
+    found = Statistics((0, 1, 2), visits, sums, proven_actions={}, proven=None, priors=None)
+    assert (best_action(found, "value"), best_action(found, "visits")) == (1, 2)
 
 
 def test_predict_is_a_function_of_the_position() -> None:
