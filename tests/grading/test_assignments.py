@@ -57,7 +57,7 @@ TRICKS = (
     "tictac_env.make_policy('perfect').act(tictac_env.Position.start('TicTacToe-v0'), 0)",
     "gym.make('TicTacToe-v0', opponent='minimax').reset(seed=0)[0].step(0)",
     "import tictac_agents",
-    "import tictac_env.grading",
+    "from tictac_env.grading import grade",
     "open(tictac_env.__path__[0] + '/solver/minimax.py')",
     "open(tictac_env.__path__[0] + '/../docs/teaching/solutions/minimax.py')",
 )

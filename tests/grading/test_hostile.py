@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
 import os
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tictac_env.grading import Grade, grade
-from tictac_env.grading.process import GUARDS
+from tictac_env.games import get_game
+from tictac_env.grading import Grade, bubblewrap, grade, readable
+from tictac_env.grading.exam import questions_of
+from tictac_env.grading.files import scratch_copy
+from tictac_env.grading.process import GUARDS, MOST_THREADS, Unprotected
 
 RUBRIC = """
 game = "KInARow-v0:2x3-3,gravity=False"
@@ -54,21 +63,119 @@ ONCE = FAIR.replace("def trick(): pass", "")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="these guards are Linux's")
 
 
+WAYS = [
+    *(("bubblewrap", "as it is"), ("no bubblewrap", "as it is")),
+    *(("bubblewrap", "as nobody"), ("no bubblewrap", "as nobody")),
+]
+LAYERS = {"bubblewrap": GUARDS, "no bubblewrap": ("files", "calls"), "what there is": GUARDS}
+NOBODY = 65534
+
+
+class Submit:
+    """Grades a source, confined in one of several ways; no process and no file may be left that was not there."""
+
+    def __init__(self, folder: Path, layers: str = "what there is", user: str = "as it is") -> None:
+        if layers == "bubblewrap" and not bubblewrap.works():
+            pytest.skip("bubblewrap is not installed, or not allowed namespaces")
+        if user == "as nobody" and os.geteuid() != 0:
+            pytest.skip("this is an ordinary user already")
+        self.folder, self.temporary = folder, folder / "temporary"
+        self.guards, self.user = LAYERS[layers], user
+        folder.chmod(0o755)
+        self.temporary.mkdir()
+        self.temporary.chmod(0o777)
+        (folder / "rubric.toml").write_text(RUBRIC)
+        questions_of(get_game("KInARow-v0:2x3-3,gravity=False"))  # which `as_nobody` would compile anew
+
+    def __call__(self, source: str, guards: tuple[str, ...] | None = None, unconfined: bool = False) -> Grade:
+        (self.folder / "pupil.py").write_text(source)
+        chosen = self.guards if guards is None else guards
+        found = (as_nobody if self.user == "as nobody" else lambda action: action())(
+            lambda: self._graded(chosen, unconfined)
+        )
+        if guards is None:
+            assert "calls" in found.layers and ("namespaces" in found.layers) == ("namespaces" in chosen and NAMESPACES)
+        return found
+
+    def _graded(self, guards: tuple[str, ...], unconfined: bool) -> Grade:
+        tempfile.tempdir = str(self.temporary)
+        found = grade(self.folder / "pupil.py", self.folder / "rubric.toml", guards=guards, unconfined=unconfined)
+        assert not children()
+        return found
+
+    def check(self) -> None:
+        assert {one.name for one in self.folder.iterdir()} == {"temporary", "rubric.toml", "pupil.py"}
+        assert not list(self.temporary.iterdir())
+
+
+NAMESPACES = bubblewrap.works()
+
+
 @pytest.fixture
-def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """Grades a source; in the end there must be no process and no file that was not there before."""
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "rubric.toml").write_text(RUBRIC)
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that anybody may read; pytest's own are for its user alone."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
 
-    def graded(source: str, guards: tuple[str, ...] = GUARDS) -> Grade:
-        (tmp_path / "pupil.py").write_text(source)
-        return grade(tmp_path / "pupil.py", tmp_path / "rubric.toml", guards=guards)
 
-    yield graded
-    assert {one.name for one in tmp_path.iterdir()} == {"temporary", "rubric.toml", "pupil.py"}
-    assert not list((tmp_path / "temporary").iterdir())
-    assert not children()
+@pytest.fixture
+def submit(folder: Path) -> Iterator[Submit]:
+    """As this system confines it, and as this user."""
+    made = Submit(folder)
+    yield made
+    made.check()
+
+
+@pytest.fixture(params=WAYS, ids=", ".join)
+def submit_each_way(folder: Path, request: pytest.FixtureRequest) -> Iterator[Submit]:
+    """With bubblewrap and without, as this user and as an ordinary one."""
+    made = Submit(folder, *request.param)
+    yield made
+    made.check()
+
+
+def as_nobody(action: Callable[[], Any]) -> Any:
+    """What an action returns in a child that gave up being root."""
+    ours, theirs = multiprocessing.Pipe(False)
+    child = os.fork()
+    if child == 0:
+        try:
+            open_to_all(sys.base_prefix)
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            theirs.send(action())
+        except BaseException as error:
+            theirs.send(error)
+        finally:
+            os._exit(0)
+    theirs.close()
+    try:
+        found = ours.recv()
+    finally:
+        os.waitpid(child, 0)
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def open_to_all(path: str) -> None:
+    """Shows this process a path that lies in a folder for root alone, such as /root, which then has nothing else."""
+    closed = [one for one in Path(path).parents if not one.stat().st_mode & 1]
+    if not closed:
+        return
+    assert ctypes.CDLL(None).unshare(0x00020000) == 0  # CLONE_NEWNS; Python has it from 3.12 on
+    aside = tempfile.mkdtemp()
+    for words in (
+        ["--make-rprivate", "/"],
+        ["--bind", path, aside],
+        ["-t", "tmpfs", "-o", "mode=755", "tmpfs", str(closed[-1])],
+    ):
+        subprocess.run(["mount", *words], check=True)
+    os.makedirs(path)
+    subprocess.run(["mount", "--move", aside, path], check=True)
+    os.rmdir(aside)
 
 
 def children() -> list[str]:
@@ -89,8 +196,9 @@ def told(found: Grade) -> str:
 
 def test_what_is_fair_gets_all_points(submit) -> None:
     found = submit(FAIR)
-    assert (found.score, found.trouble) == (3, "") and found.layers == ("limits", "files", "calls")
-    assert submit(FAIR, guards=()).layers == ("limits", "hook")
+    assert (found.score, found.trouble) == (3, "")
+    assert found.layers == ("limits", *(GUARDS if NAMESPACES else GUARDS[1:]))
+    assert submit(FAIR, guards=(), unconfined=True).layers == ("limits", "hook")
 
 
 TRICKS = {
@@ -103,16 +211,16 @@ TRICKS = {
     "forks": ("import os; os.fork()", "PermissionError"),
     "begins a program": ("import subprocess; subprocess.run(['sleep', '60'])", "PermissionError"),
     "eats memory": ("x = bytearray(1 << 34)", "MemoryError"),
-    "writes outside": ("open(HERE + '/stolen', 'w')", "PermissionError"),
-    "removes what is outside": ("import os; os.remove(HERE + '/rubric.toml')", "PermissionError"),
-    "makes a folder outside": ("import os; os.mkdir(HERE + '/stolen')", "PermissionError"),
+    "writes outside": ("open(HERE + '/stolen', 'w')", "Error: [Errno "),
+    "removes what is outside": ("import os; os.remove(HERE + '/rubric.toml')", "Error: [Errno "),
+    "makes a folder outside": ("import os; os.mkdir(HERE + '/stolen')", "Error: [Errno "),
     "prints a gigabyte": ("for _ in range(1 << 14): print('x' * (1 << 16))", "OSError: [Errno 27] File too large"),
     "opens a socket": ("import socket; socket.create_connection(('127.0.0.1', 80))", "PermissionError"),
     "leaves": ("import sys; sys.exit(0)", "SystemExit"),
     "ends its process": ("import os; os._exit(0)", "it ended the process, with status 0"),
-    "crashes": ("import os; os.abort()", "SIGABRT"),
+    "crashes": ("import os; os.abort()", "it was ended by signal SIG"),
     "kills the grader": ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", "PermissionError"),
-    "reads the rubric": ("print(open(HERE + '/rubric.toml').read())", "PermissionError"),
+    "reads the rubric": ("print(open(HERE + '/rubric.toml').read())", "Error: [Errno "),
     "reads the grader": ("import tictac_env.grading", "No module named 'tictac_env'"),
     "writes answers of its own": (
         'import os\n    for fd in range(3, 64):\n        try: os.write(fd, b\'{"n": 7, "answer": 0}\\n\')\n'
@@ -127,10 +235,13 @@ TRICKS = {
 
 
 @linux
+@pytest.mark.parametrize("way", [("what there is", "as it is"), WAYS[-1]], ids=", ".join)
 @pytest.mark.parametrize("name", TRICKS)
-def test_a_trick_costs_the_move_and_no_more(name: str, submit, tmp_path: Path) -> None:
+def test_a_trick_costs_the_move_and_no_more(name: str, way: tuple[str, str], folder: Path) -> None:
     trick, what = TRICKS[name]
-    found = submit(f"HERE = {str(tmp_path)!r}\ndef trick():\n    {trick}\n{ONCE}")
+    submit = Submit(folder, *way)
+    found = submit(f"HERE = {str(folder)!r}\ndef trick():\n    {trick}\n{ONCE}")
+    submit.check()
     legal, first, second = found.results
     assert what in legal.why and not legal.passed and legal.share > 0.9
     assert not first.passed and first.moves == "", "the trick is played on the empty board"
@@ -173,11 +284,11 @@ def test_links_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @linux
-def test_the_disk_is_not_filled(submit) -> None:
-    source = "def trick():\n    for i in range(10**6):\n        open(f'f{i}', 'w').write('x' * 900_000)\n" + ONCE
-    found = submit(source.replace("900_000)", "900_000)\n        while i > 20: pass"))
-    assert "filled its folder with more than 1000 files or 8 MB" in told(found) or "took more than" in told(found)
-    assert found.results[2].passed
+def test_the_disk_is_not_filled(submit_each_way) -> None:
+    write = "    for i in range(20):\n        open(f'f{i}', 'w').write('x' * 900_000)\n    time.sleep(0.5)\n"
+    found = submit_each_way("import time\ndef trick():\n" + write + ONCE)
+    assert "filled its folder with more than 1000 files or 8 MB" in told(found) or "No space left" in told(found)
+    assert found.results[2].passed, told(found)
 
 
 @linux
@@ -218,13 +329,13 @@ def test_what_is_no_move_is_illegal(submit) -> None:
     assert found.results[0].share == 0 and set(found.moves.values()) == {-1}
 
 
-def attempts(ways: list[str], tmp_path: Path) -> str:
+def attempts(ways: list[str], folder: Path) -> str:
     """A submission that tries several ways on the empty board, and prints what came of them."""
     tried = "".join(f"    try: {way}\n    except BaseException as error: came.append(repr(error))\n" for way in ways)
-    return f"HERE = {str(tmp_path)!r}\ndef trick():\n    came = []\n{tried}    print(came)\n{ONCE}"
+    return f"HERE = {str(folder)!r}\ndef trick():\n    came = []\n{tried}    print(came)\n{ONCE}"
 
 
-def test_elsewhere_an_audit_hook_refuses_what_python_tells_of(submit, tmp_path: Path) -> None:
+def test_elsewhere_an_audit_hook_refuses_what_python_tells_of(submit, folder: Path) -> None:
     names = [
         "forks",
         "begins a program",
@@ -233,12 +344,12 @@ def test_elsewhere_an_audit_hook_refuses_what_python_tells_of(submit, tmp_path: 
         "reads the rubric",
         "removes what is outside",
     ]
-    found = submit(attempts([TRICKS[name][0] for name in names], tmp_path), guards=())
+    found = submit(attempts([TRICKS[name][0] for name in names], folder), guards=(), unconfined=True)
     assert found.printed.count("is not allowed here") == 6 and found.score == 3
 
 
 @linux
-def test_without_landlock_nothing_is_written_at_all(submit, tmp_path: Path) -> None:
+def test_without_landlock_nothing_is_written_at_all(submit, folder: Path) -> None:
     """A filter of calls cannot tell one file from another, so it refuses to write any."""
     ways = [
         "open('here', 'w')",
@@ -246,6 +357,181 @@ def test_without_landlock_nothing_is_written_at_all(submit, tmp_path: Path) -> N
         "import os; os.remove('pupil.py')",
         TRICKS["reads the rubric"][0],
     ]
-    found = submit(attempts(ways, tmp_path), guards=("calls",))
+    found = submit(attempts(ways, folder), guards=("calls",), unconfined=True)
     assert found.layers == ("limits", "calls", "hook") and found.score == 3
     assert found.printed.count("PermissionError(1, ") == 3 and "open is not allowed here" in found.printed
+
+
+HOLD = """
+import ctypes, mmap, os
+def held(file):
+    file.write(b"x" * 900_000)
+    file.flush()
+    kept.append(mmap.mmap(file.fileno(), 4096))
+    return 900_000
+def removed(i):
+    with open(f"f{i}", "w+b") as file:
+        size = held(file)
+    os.unlink(f"f{i}")
+    return size
+def unlinked(i):
+    with open(f"f{i}", "w+b") as file:
+        size = held(file)
+    os.unlink(f"f{i}", dir_fd=os.open(".", os.O_RDONLY))
+    return size
+def replaced(i):
+    with open(f"f{i}", "w+b") as file:
+        size = held(file)
+    os.rename(f"f{i}", "one")
+    return size
+def nameless(i):
+    with open(os.open(".", os.O_TMPFILE | os.O_RDWR), "w+b") as file:
+        return held(file)
+def in_memory(i):
+    with open(os.memfd_create("x"), "w+b") as file:
+        return held(file)
+kept = []
+def trick():
+    for way in (removed, unlinked, replaced, nameless, in_memory):
+        size = 0
+        try:
+            for i in range(20):
+                size += way(i)
+        except OSError as error:
+            print(way.__name__, size, type(error).__name__, error.errno)
+        else:
+            print(way.__name__, size)
+"""
+
+
+@linux
+def test_no_file_without_a_name_escapes_the_limit(submit_each_way) -> None:
+    found = submit_each_way(HOLD + ONCE)
+    sizes = {line.split()[0]: int(line.split()[1]) for line in found.printed.splitlines()}
+    assert len(sizes) == 5 and sum(sizes.values()) < 8_000_000, found.printed + told(found)
+    assert found.score == 3, told(found)
+
+
+@linux
+def test_output_that_cannot_be_read_harms_nobody(submit_each_way) -> None:
+    trick = "import fcntl, os\n    print('x', flush=True); fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT | os.O_APPEND)"
+    found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
+    assert (found.score, found.printed, found.trouble) == (3, "x\n", "")
+
+
+@linux
+def test_messages_and_semaphores_of_others_are_out_of_reach(submit_each_way) -> None:
+    """System V's are found by their number, and anybody may do with these what he likes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    queue, semaphore = libc.msgget(0, 0o666), libc.semget(0, 1, 0o666)
+    message = ctypes.create_string_buffer(b"\1" + bytes(7) + b"secret")
+    try:
+        assert libc.msgsnd(queue, message, 6, 0) == 0 and libc.semctl(semaphore, 0, 16, 7) == 0  # SETVAL
+        trick = "\n    ".join(
+            [
+                "import ctypes",
+                "libc, room = ctypes.CDLL(None), ctypes.create_string_buffer(64)",
+                f"print(libc.msgrcv({queue}, room, 32, 0, 0o4000), libc.msgsnd({queue}, room, 6, 0o4000))",
+                f"print(libc.msgctl({queue}, 0, None), libc.semctl({semaphore}, 0, 16, 3))",
+                f"print(libc.semop({semaphore}, bytes([0, 0, 255, 255, 0, 0]), 1), libc.semctl({semaphore}, 0, 0))",
+            ]
+        )
+        found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
+        assert found.printed == "-1 -1\n" * 3 and found.score == 3
+        assert libc.semctl(semaphore, 0, 12) == 7, "GETVAL"
+        assert libc.msgrcv(queue, message, 32, 0, 0o4000) == 6
+    finally:
+        libc.msgctl(queue, 0, None)
+        libc.semctl(semaphore, 0, 0)
+
+
+@linux
+def test_threads_have_a_limit(submit_each_way) -> None:
+    trick = "\n    ".join(
+        [
+            "import threading, time",
+            "threading.stack_size(32768)",
+            "for _ in range(200): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()",
+            "time.sleep(0.5)",
+        ]
+    )
+    found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
+    assert f"more than {MOST_THREADS} threads" in told(found) or "can't start new thread" in told(found)
+    few = trick.replace("200", "20").replace("2,", "0,")
+    assert submit_each_way(f"def trick():\n    {few}\n{ONCE}").score == 3
+
+
+@linux
+def test_little_can_be_found_out_about_the_machine(submit_each_way, folder: Path) -> None:
+    ways = [
+        "assert 'eth0' in open('/proc/self/net/dev').read() or 1 / 0",
+        "open('/proc/net/tcp').read()",
+        "open('/proc/1/environ').read(1) or 1 / 0",
+        "import ctypes; assert ctypes.CDLL(None).inotify_init() >= 0",
+        "import ctypes; assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0",
+    ]
+    if "namespaces" in submit_each_way.guards:
+        ways.append("import os; os.stat(HERE + '/rubric.toml')")
+    found = submit_each_way(attempts(ways, folder))
+    assert found.printed.count("Error(") == len(ways) and found.score == 3, found.printed
+
+
+@linux
+def test_nothing_is_run_that_this_system_cannot_confine(submit) -> None:
+    for guards in ((), ("files",), ("calls",)):
+        with pytest.raises(Unprotected, match="--unconfined"):
+            submit("print('it was run')\n" + FAIR, guards=guards)
+    assert submit(FAIR, guards=(), unconfined=True).score == 3
+
+
+@linux
+def test_no_program_below_a_folder_of_libraries_can_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments of Python with the solver in them may lie there."""
+    (folder / "environment" / "lib").mkdir(parents=True)
+    (folder / "python3.11").mkdir()
+    (folder / "libm.so.6").touch()
+    monkeypatch.setattr(readable, "LIBRARIES", (str(folder),))
+    read = readable.readable.__wrapped__(()).read
+    assert [path for path in read if path.startswith(str(folder))] == [str(folder / "libm.so.6")]
+
+
+@pytest.mark.skipif(not NAMESPACES, reason="bubblewrap is not installed, or not allowed namespaces")
+def test_namespaces_hold_what_is_listed_alone(folder: Path) -> None:
+    """If most of a folder is listed it is shown as a whole, the rest of it empty but for what is listed below."""
+    for name in ("one.py", "two.py", "three.py", "hidden.py", "site/shown/x.py"):
+        (folder / "library" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "library" / name).write_text(name + "\n")
+    (folder / "library" / "site" / "secret.py").write_text("secret")
+    read = [str(folder / "library" / name) for name in ("one.py", "two.py", "three.py", "site/shown")]
+    system = [path for path in readable.readable().read if not path.startswith(sys.base_prefix)]
+    programs = ["/bin", "/usr/bin"]
+    (folder / "scratch").mkdir()
+    numbers, number = os.pipe()
+    look = ["sh", "-c", f"cat $(find {folder}/library -type f | sort); touch {folder}/library/site/new"]
+    words = bubblewrap.wrapped(look, [*read, *system, *programs], folder, str(folder / "scratch"), 4096, number)
+    found = subprocess.run(words, pass_fds=[number], capture_output=True, text=True, check=False)
+    os.close(number)
+    os.close(numbers)
+    assert found.stdout.split() == ["one.py", "site/shown/x.py", "three.py", "two.py"], found.stderr
+    assert "Read-only file system" in found.stderr
+
+
+@linux
+def test_what_a_killed_grader_leaves_is_removed_by_the_next(folder: Path) -> None:
+    (folder / "pupil.py").write_text("while True: pass\n")
+    (folder / "temporary").mkdir()
+    words = [sys.executable, "-m", "tictac_env", "grade", str(folder / "pupil.py"), "--assignment", "rules"]
+    with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(folder / "temporary")}) as grader:
+        end = time.monotonic() + 30
+        while not list((folder / "temporary").glob("tictac-grade-*/pupil.py")) and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        grader.send_signal(signal.SIGKILL)
+    (left,) = (folder / "temporary").glob("tictac-grade-*")
+    os.utime(left, (0, 0))
+    tempfile.tempdir = str(folder / "temporary")
+    with scratch_copy(folder / "pupil.py", "submission.py") as source:
+        assert source.read_text() and not left.exists()
+        with scratch_copy(folder / "pupil.py", "submission.py"):
+            assert source.exists(), "one that is in use stays"
+    assert not list((folder / "temporary").iterdir())

@@ -45,6 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "--csv", metavar="FILE", help="also write a table of all submissions")
     parser.add_argument("--tournament", action="store_true", help="also play everybody against everybody")
     parser.add_argument("--jobs", type=whole_number(1), help="submissions graded at a time (default: the cores)")
+    parser.add_argument(
+        "--unconfined", action="store_true", help="run them also where nothing keeps them from this machine"
+    )
     parser.add_argument("--page", default=PAGE, metavar="URL", help="the page of links (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the assignments")
     add_file(parser, "--hand-out", folder=True, metavar="FOLDER", help="copy what pupils get of the assignment there")
@@ -62,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         from tictac_env.grading.autograder_zip import make_zip
 
         path = options.output or Path(f"{load_rubric(options.make_zip).name}.zip")
-        print(f"{path} ({make_zip(options.make_zip, path, options.wheels):,} bytes)")
+        print(f"{path} ({make_zip(options.make_zip, path, options.wheels, options.unconfined):,} bytes)")
         return 0
     if options.assignment is None:
         raise ValueError(f"--assignment is needed: {', '.join(assignments())}, or the path of a rubric")
@@ -78,10 +81,11 @@ def run(options: argparse.Namespace) -> int:
     if alone or options.format == "gradescope":
         if len(options.submissions) > 1 or options.tournament or options.csv:
             raise ValueError("a single submission has no table and no tournament, and Gradescope takes one at a time")
-        found = grade(options.submissions[0], rubric, page=options.page)
+        found = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
         _tell(options, str(found), {"json": found.to_dict, "gradescope": lambda: gradescope(found)}, [found])
         return 0
-    report = grade_class(_all(options.submissions, rubric), rubric, options.jobs, options.page, progress=True)
+    class_ = _all(options.submissions, rubric)
+    report = grade_class(class_, rubric, options.jobs, options.page, progress=True, unconfined=options.unconfined)
     _tell(options, _with_tournament(report, options.tournament), {"json": report.to_dict}, report.grades)
     if options.csv:
         save_text(options.csv, report.to_csv())

@@ -50,8 +50,8 @@ set -euo pipefail
 ROOT="${AUTOGRADER_ROOT:-/autograder}"
 PYTHON="${AUTOGRADER_PYTHON:-$ROOT/venv/bin/python}"
 mkdir -p "$ROOT/results"
-exec "$PYTHON" -m tictac_env grade "$ROOT/submission" --assignment "$ROOT/source/rubric.toml" \\
-  --format gradescope --output "$ROOT/results/results.json"
+exec "$PYTHON" -P -m tictac_env grade "$ROOT/submission" --assignment "$ROOT/source/rubric.toml" \\
+  --format gradescope --output "$ROOT/results/results.json"{unconfined}
 """
 
 
@@ -59,6 +59,7 @@ def make_zip(
     assignment: str | os.PathLike[str],
     path: str | os.PathLike[str],
     wheels: str | os.PathLike[str] | None = None,
+    unconfined: bool = False,
 ) -> int:
     """Writes the zip of an assignment's autograder; returns its size in bytes.
 
@@ -70,6 +71,7 @@ def make_zip(
         path: the file.
         wheels: a folder with all wheels that are to be installed, so that no network is needed, as
             `pip download -r requirements.txt -d FOLDER` makes one; None to install from the package index.
+        unconfined: whether the autograder runs submissions also where it cannot confine them (see `grade`).
 
     Raises:
         ValueError: there is no such assignment, its rubric is wrong, or a wheel is missing; the message names it.
@@ -95,7 +97,7 @@ def make_zip(
     install = INSTALL.format(where="" if wheels is None else FROM_WHEELS)
     texts = {
         "setup.sh": SETUP.format(install=install if own else f"{install}\n{COPY}"),
-        "run_autograder": RUN,
+        "run_autograder": RUN.replace("{unconfined}", " --unconfined" if unconfined else ""),
         "rubric.toml": rubric.read_text(encoding="utf-8"),
         "requirements.txt": "".join(f"{name}=={number}\n" for name, number in sorted(pins.items())),
     }

@@ -101,7 +101,12 @@ class ClassReport:
 
 
 def grade_class(
-    submissions: Mapping[str, Path], rubric: Rubric, jobs: int | None = None, page: str = PAGE, progress: bool = False
+    submissions: Mapping[str, Path],
+    rubric: Rubric,
+    jobs: int | None = None,
+    page: str = PAGE,
+    progress: bool = False,
+    unconfined: bool = False,
 ) -> ClassReport:
     """Grades many submissions, several at a time.
 
@@ -111,9 +116,10 @@ def grade_class(
         jobs: how many at a time; as many as there are cores unless given.
         page: the address of the page that links lead to.
         progress: whether to show a progress bar (only on a terminal).
+        unconfined: as of `grade`.
 
     Raises:
-        ValueError, ImportError: as of `grade`.
+        ValueError, ImportError, Unprotected: as of `grade`.
     """
     questions_of(rubric.game)  # once, before several ask for it
     with (
@@ -123,7 +129,7 @@ def grade_class(
         stopped, grades = threading.Event(), []
         try:
             waiting = [
-                pool.submit(grade, path, rubric, name=name, page=page, stopped=stopped)
+                pool.submit(grade, path, rubric, name=name, page=page, unconfined=unconfined, stopped=stopped)
                 for name, path in submissions.items()
             ]
             for done, one in enumerate(waiting, 1):

@@ -130,6 +130,7 @@ class Exam:
         rubric: what is asked for.
         handed_in: the submission: a file or a folder.
         guards: see `Plan`.
+        unconfined: see `Plan`.
         stopped: see `Process`.
 
     Raises:
@@ -147,6 +148,7 @@ class Exam:
         rubric: Rubric,
         handed_in: Path,
         guards: tuple[str, ...] = GUARDS,
+        unconfined: bool = False,
         stopped: threading.Event | None = None,
     ) -> None:
         self.rubric = rubric
@@ -156,7 +158,7 @@ class Exam:
             if THEOREMS[test.theorem].tabulated and self.questions.table is None:
                 raise ValueError(f"test {number}: {test.theorem} needs a smaller game than {rubric.game_name}")
         self._handed_in = handed_in
-        self._guards = guards
+        self._guards, self._unconfined = guards, unconfined
         self._seen = readable(rubric.packages)
         self._until = time.monotonic() + rubric.limits.seconds
         self._process: Process | None = None
@@ -309,6 +311,7 @@ class Exam:
             file_bytes=limits.file_mb * MEGABYTE,
             scratch_bytes=limits.scratch_mb * MEGABYTE,
             guards=self._guards,
+            unconfined=self._unconfined,
         )
 
 

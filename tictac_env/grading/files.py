@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,10 @@ LARGEST = 20_000_000
 MOST = 200
 """So many files may be handed in."""
 NOTEBOOK = ".ipynb"
+SCRATCH = "tictac-grade-"
+"""How the names of scratch folders begin."""
+YOUNG = 60.0
+"""So many seconds after its last change a folder is left alone: it may be one that has no lock yet."""
 MAGIC = ("%", "!", "?")
 """How lines of a notebook begin that are no Python."""
 
@@ -91,19 +97,43 @@ def scratch_copy(handed_in: Path, name: str) -> Iterator[Path]:
         Unusable: as `main_file`; or it is too large, cannot be read, or is no notebook.
     """
     main = main_file(handed_in, name)
-    scratch = Path(tempfile.mkdtemp(prefix="tictac-grade-")).resolve()
-    try:
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        with contextlib.suppress(OSError), _locked(left):
+            remove(left)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH)).resolve()
+    with _locked(scratch, new=True):
         try:
-            _copy(handed_in, scratch)
-            source = scratch / main.name
-            if main.suffix == NOTEBOOK:
-                source = scratch / f"{main.stem}.py"
-                source.write_text(notebook_source(main), encoding="utf-8")
-        except (OSError, RecursionError) as error:  # the latter of folders a thousand deep
-            raise Unusable(f"{handed_in.name} cannot be copied: {error}") from error
-        yield source
+            try:
+                _copy(handed_in, scratch)
+                source = scratch / main.name
+                if main.suffix == NOTEBOOK:
+                    source = scratch / f"{main.stem}.py"
+                    source.write_text(notebook_source(main), encoding="utf-8")
+            except (OSError, RecursionError) as error:  # the latter of folders a thousand deep
+                raise Unusable(f"{handed_in.name} cannot be copied: {error}") from error
+            yield source
+        finally:
+            remove(scratch)
+
+
+@contextmanager
+def _locked(folder: Path, new: bool = False) -> Iterator[None]:
+    """Holds the lock of a scratch folder, which the system gives up with the process.
+
+    Raises:
+        OSError: another process holds it, or, unless it is new, it is not ours or was changed in the last minute.
+    """
+    import fcntl  # Windows has none, and cannot grade
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(handle)
+        if not new and (found.st_uid != os.geteuid() or time.time() - found.st_mtime < YOUNG):
+            raise BlockingIOError(f"{folder} may be in use")
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        remove(scratch)
+        os.close(handle)
 
 
 def remove(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import tictac_env
 from tictac_env.grading.exam import Exam
 from tictac_env.grading.files import Unusable
-from tictac_env.grading.process import GUARDS, printable
+from tictac_env.grading.process import GUARDS, Unprotected, printable
 from tictac_env.grading.report import PAGE, Grade, Result, replay_link
 from tictac_env.grading.rubric import Criterion, Rubric, load_rubric
 from tictac_env.grading.theorems import FINDERS, Finding, mistakes
@@ -27,6 +27,7 @@ def grade(
     name: str = "",
     page: str = PAGE,
     guards: tuple[str, ...] = GUARDS,
+    unconfined: bool = False,
     stopped: threading.Event | None = None,
 ) -> Grade:
     r"""Grades a submission by a rubric of theorems.
@@ -41,12 +42,14 @@ def grade(
         name: whose it is; the name of the file unless given.
         page: the address of the page that links lead to.
         guards: what of Linux to confine it by; fewer are for tests.
+        unconfined: whether to run it also where this system cannot keep it from other files, processes and the network.
         stopped: for grading in a thread: once it is set, this soon ends with `KeyboardInterrupt`.
 
     Raises:
         ValueError: the rubric is wrong, or wants more than can be proven of its game.
         FileNotFoundError: there is no such rubric.
         ImportError: a package that the rubric allows is not installed.
+        Unprotected: an OSError: this system cannot confine it, and `unconfined` is False; nothing was run.
 
     Example:
         >>> import tempfile
@@ -65,14 +68,16 @@ def grade(
     layers: tuple[str, ...] = ()
     moves: dict[int, int] = {}
     try:
-        with Exam(rubric, path, guards, stopped) as exam:
+        with Exam(rubric, path, guards, unconfined, stopped) as exam:
             results = [_result(exam, test, page) for test in rubric.tests]
             if rubric.function and any(test.theorem != "agrees" for test in rubric.tests):
                 erring = mistakes(exam)
                 exploitable = None if exam.questions.table is None else exam.exploitability
                 moves = exam.all_moves()
         trouble, printed, layers = exam.setup_trouble, exam.printed, exam.layers
-    except Unusable as error:
+    except Unprotected:
+        raise
+    except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
         trouble = str(error)
         results = [_of(test, Finding(0.0, "not found out", None, trouble), rubric, page) for test in rubric.tests]
     return Grade(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -17,9 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tictac_env.grading import bubblewrap
+
 START = Path(__file__).parent / "apart" / "start.py"
-GUARDS = ("files", "calls")
-"""What Linux confines a process by: Landlock and seccomp."""
+GUARDS = ("namespaces", "files", "calls")
+"""What Linux confines a process by: bubblewrap, Landlock and seccomp."""
 PATIENCE = 4
 """A call may take so many times its seconds of processor time by the clock, as a busy machine gives it only a part."""
 GRACE = 1.0
@@ -27,11 +30,16 @@ GRACE = 1.0
 SPENT = 2.0
 """So many seconds the program itself may take to begin."""
 LOOK = 0.2
-"""Every so many seconds the size of the scratch folder is looked at."""
+"""Every so many seconds the scratch folder and the number of threads are looked at."""
 LONGEST_LINE = 1 << 14
 MOST_PRINTED = 1 << 14
 MOST_FILES = 1000
 """So many files and folders may lie in the scratch folder."""
+MOST_THREADS = 32
+UNPROTECTED = (
+    "this system has neither bubblewrap (with namespaces) nor Landlock (kernel 6.2 or later), with seccomp, to keep a "
+    "submission from this machine, so it was not run; --unconfined (unconfined=True) runs it all the same"
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Plan:
         file_bytes: of each file that it writes, and of what it prints.
         scratch_bytes: of all files in the scratch folder.
         guards: what of Linux to use; fewer are for tests of what other systems have.
+        unconfined: whether to run the file also where nothing but limits and Python's audit hook confines it.
     """
 
     source: str
@@ -65,6 +74,7 @@ class Plan:
     file_bytes: int
     scratch_bytes: int
     guards: tuple[str, ...] = GUARDS
+    unconfined: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +96,15 @@ class Gone(Exception):
     """The process has ended, or was ended; the message says why."""
 
 
+class Unprotected(OSError):
+    """This system cannot keep a submission from this machine, so it was not run."""
+
+
 class Process:
     """A process that runs a file and answers.
+
+    Raises:
+        Unprotected: nothing confines it, and the plan does not allow that.
 
     Args:
         plan: what it is told.
@@ -107,27 +124,44 @@ class Process:
         self.layers: tuple[str, ...] = ()
         self.printed = ""
         self._received, self._waiting = b"", b""
-        self._looked = 0.0
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `stop`
+        self._looked = math.inf
+        self._wrapped = "namespaces" in plan.guards and bubblewrap.works()
+        output, name = tempfile.mkstemp()
+        # Opened twice: who shares an open file shares its flags, and O_DIRECT would keep it from being read here.
+        self._output, printed = os.fdopen(output, "rb"), open(name, "ab")  # noqa: SIM115  # closed by `stop`, and below
+        os.unlink(name)
         ours, theirs = os.pipe()
+        numbers, number = os.pipe()
+        start = bubblewrap.program(START) if self._wrapped else START
+        command = [sys.executable, "-P", "-s", "-S", "-B", "-u", str(start), str(theirs)]
+        if self._wrapped:
+            seen = (*plan.read, sys.executable, os.path.realpath(sys.executable))
+            command = bubblewrap.wrapped(command, seen, START.parent, plan.scratch, plan.scratch_bytes, number)
         try:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-S", "-B", "-u", str(START), str(theirs)],
-                stdin=subprocess.PIPE,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                cwd=plan.scratch,
-                env=_environment(plan.scratch),
-                pass_fds=[theirs],
-                start_new_session=True,
-                bufsize=0,
-            )
+            with printed:
+                self._popen = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=printed,
+                    stderr=subprocess.STDOUT,
+                    cwd=plan.scratch,
+                    env=_environment(plan.scratch),
+                    pass_fds=[theirs, number],
+                    start_new_session=True,
+                    bufsize=0,
+                )
         except BaseException:
             os.close(ours)
+            os.close(numbers)
             self._output.close()
             raise
         finally:
             os.close(theirs)
+            os.close(number)
+        self._pid = self._popen.pid
+        with open(numbers, "rb") as told_by:
+            if self._wrapped and (told := told_by.read()):
+                self._pid = json.loads(told)["child-pid"]
         self._answers = ours
         assert self._popen.stdin is not None
         self._questions = self._popen.stdin
@@ -135,10 +169,15 @@ class Process:
         self._selector.register(self._answers, selectors.EVENT_READ)
         for handle in (self._answers, self._questions.fileno()):
             os.set_blocking(handle, False)
+        self.loaded = Reply()
         try:
-            self._send(asdict(plan) | {"patience": PATIENCE})
-            told = self._line(SPENT)
-            self.layers = tuple(str(layer) for layer in told["layers"]) if isinstance(told.get("layers"), list) else ()
+            handed_in = bubblewrap.HANDED_IN if self._wrapped else ""
+            self._send(asdict(plan) | {"patience": PATIENCE, "handed_in": handed_in, "threads": MOST_THREADS})
+            self.layers = tuple(self._line(SPENT)["layers"])  # nothing of the submission has run yet
+            if "hook" in self.layers and not plan.unconfined:
+                raise Unprotected(UNPROTECTED)
+            self._send({"load": True})
+            self._looked = 0.0
             self.loaded = self._reply(0, plan.seconds)
         except Gone as error:
             self.loaded = Reply(trouble=str(error), slow=True)
@@ -171,7 +210,6 @@ class Process:
         with contextlib.suppress(OSError):
             self._questions.close()
         os.close(self._answers)
-        self._output.seek(0)
         self.printed = printable(self._output.read(MOST_PRINTED).decode(errors="replace"))
         self._output.close()
 
@@ -239,6 +277,8 @@ class Process:
             status = self._popen.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to the grader"
+        if self._wrapped and status > 128:  # which is how bubblewrap tells of a signal
+            status = 128 - status
         if status >= 0:
             return f"it ended the process, with status {status}"
         number = -status
@@ -249,12 +289,15 @@ class Process:
         return f"it was ended by signal {signal.Signals(number).name}"
 
     def _look_at_files(self, now: float) -> None:
-        """Ends what fills the disk."""
+        """Ends what fills the disk, and what begins too many threads."""
         if now - self._looked < LOOK:
             return
         self._looked = now
+        with contextlib.suppress(OSError):  # it has ended, or this is not Linux
+            if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
+                raise Gone(f"it began more than {MOST_THREADS} threads")
         size = count = 0
-        folders = [self.plan.scratch]
+        folders = [f"/proc/{self._pid}/root{self.plan.scratch}" if self._wrapped else self.plan.scratch]
         while folders:
             try:
                 with os.scandir(folders.pop()) as found:
@@ -263,7 +306,8 @@ class Process:
                         if one.is_dir(follow_symlinks=False):
                             folders.append(one.path)
                         else:
-                            size += one.stat(follow_symlinks=False).st_blocks * 512
+                            # A folder of bubblewrap's has a size, which it may fill.
+                            size += 0 if self._wrapped else one.stat(follow_symlinks=False).st_blocks * 512
                         if count > MOST_FILES or size > self.plan.scratch_bytes:
                             allowed = f"{MOST_FILES} files or {self.plan.scratch_bytes // 1_000_000} MB"
                             raise Gone(f"it filled its folder with more than {allowed}")

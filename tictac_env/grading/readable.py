@@ -15,10 +15,15 @@ from typing import NamedTuple
 WITHHELD = {"arena", "cli", "grading", "notebook", "solver", "web"}
 """What a submission sees nothing of where it may use `tictac_env`: what knows the truth, and what it is graded by."""
 OWN = "tictac_env"
-LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/System/Library", "/usr/share/zoneinfo")
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
+LIBRARY = re.compile(
+    r".*(\.so(\.[\d.]+)?|\.dylib)|.*-linux-(gnu|musl)\w*|blas|lapack|locale|gconv|ssl|engines-3|ossl-modules"
+)
+"""What is read of these folders, which also hold other programs, environments of Python among them."""
 SYSTEM = (
     *("/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
-    *("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status"),
+    *("/proc/sys/vm", "/sys/devices/system/cpu", "/usr/share/zoneinfo", "/System/Library"),
 )
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -69,7 +74,7 @@ def _standard_library() -> Iterator[Path]:
         yield from _entries(folder, {*INSTALLED})
     yield from (base / "bin", base / "lib" / f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0")
     for folder in map(Path, LIBRARIES):
-        yield from (one for one in _entries(folder, set()) if not one.name.startswith(("python", "pypy")))
+        yield from (one for one in _entries(folder, set()) if LIBRARY.fullmatch(one.name))
 
 
 def _entries(folder: Path, without: set[str]) -> list[Path]:

@@ -12,9 +12,10 @@ PAGE = "http://127.0.0.1:8000/"
 """Where `tictac serve` shows games."""
 CONFINED = {
     "limits": "limits of time, memory and files",
+    "namespaces": "other files, processes and networks are not there for it, by bubblewrap",
     "files": "no files but its own, by Landlock",
     "calls": "no network and no other processes, by seccomp",
-    "hook": "Python's audit hook alone keeps it from the rest, which is no sandbox",
+    "hook": "unconfined: Python's audit hook alone keeps it from the rest, which is no sandbox",
 }
 """What each layer keeps a submission to, in words."""
 

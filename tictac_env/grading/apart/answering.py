@@ -3,9 +3,9 @@
 The first line that comes is the plan (see `Plan` in `tictac_env.grading.process`), each further one a question:
 `{"function": "choose", "calls": [[[0, 0, ...], [0, 1, ...]], ...], "seconds": 1.0, "patience": 4}`.
 
-To the plan it answers `{"layers": [...]}` and then, when the file is loaded, `{"n": 0, "answer": null}` or
-`{"n": 0, "error": "..."}`. To each call of a question it answers `{"n": 0, "answer": 4}`, `{"n": 0, "error": "..."}` or
-`{"n": 0, "late": true}`, n counting from 0.
+To the plan it answers `{"layers": [...]}`. At the line that follows it loads the file, and answers `{"n": 0, "answer":
+null}` or `{"n": 0, "error": "..."}`. To each call of a question it answers `{"n": 0, "answer": 4}`, `{"n": 0, "error":
+"..."}` or `{"n": 0, "late": true}`, n counting from 0.
 
 Nothing here is trusted by who asks: what runs in this process may change all of it, and so its own answers, no more.
 """
@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import traceback
@@ -54,10 +55,24 @@ def answer_all(answers: int) -> None:
 
     plan = json.loads(questions.readline())
     sys.path[:0] = [plan["scratch"], *plan["path"]]
+    uncopied: OSError | None = None
+    if plan["handed_in"]:
+        try:
+            shutil.copytree(plan["handed_in"], plan["scratch"], dirs_exist_ok=True)
+        except OSError as error:
+            uncopied = error
     tell(layers=confine(plan))
+    if not questions.readline():
+        return  # what confines this process does not suffice
     random.seed(0)
     loaded: list[Any] = []
-    tell(n=0, **_told(lambda: loaded.append(load(plan["source"])), plan["seconds"], plan["patience"]))
+
+    def begin() -> None:
+        if uncopied is not None:
+            raise uncopied
+        loaded.append(load(plan["source"]))
+
+    tell(n=0, **_told(begin, plan["seconds"], plan["patience"]))
     module = loaded[0] if loaded else None
     convert = as_array if plan["arrays"] else None
     for line in questions:
@@ -72,18 +87,23 @@ def answer_all(answers: int) -> None:
 
 
 def confine(plan: dict[str, Any]) -> list[str]:
-    """Limits this process, by the system where it can; says by what: "limits", "calls", "files", "hook"."""
+    """Limits this process, by the system where it can; says by what.
+
+    Returns:
+        "limits"; of "namespaces", "files" and "calls" those that hold; and "hook" where these do not suffice.
+    """
+    separate = bool(plan["handed_in"])
     files = (plan["read"], plan["listed"], [plan["scratch"]])
-    limit(plan["cpu_seconds"], plan["memory"], plan["file_bytes"])
+    limit(plan["cpu_seconds"], plan["memory"], plan["file_bytes"], plan["threads"] if separate else None)
     give_up_privileges()
-    layers = ["limits"]
+    layers = ["limits", *(["namespaces"] if separate else [])]
     if "files" in plan["guards"] and restrict_files(*files):
         layers.append("files")
-    if "calls" in plan["guards"] and refuse_calls(writes="files" in layers):
+    if "calls" in plan["guards"] and refuse_calls(writes=len(layers) > 1, removes=separate):
         layers.append("calls")
     else:
         refuse_processes()
-    if layers != ["limits", "files", "calls"]:
+    if "calls" not in layers or len(layers) < 3:
         refuse_events(*files)
         layers.append("hook")
     return layers

@@ -15,8 +15,10 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 CAPABILITIES_VERSION = 0x20080522
 
 
-def limit(cpu_seconds: int, memory: int, file_bytes: int, open_files: int = 64) -> None:
+def limit(cpu_seconds: int, memory: int, file_bytes: int, threads: int | None = None, open_files: int = 64) -> None:
     """Limits of processor time, address space, the size of each file and the number of open files; no core dumps.
+
+    The system counts threads by user, in a user namespace of its own those within it; root is exempt.
 
     A limit that the system does not know, or that is lower already, is left out.
     """
@@ -28,6 +30,8 @@ def limit(cpu_seconds: int, memory: int, file_bytes: int, open_files: int = 64) 
         "RLIMIT_CORE": 0,
         "RLIMIT_MSGQUEUE": 0,
     }
+    if threads is not None:
+        wanted = {**wanted, "RLIMIT_NPROC": threads}
     for name, value in wanted.items():
         if (which := getattr(resource, name, None)) is not None:
             with contextlib.suppress(OSError, ValueError):
