@@ -172,7 +172,7 @@ def test_wrong_keywords_of_a_model_are_named(wrong: dict[str, Any]) -> None:
 
 
 def test_wrong_boards_are_named() -> None:
-    with pytest.raises(ValueError, match="not .anywhere."):
+    with pytest.raises(ValueError, match=r"not .anywhere."):
         DQNSettings(start="anywhere").boards()
     with pytest.raises(ValueError, match="DQNSettings"):
         DQN.from_settings(MaskablePPOSettings())
