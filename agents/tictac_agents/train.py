@@ -8,7 +8,7 @@ python -m tictac_agents.train DQN --preset S4-prequel --total-timesteps 100000
 python -m tictac_agents.train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
 python -m tictac_agents.train QLearning --preset self-play --stop-when-proven --save q.npz
 python -m tictac_agents.train FittedQ --preset S4-all-actions --total-games 3000
-python -m tictac_agents.train NTupleTD --threads 2 --save ntuple.npz  # a million games of Connect Four
+python -m tictac_agents.train NTupleTD --save ntuple.npz  # a million games of Connect Four
 python -m tictac_agents.train DQN --help                              # all settings, explained
 
 Networks learn on one thread of torch's: they are small, and more threads are many times slower.

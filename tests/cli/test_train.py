@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.packaging.test_shell_commands import COMMANDS
 from tictac_agents import GameTree, NTupleTD, QLearning, S2Network, train
 from tictac_agents.train import AGENTS
-from tictac_env import Position, cli
+from tictac_env import Position, cli, play_match, verdict
 
 TTT = "TicTacToe-v0"
+LITTLE = "--num-envs 16 --learning-starts 500 --batch-size 128"
+SHORT = {
+    "DQN": [("slow", f"{LITTLE} --total-timesteps 8000", 0.5)],
+    "DQN --game ConnectFour-v0 --opponent rule --num-envs 32": [
+        ("slow", "--total-timesteps 20000 --learning-starts 1000", "rule"),
+        ("", f"--game TicTacToe-v0 {LITTLE} --total-timesteps 5000", "rule"),
+    ],
+    "DQN --preset S4-prequel --total-timesteps 100000": [("slow", "", 0.5)],
+    "DQN --seed 1": [("slow", f"{LITTLE} --total-timesteps 16000", 0.5)],
+    "FittedQ --preset S4-all-actions --total-games 3000": [("slow", "--total-games 600", "random")],
+    "MaskablePPO --seed 1": [("slow", "--num-envs 128 --batch-size 256 --total-timesteps 60000", 0.5)],
+    "NTupleTD": [("", "--game TicTacToe-v0", 0.0)],
+    "QLearning --preset self-play --stop-when-proven": [("", "", 0.0)],
+    "S2Network --preset S2": [("slow", "--games-a-seat 100000", "random")],
+}
+"""What makes each documented training short, and what shows that it has learned: the exploitability that it does not
+exceed (of random play 0.96), or the opponent against which it wins (random play against itself 44 % on tic-tac-toe)."""
 
 
 def test_a_table_is_trained_judged_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,6 +77,40 @@ def test_a_network_of_n_tuples_is_trained_with_the_settings_of_its_game(
     assert np.array_equal(trained.network.weights, wanted.network.weights) and trained.threads == 2
     assert cli.main(["audit", str(path), "--quick", "--sample", "0"]) == 0
     assert capsys.readouterr().out.startswith(f"agent (NTupleTD) on {TTT}")
+
+
+def documented() -> set[str]:
+    """The trainings that the docs and the module show, without where they are saved."""
+    shown = [one for _, one in COMMANDS if one.startswith(("tictac train", "python -m tictac_agents.train"))]
+    shown += re.findall(r"^python -m tictac_agents\.train .*", train.__doc__ or "", re.MULTILINE)
+    words = [re.sub(r" --(save|tensorboard) \S+", "", shlex.join(shlex.split(one, comments=True))) for one in shown]
+    return {re.sub(r"^(tictac train|python -m tictac_agents\.train) ", "", one) for one in words if "--help" not in one}
+
+
+def test_every_documented_training_is_run() -> None:
+    assert set(SHORT) == documented()
+
+
+@pytest.mark.parametrize(
+    ("command", "short", "measure"),
+    [
+        pytest.param(command, short, measure, marks=[pytest.mark.slow] * (how == "slow"))
+        for command, runs in SHORT.items()
+        for how, short, measure in runs
+    ],
+)
+def test_a_documented_training_learns(
+    command: str, short: str, measure: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command.startswith(("DQN", "MaskablePPO", "FittedQ")):
+        pytest.importorskip("sb3_contrib")
+    monkeypatch.setattr(train, "MATCH_GAMES", 4)
+    words = [*command.split(), *short.split()]
+    agent = train.main(words)
+    if isinstance(measure, float):
+        assert verdict(agent).exploitability <= measure
+    else:
+        assert play_match(agent, measure, train.chosen(train.parse(words)[1]).rules, 200, 0).total.wins >= 130
 
 
 def test_how_long_a_run_is_if_nothing_says_so() -> None:
