@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -40,6 +41,8 @@ PARTS = 256
 """In so many parts of a run the step falls, or in fewer if it is short."""
 LONGEST = 8_192
 """How many games a part may have, so that Ctrl-C is heard soon."""
+COMPARED = 256
+"""By how many games one thread and several are compared, at most."""
 SAVED = Coherence._fields
 """What a file holds of temporal coherence, by these names."""
 
@@ -95,7 +98,8 @@ class NTupleTD(GamesLearner):
         coherence: whether each weight's step is multiplied by its temporal coherence: how far what it was to get so far
             has one sign. This needs 16 bytes more a weight.
         averaging: the last part of the run whose weights are averaged, in [0, 1]; the average plays.
-        threads: how many threads learn.
+        threads: how many threads learn. While one is faster, as on busy cores, one does: now and then the times of some
+            games are compared.
         seed: of the tuples and of self-play; None for fresh entropy.
 
     Attributes:
@@ -165,7 +169,8 @@ class NTupleTD(GamesLearner):
         self.symmetric = flag("symmetric", symmetric)
         self.coherence = flag("coherence", coherence)
         self.averaging = number("averaging", averaging, 0, 1)
-        self.threads = positive("threads", threads, 256)
+        self.threads = self._fastest = positive("threads", threads, 256)
+        self._compares = 0.0
         self.seed = None if seed is None else whole("seed", seed)
         self.name, self.budget = "NTupleTD", "no search; one-move rule"
         self.num_plies = 0
@@ -264,7 +269,6 @@ class NTupleTD(GamesLearner):
         end = min(last, begin + LONGEST - (begin - first) % LONGEST)
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
-        batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, self.threads)
         teaching = Teaching(
             epsilon=float(self.epsilon),  # an int would be compiled for anew
             erring=float(self.erring),
@@ -277,11 +281,27 @@ class NTupleTD(GamesLearner):
             start_chance=float(self._start_chance),
             starts=self._starts,
         )
-        arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state, begin, end
-        if self.threads == 1:
-            self.num_plies += learn_games(*arguments)
-        else:
-            self.num_plies += learn_games_in_threads(*arguments, self.threads)
+
+        def learn(threads: int, begin: int, end: int) -> float:
+            batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, threads)
+            arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state
+            began = time.monotonic()
+            if threads == 1:
+                self.num_plies += learn_games(*arguments, begin, end)
+            else:
+                self.num_plies += learn_games_in_threads(*arguments, begin, end, threads)
+            return time.monotonic() - began
+
+        at, half = begin, min(COMPARED, (end - begin) // 2) // size * size  # whole batches, as else they would change
+        if self.threads > 1 and half and time.monotonic() >= self._compares:
+            seconds = []
+            for threads in (self.threads, 1):
+                learn(threads, at, at)  # compiled now, if not yet
+                seconds.append(learn(threads, at, at + half))
+                at += half
+            self._fastest = self.threads if seconds[0] <= seconds[1] else 1
+            self._compares = time.monotonic() + max(5.0, 20 * sum(seconds))
+        learn(self._fastest, at, end)
         if end == last and part >= parts * (1 - self.averaging):
             if not self._averaged:
                 self._sums = np.zeros(self._weights.size, np.int64)

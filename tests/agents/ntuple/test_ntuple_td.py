@@ -10,6 +10,8 @@ import pytest
 
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import NTupleTD
+from tictac_agents.ntuple import ntuple_td
+from tictac_agents.ntuple.self_play import learn_games, learn_games_in_threads
 from tictac_env.arena import exact_results, exploitability, verdict
 from tictac_env.position import Position
 
@@ -35,9 +37,36 @@ def test_it_learns_what_a_plain_loop_over_reset_and_step_learns(kind: dict[str, 
     assert np.array_equal(agent._weights, plain.flat_weights())
 
 
+def test_one_thread_learns_while_several_are_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    games, now = {1: 0, 2: 0}, 0.0
+
+    def counted(learn: Any, threads: int, seconds: float) -> Any:
+        def counting(*arguments: Any) -> int:
+            nonlocal now
+            begin, end = arguments[8:10]
+            now += seconds * (end - begin)
+            games[threads] += end - begin
+            return int(learn(*arguments))
+
+        return counting
+
+    monkeypatch.setattr(ntuple_td.time, "monotonic", lambda: now)
+    for several in (0.1, 0.001):  # seconds a game; of one thread 0.01
+        games.update(dict.fromkeys(games, 0))
+        monkeypatch.setattr(ntuple_td, "learn_games_in_threads", counted(learn_games_in_threads, 2, several))
+        monkeypatch.setattr(ntuple_td, "learn_games", counted(learn_games, 1, 0.01))
+        agent = NTupleTD(**SMALL, threads=2).learn(600, progress_bar=False)
+        assert sum(games.values()) == 600
+        assert games[2 if several == 0.1 else 1] <= 100
+    assert np.array_equal(agent.network.weights, NTupleTD(**SMALL).learn(600, progress_bar=False).network.weights)
+
+
 @pytest.mark.parametrize("coherence", [False, True])
 def test_the_number_of_threads_changes_nothing(coherence: bool) -> None:
-    made = [NTupleTD(**SMALL, threads=threads, coherence=coherence).learn(400) for threads in (1, 2, 3)]
+    made = [NTupleTD(**SMALL, threads=threads, coherence=coherence) for threads in (1, 2, 3)]
+    for agent in made:
+        agent._compares = np.inf  # all threads learn, even if one alone is faster
+        agent.learn(400)
     assert np.abs(made[0]._weights).max() > 0
     assert all(np.array_equal(made[0]._weights, other._weights) for other in made)
     assert made[0].num_plies == made[1].num_plies > 400 * 7
