@@ -120,8 +120,13 @@ def test_a_model_takes_the_sign_of_gamma_from_its_boards(algorithm: str) -> None
             made.SETTINGS(opponent=None if boards is self_play else "rule", gamma=gamma)
 
 
-def test_a_model_that_makes_its_own_boards_alternates_its_seat() -> None:
+def test_agents_that_make_their_own_boards_alternate_their_seat(tmp_path: Path) -> None:
     assert DQN("MlpPolicy", "TicTacToe-v0", buffer_size=10).settings.seat == "alternate"
+    agent = QLearning("TicTacToe-v0", seed=0)
+    agent.learn(total_episodes=2_000, callback=lambda learner: learner.num_episodes < 500, progress_bar=False)
+    agent.save(tmp_path / "q.npz")
+    resumed = QLearning.load(tmp_path / "q.npz").resume(progress_bar=False)
+    assert verdict(resumed) == verdict(train.main(["QLearning", "--total-episodes", "2000"]))
 
 
 @pytest.mark.parametrize("settings", ALL)

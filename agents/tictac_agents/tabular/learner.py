@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.checkpoint import Checkpoint
+from tictac_agents.settings import Settings
 from tictac_agents.tabular.rollout import run_single
 from tictac_agents.tabular.run import NO_LIMIT, Run, Schedule
 from tictac_agents.tabular.trained_policy import TrainedPolicy
@@ -54,7 +55,8 @@ class Learner(TrainedPolicy):
     run that is stopped, saved and resumed then ends as an unbroken one, to the last bit.
 
     Args:
-        env: an environment of ours (possibly wrapped), or its id, sizes and all ("KInARow-v0:3x4-3").
+        env: an environment of ours (possibly wrapped), or its id, sizes and all ("KInARow-v0:3x4-3"), which makes one
+            against random play in which the learner's seat alternates.
         seed: seeds exploration and, at the first reset, the environment; None for fresh entropy.
 
     Attributes:
@@ -76,7 +78,7 @@ class Learner(TrainedPolicy):
     """Whether it can learn on a vector environment."""
 
     def __init__(self, env: Environment | str, seed: int | None = None) -> None:
-        self.env = gym.make(**gym_keywords(env)) if isinstance(env, str) else env
+        self.env = gym.make(**gym_keywords(env), play_as=Settings().seat) if isinstance(env, str) else env
         self.name = type(self).__name__
         if not hasattr(self.env.unwrapped, "game"):
             raise ValueError(f"{self.name} learns on this package's boards, not on {self.env}")
@@ -314,7 +316,7 @@ class Learner(TrainedPolicy):
 
         Args:
             path: the file.
-            env: to go on learning; without it a default environment of the same game.
+            env: to go on learning; without it a default environment of the same game, in the same seats.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -360,13 +362,13 @@ class Learner(TrainedPolicy):
 
 
 def default_env(game: Game, described: Mapping[str, Any], board: Mapping[str, Any]) -> Environment:
-    """An environment of the game, as wide as the one that was described and has left the state `board`.
+    """An environment of the game, with the seats and the width of the one described, which has left the state `board`.
 
     Raises:
         ValueError: these two contradict each other.
     """
     known: Any = describe_game(game)
-    known = {"id": known} if isinstance(known, str) else known
+    known = {"play_as": described["play_as"], **({"id": known} if isinstance(known, str) else known)}
     if "num_envs" in described:
         count = whole("num_envs", described["num_envs"])
         if any(len(row) != count for row in board["boards"]):
