@@ -6,12 +6,14 @@ import gc
 import os
 import random
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import pettingzoo
 import pytest
 from chromium import launched
 from hypothesis import settings
@@ -19,7 +21,8 @@ from hypothesis import strategies as st
 
 import tictac_env  # noqa: F401  # registers the environments
 from examples.hex import Hex
-from tictac_env.games import GAMES, Game, KInARow, describe_game, game_name
+from tictac_env.envs import entry_points
+from tictac_env.games import FAMILIES, GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.position import Position
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads only wait for each other here
@@ -121,6 +124,30 @@ def game(request: pytest.FixtureRequest) -> Game:
 def name(request: pytest.FixtureRequest) -> str:
     """The name of every registered game."""
     return request.param
+
+
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """Forgets after a test what it has registered."""
+    stores = GAMES, FAMILIES, entry_points.PAGES, gym.registry, pettingzoo.aec_registry
+    before = [dict(store) for store in stores]
+    yield
+    for store, content in zip(stores, before, strict=True):
+        store.clear()
+        store.update(content)
+
+
+@pytest.fixture
+def own_game(registries: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A game of one's own, "module:Name-v0", of which the module is a file of the current folder."""
+    (tmp_path / "own_games.py").write_text(
+        "from tictac_env import register_game\nfrom tictac_env.games import KInARow\n"
+        "register_game('Own-v0', KInARow.make(3, 4, 3, gravity=True))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "own_games:Own-v0"
+    sys.modules.pop("own_games", None)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,11 @@
-"""Names of a package that are imported when they are first used."""
+"""Imports at run time: names of a package when they are first used, and modules that a user names."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 
@@ -25,3 +26,18 @@ def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], 
         return found
 
     return get_attribute
+
+
+def import_named(module: str, asked: str) -> ModuleType:
+    """Imports the module that the user named within `asked`.
+
+    Raises:
+        ValueError: there is no such module; the message quotes `asked`.
+        ModuleNotFoundError: the module exists, but not one that it imports.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(f"{asked!r}: there is no module {error.name!r}") from None

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from tictac_agents.settings import GameSettings
+from tictac_env.cli.arguments import game_named
 
 
 def add_arguments(parser: argparse._ActionsContainer, base: GameSettings) -> None:
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse._ActionsContainer, base: GameSettings) -> Non
         parser.add_argument(
             f"--{one.name.replace('_', '-')}",
             nargs="+",
+            type=game_named if one.name == "game" else str,
             metavar="VALUE",
             default=argparse.SUPPRESS,
             help=f"{explained[one.name]} (default: {_in_words(getattr(base, one.name))})".replace("%", "%%"),

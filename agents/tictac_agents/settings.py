@@ -21,8 +21,8 @@ class GameSettings:
         ValueError: a setting is of a wrong type.
 
     Attributes:
-        game: a game's name, such as ConnectFour-v0 or KInARow-v0:5x6-4; or, of a family, its "id" and sizes, such as
-            {"id": "KInARow-v0", "rows": 5}.
+        game: a game's name, such as ConnectFour-v0 or KInARow-v0:5x6-4 (on a command line also module:Hex-v0, whose
+            module is imported); or, of a family, its "id" and sizes, such as {"id": "KInARow-v0", "rows": 5}.
     """
 
     RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game",)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import tictac_env
 from tictac_env import cli
-from tictac_env.cli.main import ALIASES, COMMANDS
+from tictac_env.cli.main import ALIASES, COMMANDS, make_parser
 
 HEAVY = "numba", "scipy", "torch", "rich", "pygame", "matplotlib", "tictac_env.arena", "tictac_env.solver"
 
@@ -63,6 +65,46 @@ def test_a_wrong_command_line_is_answered_in_one_line(
     status, out, err = ends(arguments, capsys)
     assert (status, out) == (2, "")
     assert err.startswith(told) and err.count("\n") == 1
+
+
+RUNS: dict[str, tuple[list[str], str]] = {
+    "play": (["rule"], "You are X"),
+    "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
+    "audit": (["own.npz", "--quick", "--sample", "0"], "own (QLearning) on Own-v0"),
+    "prove": (["rule"], "rule as first"),
+    "conformance": (["own_env:env", "--games", "1"], "Own-v0"),
+    "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
+    "solve": (["12"], "score "),
+    "render": (["12"], " X [O]"),
+    "export-agent": (["rule", "-o", "rule.py"], "rule.py"),
+    "grade": (["submission.py", "--assignment", "own.toml"], "of 1 points"),
+}
+"""For each command with the option --game words, and what is in its output."""
+FILES = {
+    "own_env.py": "from tictac_env.envs.aec import BoardAECEnv\ndef env(): return BoardAECEnv('Own-v0')\n",
+    "submission.py": "def choose(cells, legal): return legal[0]\n",
+    "own.toml": "game = 'Own-v0'\n[[test]]\ntheorem = 'never-illegal'\npoints = 1\n",
+}
+
+
+def test_every_command_takes_a_game_of_ones_own(
+    own_game: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    for name, content in FILES.items():
+        Path(name).write_text(content)
+    for command, (words, told) in RUNS.items():
+        assert cli.main([command, *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
+        assert told in capsys.readouterr().out, command
+    assert cli.main(["audit", "own.npz", "--quick", "--sample", "0"]) == 0, "its module is imported by now"
+
+
+def test_no_command_with_a_game_is_forgotten() -> None:
+    parser = make_parser()
+    parser.fill_all()
+    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    found = {name for name, one in commands.items() if "--game" in one._option_string_actions}
+    assert found | {"train"} == {*RUNS, "serve"}  # train's own commands have it; tests/web has serve
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -6,7 +6,6 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from tictac_env.envs.entry_points import KEYWORDS
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import FAMILIES, GAMES, Game, KInARow, describe_game, game_name, game_of, get_game
+from tictac_env.games.registry import import_game
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.solver import solve
@@ -30,17 +30,7 @@ from tictac_env.solver import solve
 NAME = "Hexagon-v0"
 
 
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers is forgotten after it."""
-    from pettingzoo.env_registry import registration
-
-    stores = GAMES, FAMILIES, entry_points.PAGES, gym.registry, registration.aec_registry
-    before = [dict(store) for store in stores]
-    yield
-    for store, content in zip(stores, before, strict=True):
-        store.clear()
-        store.update(content)
+pytestmark = pytest.mark.usefixtures("registries")
 
 
 class HexagonEnv(BoardEnv):
@@ -138,6 +128,36 @@ def test_what_cannot_be_a_game_is_refused_whole(name: Any, game: Any, message: s
     with pytest.raises(ValueError, match=message):
         register_game(name, game)
     assert (GAMES, FAMILIES, gym.registry) == before
+
+
+def test_a_game_is_imported_only_where_somebody_types_its_name(own_game: str) -> None:
+    module, name = own_game.split(":")
+    for reads in (get_game, game_of, lambda text: verdict("rule", text)):
+        with pytest.raises(ValueError, match=f"import {module} first, then name the game '{name}'"):
+            reads(own_game)
+    assert module not in sys.modules and name not in GAMES
+    assert import_game(own_game) == name
+    assert get_game(name) == KInARow.make(3, 4, 3, gravity=True)
+    assert import_game("examples.hex:Hex-v0:3") == "Hex-v0:3"
+    assert import_game("KInARow-v0:3x4-3") == "KInARow-v0:3x4-3"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no_such.module:Hex-v0", "'no_such.module:Hex-v0': there is no module 'no_such'"),
+        ("own_games:Other-v0", r"no game is called 'Other-v0' after the import of .*own_games.py"),
+    ],
+)
+def test_a_module_without_the_game_is_named(text: str, message: str, own_game: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        import_game(text)
+
+
+def test_a_module_that_lacks_another_says_which(own_game: str, tmp_path: Path) -> None:
+    (tmp_path / "lacking.py").write_text("import no_such_module")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        import_game("lacking:Own-v0")
 
 
 def test_a_page_must_name_a_class() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from web_client import Client, visited
 
+from tictac_env.games import GAMES
 from tictac_env.web.app import Server
 from tictac_env.web.limits import Limits
 
@@ -51,6 +52,24 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     assert "holds an agent of the game" in trainer.refused(
         "POST", "/api/reply", **(fields | {"game": "ConnectFour-v0"})
     )
+
+
+def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None:
+    with visited(Server(Limits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
+        client = Client(http)
+        names = [one["name"] for one in client.get("/api/about")["games"]]
+        assert names == [*GAMES, "KInARow-v0:3x3-2"] and names[-2] == "Own-v0"
+        for name in names[-2:]:
+            assert client.post("/api/reply", game=name, moves="1", opponent="rule")["position"]["game"] == name
+        token = client.post("/api/training/begin", **(SMALL | {"game": "Own-v0", "total": 2}))["token"]
+        assert finished(client, token)["state"] == "done"
+        reason = client.refused("POST", "/api/reply", game="no_such_module:Own-v0", opponent="rule")
+        assert "no game is called 'no_such_module:Own-v0'" in reason
+
+
+def test_an_unknown_game_is_not_offered() -> None:
+    with pytest.raises(ValueError, match="there is no module 'no_such_module'"):
+        Server(games=["no_such_module:Own-v0"])
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
-from tictac_env.games.registry import known_names
+from tictac_env.games.registry import import_game, known_names
 from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, game_for
 from tictac_env.policies.players import ACCEPTED
@@ -22,11 +22,21 @@ COMPLETE = "complete"
 
 def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of: str = "") -> None:
     """Adds `--game`; by default it is that of the agent in the argument `of`, if that is a file (`chosen_game`)."""
-    told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False"
+    told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False, or "
+    told += "a game of your own as module:Name-v0, whose module is imported"
     otherwise = f"the one that the {of}'s file names, else {default}" if of else default
-    game = parser.add_argument("--game", default=None if of else default, help=f"{told} (default: {otherwise})")
+    default_here = None if of else default
+    game = parser.add_argument("--game", type=game_named, default=default_here, help=f"{told} (default: {otherwise})")
     parser.set_defaults(default_game=default)
     complete_words(game, "games", known_names())
+
+
+def game_named(text: str) -> str:
+    """The name of a game as a command line gives it; the module of "module:Name-v0" is imported."""
+    try:
+        return import_game(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def chosen_game(options: argparse.Namespace, *players: str) -> Game:

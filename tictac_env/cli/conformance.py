@@ -7,7 +7,6 @@ whether observations change with the board, and what illegal moves do. The exit 
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 from typing import Any
 
@@ -15,6 +14,7 @@ import gymnasium as gym
 
 from tictac_env.arena.conformance import conformance
 from tictac_env.cli.arguments import add_game, add_json, add_seed, print_json, whole_number
+from tictac_env.lazy import import_named
 
 EXAMPLES = """examples:
 
@@ -64,11 +64,7 @@ def find_environment(text: str) -> Any:
     if not colon:
         raise ValueError(f'{text!r} is no id of Gymnasium\'s, and no "module:name"')
     try:
-        found = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and what it imports is not
-        raise ValueError(f"{text!r}: there is no module {error.name!r}") from None
+        found = getattr(import_named(module, text), name)
     except AttributeError:
         raise ValueError(f"{text!r}: the module {module!r} has no {name!r}") from None
     return found() if _makes(found) else found

@@ -12,7 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tictac_env.cli.arguments import add_file, complete_words, whole_number
+from tictac_env.cli.arguments import add_file, complete_words, game_named, whole_number
+from tictac_env.games import get_game
 from tictac_env.grading.classes import ClassReport, class_tournament, grade_class
 from tictac_env.grading.files import handed_in_by_all, is_class
 from tictac_env.grading.formats import gradescope, nbgrader
@@ -40,6 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--assignment", metavar="NAME", help=f"{', '.join(assignments())}, or the path of a rubric (.toml)"
     )
     complete_words(told, "assignments", assignments(), files=True)
+    parser.add_argument(
+        "--game", type=game_named, help="the rubric's game, needed if it is one of your own: module:Name-v0"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="how results are told (default: text)")
     add_file(parser, "-o", "--output", metavar="FILE", help="write the result there (default: print it)")
     add_file(parser, "--csv", metavar="FILE", help="also write a table of all submissions")
@@ -72,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
     if options.hand_out is not None:
         return _hand_out(options.assignment, options.hand_out)
     rubric = load_rubric(options.assignment)
+    if options.game is not None and get_game(options.game) != rubric.game:
+        raise ValueError(f"--game: the rubric {rubric.name} is of {rubric.game_name}, not of {options.game}")
     if not options.submissions:
         raise ValueError("give a submission: a file, a folder, or a folder of submissions")
     for path in (options.csv, options.output):

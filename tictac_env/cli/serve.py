@@ -15,6 +15,7 @@ EXAMPLES = """examples:
 
   tictac serve                                    http://127.0.0.1:8000/
   tictac serve --checkpoints models --store results.sqlite
+  tictac serve --game examples.hex:Hex-v0:4       and a game of your own
   tictac serve --host 0.0.0.0 --no-training       for a class, without trainings
   tictac serve --host 0.0.0.0 --allowed-host games.school.example
 """
@@ -33,6 +34,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=PORT, help="the port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
     parser.add_argument("--store", type=Path, metavar="PATH", help="a tournament's result store, or a folder of them")
+    parser.add_argument(
+        "--game",
+        action="append",
+        default=[],
+        help="also offer this game: one of your own as module:Name-v0, or a size, KInARow-v0:5x6-4; may be repeated",
+    )
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
 
@@ -47,5 +54,6 @@ def run(options: argparse.Namespace) -> int:
         options.store,
         not options.no_training,
         allowed_hosts=options.allowed_host,
+        games=options.game,
     )
     return 0

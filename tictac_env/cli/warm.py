@@ -11,7 +11,7 @@ import argparse
 import time
 
 from tictac_env.checks import one_of
-from tictac_env.cli.arguments import complete_words
+from tictac_env.cli.arguments import complete_words, game_named
 from tictac_env.compiled.announcement import unkept
 from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, WARNING
 from tictac_env.first_uses import first_uses, make_first_uses
@@ -26,8 +26,9 @@ EXAMPLES = """examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    games = f"any of {', '.join(known_names())}, with sizes if wanted; none: all"
-    complete_words(parser.add_argument("games", nargs="*", metavar="GAME", help=games), "games", known_names())
+    told = f"any of {', '.join(known_names())}, with sizes if wanted, or module:Name-v0; none: all"
+    games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=told)
+    complete_words(games, "games", known_names())
     parser.add_argument(
         "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks"
     )

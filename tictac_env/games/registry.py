@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 from tictac_env.games.contract import UNFINISHED, Game
 from tictac_env.games.sizes import read_sizes, write_sizes
+from tictac_env.lazy import import_named
 
 MAX_CELLS = 63
 ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*-v[0-9]+")
+MODULE_AND_NAME = re.compile(rf"([^\W\d]\w*(?:\.[^\W\d]\w*)*):({ID.pattern}(?::.*)?)")
 SIZES = re.compile(r"[0-9] ?[x,-] ?[0-9]")
 
 
@@ -126,13 +128,43 @@ def get_game(game: str | Game) -> Game:
         return GAMES[game]
     if game in FAMILIES:
         return FAMILIES[game].default
+    if found := MODULE_AND_NAME.fullmatch(game):
+        raise ValueError(f"no game is called {game!r}: import {found[1]} first, then name the game {found[2]!r}")
     name, sized, _ = game.partition(":")
     if sized and name in FAMILIES:
         return make_game(name, **read_sizes(game, FAMILIES[name].sizes))
     if sized and name in GAMES:
         raise ValueError(f"{name} is of one size, so {game!r} is no game; {_how_to_give_sizes()}")
     hint = f"; {_how_to_give_sizes()}" if sized or SIZES.search(game) else ""
+    if ID.fullmatch(name):
+        hint += f"; a game of your own is known once its module is imported (--game module:{name} does it)"
     raise ValueError(f"no game is called {game!r}; {did_you_mean(name, known_names())}{hint}")
+
+
+def import_game(text: str) -> str:
+    """The name of a game, for `get_game`; of "module:Name-v0" the module, which registers the game, is imported first.
+
+    For what a user types, as on a command line. Names in files and requests are for `get_game`, which imports nothing.
+
+    Args:
+        text: a game's name, with sizes or without ("Hex-v0", "Hex-v0:4"), or the same after a module and a colon.
+
+    Raises:
+        ValueError: there is no such module, or it registers no game of that name.
+
+    Example:
+        >>> from tictac_env.games.registry import import_game
+        >>> import_game("KInARow-v0:5x6-4"), import_game("tictac_env:ConnectFour-v0")
+        ('KInARow-v0:5x6-4', 'ConnectFour-v0')
+    """
+    found = MODULE_AND_NAME.fullmatch(text)
+    if found is None:
+        return text
+    module, name = found.groups()
+    home = import_named(module, text)
+    if name.partition(":")[0] not in known_names():
+        raise ValueError(f"{text!r}: no game is called {name!r} after the import of {home.__file__ or module}")
+    return name
 
 
 def _how_to_give_sizes() -> str:

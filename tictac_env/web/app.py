@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tictac_env.first_uses import use_solver
-from tictac_env.games import GAMES, Game
-from tictac_env.games.registry import known_names
+from tictac_env.games import GAMES, Game, get_game
+from tictac_env.games.registry import import_game, known_names
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
 from tictac_env.web.asking import MAX_MOVES, Fields, Refused, fields_of, game_in, position_in, seed_in, text
@@ -46,9 +46,10 @@ class Server:
         store: a result store, or a folder of them, to look at; None for none.
         training: whether visitors may train agents.
         allowed_hosts: names under which it may be asked, beside "localhost" and addresses in numbers.
+        games: further games to offer, each as `import_game` takes it: "module:Hex-v0", "KInARow-v0:5x6-4".
 
     Raises:
-        ValueError: a folder is none, or a name cannot be one.
+        ValueError: a folder is none, or a name cannot be one, or a game is not known.
         OSError: the store cannot be read.
     """
 
@@ -59,20 +60,23 @@ class Server:
         store: Path | None = None,
         training: bool = True,
         allowed_hosts: Iterable[str] = (),
+        games: Sequence[str] = (),
     ) -> None:
+        more = [import_game(game) for game in games]
+        self.games = GAMES | {name: get_game(name) for name in more}
         self.hosts = Hosts(allowed_hosts)
         self.limits = limits or Limits()
         self.solvers = Solvers()
-        self.trainings = Trainings(self.limits) if training else None
+        self.trainings = Trainings(self.limits, games) if training else None
         file = self.trainings.file if self.trainings else None
-        self.opponents = Opponents(self.limits, self.solvers, checkpoints, file)
+        self.opponents = Opponents(self.limits, self.solvers, checkpoints, file, self.games.values())
         self.results = Results(store) if store is not None else None
         self.players = Workers(self.limits.threads, self.limits.waiting, "player")
         self.searchers = Workers(self.limits.threads, self.limits.waiting, "searcher")
 
     def warm(self) -> None:
         """Loads, or compiles, what the first visitors would wait for."""
-        for name, game in GAMES.items():
+        for name, game in self.games.items():
             start = Position.start(game)
             for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "network", "ntuple", "ntuple:2"):
                 with suppress(Refused):  # no network comes with a game of one's own
@@ -118,8 +122,8 @@ class Server:
     async def about(self, fields: Fields) -> Any:
         """Which games there are, and what this server offers."""
         return {
-            "games": [{"name": name, "title": title(game)} for name, game in GAMES.items()],
-            "families": [name for name in known_names() if name not in GAMES],
+            "games": [{"name": name, "title": title(game)} for name, game in self.games.items()],
+            "families": [name for name in known_names() if name not in self.games],
             "training": self.trainings is not None,
             "tournament": self.results is not None,
         }

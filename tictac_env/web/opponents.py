@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Opponents:
         solvers: what the perfect player searches with.
         folder: of checkpoints; None for none.
         training_file: where the training of a token has saved its agent; raises `Refused` where there is none.
+        games: what is offered, so that it does not count as a size of its own.
 
     Raises:
         ValueError: `folder` is no folder.
@@ -52,6 +53,7 @@ class Opponents:
         solvers: Solvers,
         folder: Path | None = None,
         training_file: Callable[[str], Path] | None = None,
+        games: Iterable[Game] = GAMES.values(),
     ) -> None:
         if folder is not None and not folder.is_dir():
             raise ValueError(f"there is no folder {str(folder)!r} of checkpoints")
@@ -59,6 +61,7 @@ class Opponents:
         self.solvers = solvers
         self.folder = folder
         self._training_file = training_file
+        self._known = {*games, *(family.default for family in FAMILIES.values())}
         self._sizes: set[Game] = set()
         self._loaded: OrderedDict[tuple[Path, float, Game], Policy] = OrderedDict()
         self._lock = threading.Lock()
@@ -75,9 +78,8 @@ class Opponents:
         Raises:
             Refused: it is of one size too many.
         """
-        known = (*GAMES.values(), *(family.default for family in FAMILIES.values()))
         with self._lock:
-            if game in known or game in self._sizes:
+            if game in self._known or game in self._sizes:
                 return
             if len(self._sizes) >= self.limits.sizes:
                 names = ", ".join(sorted(str(game_name(one)) for one in self._sizes))

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gymnasium.error import DependencyNotInstalled
@@ -24,6 +24,7 @@ def serve(
     training: bool = True,
     limits: Limits | None = None,
     allowed_hosts: Iterable[str] = (),
+    games: Sequence[str] = (),
 ) -> None:
     """Serves the page until it is stopped with Ctrl-C.
 
@@ -35,10 +36,11 @@ def serve(
         training: whether visitors may train agents.
         limits: what it may use.
         allowed_hosts: names under which it may be asked, beside `host`, "localhost" and addresses in numbers.
+        games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
-        ValueError: a folder is none, or a name cannot be one.
+        ValueError: a folder is none, or a name cannot be one, or a game is not known.
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
@@ -48,7 +50,7 @@ def serve(
         from tictac_env.web.app import Server
     except ImportError as error:
         raise DependencyNotInstalled('the page needs more packages: pip install "tictac-env[web]"') from error
-    server = Server(limits, checkpoints, store, training, (host, *allowed_hosts))
+    server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games)
     config = uvicorn.Config(
         server.app(),
         log_level="warning",

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,10 @@ class Training:
         plan: what is trained, checked.
         folder: where the agent is saved.
         seconds: how long it may run.
+        games: those of the server, whose modules the process imports.
     """
 
-    def __init__(self, plan: Any, folder: Path, seconds: float) -> None:
+    def __init__(self, plan: Any, folder: Path, seconds: float, games: Sequence[str] = ()) -> None:
         self.plan = plan
         self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
         self.asked_for = time.monotonic()
@@ -61,7 +62,7 @@ class Training:
         self.lessons: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS, os.fspath(folder)],
+            [sys.executable, "-m", PROCESS, os.fspath(folder), *games],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -168,10 +169,12 @@ class Trainings:
 
     Args:
         limits: how many, and how long.
+        games: those of the server, as `import_game` takes them.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, games: Sequence[str] = ()) -> None:
         self.limits = limits
+        self.games = games
         self._of_token: dict[str, Training] = {}
         self._lock = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None  # made when it is needed
@@ -203,7 +206,7 @@ class Trainings:
                 self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
             folder = Path(self._folder.name) / secrets.token_hex(8)
             folder.mkdir()
-            self._of_token[token] = Training(checked, folder, self.limits.training_seconds)
+            self._of_token[token] = Training(checked, folder, self.limits.training_seconds, self.games)
         return token
 
     def get(self, token: str) -> Training:

@@ -1,9 +1,9 @@
-"""The process of one training: `python -m tictac_agents.watched.run FOLDER`.
+"""The process of one training: `python -m tictac_agents.watched.run FOLDER [GAME...]`.
 
 Reads a plan, one line of JSON, from its input, and writes lines of JSON: `{"kind": "row", ...}` for each point of the
 curve, "progress", "lesson", and at last "end" or "error". The agent is saved in the folder, as agent.npz or agent.zip,
 now and then and at the end. Any further line of input, or its end, asks it to stop: so it ends with the program that
-began it.
+began it. The games are those of the server; of "module:Name-v0" the module is imported.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tictac_agents.tabular.learner import Learner
 from tictac_agents.watched.judging import judged
 from tictac_agents.watched.lesson import lesson
 from tictac_agents.watched.plan import Plan
+from tictac_env.games.registry import import_game
 
 POINTS = 40
 """How many points a curve has, about."""
@@ -146,13 +147,15 @@ def _policy(agent: Any) -> Any:
 
 def main(words: list[str] | None = None) -> int:
     """Trains as the first line of input says; returns the exit status."""
-    folder = Path((sys.argv[1:] if words is None else words)[0])
+    folder, *games = sys.argv[1:] if words is None else words
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # who plays comes before what learns
     output, sys.stdout = sys.stdout, sys.stderr  # what agents print is no line of ours
     try:
+        for game in games:
+            import_game(game)
         plan = Plan.from_dict(json.loads(sys.stdin.readline()))
-        watched = Watched(plan, folder, output)
+        watched = Watched(plan, Path(folder), output)
         watched.listen(sys.stdin)
         (train_network if plan.is_network else train_table)(plan, watched)
         watched.tell("end", stopped=watched.stopping.is_set(), proven=watched.proven)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from tictac_env.games import did_you_mean
+from tictac_env.lazy import import_named
 
 
 def object_named(text: str) -> Any:
@@ -29,12 +29,7 @@ def object_named(text: str) -> Any:
         return found[name]
     if not (place and name):
         raise ValueError(f'{text!r} is neither "module:name" nor "file.py:name"')
-    try:
-        home = importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
-            raise
-        raise ValueError(f"{text!r}: there is no module {error.name!r}, nor a policy {place!r}") from None
+    home = import_named(place, text)
     if not hasattr(home, name):
         raise ValueError(f"{text!r}: the module {place!r} has no {name!r}")
     return getattr(home, name)
