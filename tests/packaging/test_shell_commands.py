@@ -20,7 +20,7 @@ UNTESTED = [("docs/deep.md", "the command is RL Baselines3 Zoo's")]
 """The blocks that cannot be tested: the page, and the reason, which a comment before the block gives."""
 
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-INSTALLED = [["install", name] for name in ("tictac-env", *(f"tictac-env[{extra}]" for extra in EXTRAS))]
+INSTALLED = [["install", name] for name in (".", *(f"tictac-env[{extra}]" for extra in EXTRAS))]
 ELSEWHERE = {"git", "docker", "curl", "ray"}
 """Programs that are not ours."""
 
