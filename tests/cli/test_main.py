@@ -68,11 +68,11 @@ def test_a_wrong_command_line_is_answered_in_one_line(
 
 
 RUNS: dict[str, tuple[list[str], str]] = {
-    "play": (["rule"], "You are X"),
+    "play": (["rule"], "You are X and play first, against rule."),
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
     "audit": (["own.npz", "--quick", "--sample", "0"], "own (QLearning) on Own-v0"),
     "prove": (["rule"], "rule as first"),
-    "conformance": (["own_env:env", "--games", "1"], "Own-v0"),
+    "conformance": (["own_env:env", "--games", "1"], "own_env:env"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
     "solve": (["12"], "score "),
     "render": (["12"], " X [O]"),
@@ -95,7 +95,10 @@ def test_every_command_takes_a_game_of_ones_own(
         Path(name).write_text(content)
     for command, (words, told) in RUNS.items():
         assert cli.main([command, *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
-        assert told in capsys.readouterr().out, command
+        out = capsys.readouterr().out
+        assert told in out, command
+        if command not in ("conformance", "grade"):  # whose game is not a default of the command's
+            assert "Own-v0" in out.splitlines()[0], command
     assert cli.main(["audit", "own.npz", "--quick", "--sample", "0"]) == 0, "its module is imported by now"
 
 

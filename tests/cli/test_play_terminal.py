@@ -43,7 +43,7 @@ def ended(child: Any) -> int:
 
 def test_a_game_with_wrong_keys_a_hint_and_undo_is_won(play: Any) -> None:
     child = play("rule", "--game", "TicTacToe-v0", "--position", "1532")
-    child.expect("You are X and play first, against rule.")
+    child.expect("v0: You are X and play first, against rule.")
     child.expect(PROMPT)
     for wrong, answer in (
         ("\x1b[A", "is not a move: type 1-9"),

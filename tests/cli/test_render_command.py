@@ -24,11 +24,11 @@ def test_pictures_are_those_of_the_position(
     position = Position.from_moves(game, moves)
     words = ["render", moves, "--game", game]
     assert cli.main(words) == 0
-    assert capsys.readouterr().out == f"{position}\n"
+    assert capsys.readouterr().out == f"{game}\n{position}\n"
     for suffix in ("svg", "png"):
         path = tmp_path / f"board.{suffix}"
         assert cli.main([*words, "-o", str(path), "--cell-size", "40"]) == 0
-        assert capsys.readouterr().out == f"{path}\n"
+        assert capsys.readouterr().out == f"{path} ({game})\n"
     assert (tmp_path / "board.svg").read_text() == render_svg(position, 40)
     with images.open(tmp_path / "board.png") as image:
         assert np.array_equal(np.asarray(image), render_rgb(position, 40))

@@ -10,6 +10,7 @@ import argparse
 import importlib
 
 from tictac_env.cli.arguments import add_file, add_game, add_player, add_seed, chosen_game
+from tictac_env.games import game_name
 
 EXPORT = "tictac_agents.export"
 """What writes the file; imported when used, as this package imports no agents."""
@@ -35,5 +36,5 @@ def run(options: argparse.Namespace) -> int:
     """Writes the file, and says where and how large."""
     game = chosen_game(options, options.player)
     size = importlib.import_module(EXPORT).export_agent(options.player, options.output, game, options.seed)
-    print(f"{options.output} ({size / 1000:,.0f} kB)")
+    print(f"{options.output} ({size / 1000:,.0f} kB), plays {game_name(game) or game}")
     return 0

@@ -69,6 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
     Example:
         >>> from tictac_env.cli import main
         >>> main(["render", "15", "--game", "TicTacToe-v0"])
+        TicTacToe-v0
          X  2  3
          4 [O] 6
          7  8  9

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.cli.arguments import add_file, add_game, decimal, whole_number
+from tictac_env.games import game_name
 from tictac_env.position import Position
 from tictac_env.render import render_rgb, render_svg
 from tictac_env.storage import save_text, writing
@@ -47,8 +48,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Draws, and says where."""
     position = Position.from_moves(options.game, options.moves)
+    game = game_name(position.game) or position.game
     if options.output is None:
-        print(position)
+        print(f"{game}\n{position}")
         return 0
     suffix = options.output.suffix.lower()
     if suffix == ".svg":
@@ -60,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         save_gif(options.output, position, options.cell_size, options.seconds)
     else:
         raise ValueError(f"--output must end in {', '.join(SUFFIXES)}, not {str(options.output)!r}")
-    print(options.output)
+    print(f"{options.output} ({game})")
     return 0
 
 

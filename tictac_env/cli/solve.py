@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from tictac_env.cli.arguments import add_game, add_json, decimal, print_json, whole_number
-from tictac_env.games import describe_game
+from tictac_env.games import describe_game, game_name
 from tictac_env.notation import format_moves
 from tictac_env.position import Position
 from tictac_env.solver import NotProven, Solution, Solver
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     position = Position.from_moves(options.game, options.moves)
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     if not options.json:
-        print(position, flush=True)
+        print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
     try:
         solution = solver.solve_many([position], options.weak, time_limit=options.seconds)[0]
     except NotProven as limit:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from tictac_env.cli.hints import hints
 from tictac_env.cli.session import Session
+from tictac_env.games import game_name
 from tictac_env.notation import format_moves
 from tictac_env.policies.human import moves_in_words, read_move
 
@@ -129,10 +130,11 @@ class TerminalTable:
 
 
 def _who_plays(session: Session) -> str:
+    game = game_name(session.position.game) or session.position.game
     if session.hot_seat:
-        return "X plays first, O second, both at this keyboard."
+        return f"{game}: X plays first, O second, both at this keyboard."
     seat = session.sides.index(None)
-    return f"You are {'XO'[seat]} and play {('first', 'second')[seat]}, against {session.name(1 - seat)}."
+    return f"{game}: You are {'XO'[seat]} and play {('first', 'second')[seat]}, against {session.name(1 - seat)}."
 
 
 def _command(typed: str, commands: Iterable[str]) -> str:

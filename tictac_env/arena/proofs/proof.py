@@ -31,7 +31,7 @@ from tictac_env.arena.proofs.reply_layers import (
     write_positions,
 )
 from tictac_env.checks import flag, one_of, positive, whole
-from tictac_env.games import DRAWN, LOST, Game, describe_game, game_of
+from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import game_for, load_player
 from tictac_env.progress import progress_bar
@@ -126,7 +126,8 @@ class Proof:
         return sum(ply.positions for ply in self.plies)
 
     def __str__(self) -> str:
-        who = f"{self.player['name']} as {('first', 'second')[self.seat]}"
+        game = game_name(game_of(self.game)) or self.game
+        who = f"{self.player['name']} as {('first', 'second')[self.seat]} on {game}"
         asked = f"{self.positions:,} positions in {len(self.plies)} plies"
         if self.refutations:
             more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
