@@ -89,11 +89,16 @@ def raising(observation: Any, mask: Mask) -> int:
 
 
 def quitting(observation: Any, mask: Mask) -> int:
-    sys.exit("good-bye")
+    return int(mask.argmax()) if mask.sum() > 7 else sys.exit("good-bye")
 
 
 def texting(observation: Any, mask: Mask) -> Any:
-    return "the middle"
+    return int(mask.argmax()) if mask.sum() > 7 else "the middle"
+
+
+def choose(cells: Any, legal: Any) -> int:
+    """As the hand-out of an assignment has it: cells are a list of strings there."""
+    return int(legal[cells.index(" ")])
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,31 @@ def test_who_errs_forfeits_that_game_and_the_tournament_goes_on(player: Any, rea
     assert f"{name} forfeited {len(tournament.forfeits)} games, the first: " in str(tournament)
     assert timeless(round_robin([player, "random", "rule"], games=10)) == timeless(tournament)
     assert tournament.ratings()[name].forfeits == len(tournament.forfeits)
+
+
+@pytest.mark.parametrize(
+    ("player", "cause"),
+    [
+        (choose, r"AttributeError: .*index.*\(test_tournament\.py, line \d+\); .*`tictac grade --tournament`"),
+        (lambda observation, mask: sys.exit("good-bye"), "SystemExit: good-bye"),
+        (lambda observation, mask: "the middle", "TypeError: .*'the middle'"),
+        (BatchedPolicy(lambda planes, masks: masks.shape), "ValueError: .*batched"),
+    ],
+)
+def test_who_fails_at_the_first_move_is_refused_before_any_game(player: Any, cause: str, tmp_path: Path) -> None:
+    before = Counting()
+    with pytest.raises(ValueError, match=f"pupil fails at its first move, in Position.*: {cause}"):
+        round_robin({"random": before, "pupil": player}, games=10, store=tmp_path / "games.sqlite")
+    assert before.asked == 1
+    with ResultStore(tmp_path / "games.sqlite") as store:
+        assert not len(store)
+
+
+def test_an_illegal_first_move_only_loses_games() -> None:
+    def misled(observation: Any, mask: Mask) -> int:
+        return 0
+
+    assert len(round_robin([misled, "random"], openings=["1", "2"]).forfeits) > 0
 
 
 def test_in_a_batch_only_the_boards_at_fault_are_forfeited() -> None:

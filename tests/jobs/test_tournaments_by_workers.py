@@ -76,6 +76,15 @@ def test_a_player_that_kills_every_worker_is_told_in_a_line(tmp_path: Path, caps
     assert told[-1].startswith("tictac: 3 workers ended without a result") and " v " in told[-1] and "dies" in told[-1]
 
 
+def unready(observation: object, mask: Mask) -> int:
+    raise ZeroDivisionError("a bug")
+
+
+def test_who_fails_at_the_first_move_is_refused_by_workers_too() -> None:
+    with pytest.raises(ValueError, match=r"unready fails at its first move, in Position.*: ZeroDivisionError: a bug"):
+        round_robin([unready, "random"], games=4, workers=2)
+
+
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tournament", "random", "rule", "--games", "6", "--csv"]
     assert main(words) == 0

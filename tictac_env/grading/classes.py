@@ -24,7 +24,7 @@ from tictac_env.grading.grading import grade
 from tictac_env.grading.report import PAGE, Grade
 from tictac_env.grading.rubric import Rubric
 from tictac_env.policies import Policy
-from tictac_env.position import Position
+from tictac_env.position import IllegalMove, Position
 from tictac_env.progress import progress_bar
 from tictac_env.symmetry import canonical
 
@@ -207,7 +207,7 @@ class ByAnswers(Policy):
             image = int(self.answers[table.index[own, opp]])
             action = symmetry.actions.index(image) if image >= 0 else image
         if action < 0:
-            raise ValueError(f"it had no legal answer to {position!r}")
+            raise IllegalMove(f"it had no legal answer to {position!r}")
         return action
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from tictac_env.arena.tournaments.game_record import Entrant
+from tictac_env.arena.tournaments.play import WARM_UP, first_errors, told
 from tictac_env.games import Game, shown
-from tictac_env.policies import Player, load_player
+from tictac_env.policies import Player, Policy, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.position import Position
 
 
 def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dict[Entrant, Player]:
@@ -48,6 +50,22 @@ def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str,
     if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
         raise ValueError(f"players must be a list of players, or a dict of them by name, not {shown(players)}")
     return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
+
+
+def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limited: bool) -> None:
+    """Asks each player once, within `WARM_UP` seconds if its time is `limited`, and refuses those that raise an error.
+
+    Raises:
+        ValueError: a player raised an error; the message names the player, the error and the position.
+    """
+    errors = first_errors(sides.values(), position, WARM_UP if limited else None)
+    for (entrant, policy), error in zip(sides.items(), errors, strict=True):
+        if error is None:
+            continue
+        code = getattr(getattr(policy, "function", None), "__code__", None)
+        graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
+        hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
+        raise ValueError(f"{entrant.name} fails at its first move, in {position!r}: {told(error)}{hint}") from error
 
 
 def entrant_of(player: Player, name: str = "") -> Entrant:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tictac_env.games import UNFINISHED
+from tictac_env.games import UNFINISHED, shown
 from tictac_env.policies import OpponentPool, Policy, answer
 from tictac_env.policies.policy import actions_of, illegal_choice
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import IllegalMove, Position, as_integer
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import advance, mix
 
@@ -30,7 +30,7 @@ BOARDS_WITH_A_SEARCH = 64
 
 
 WARM_UP = 60.0
-"""How many seconds a player may take for the move that does not count."""
+"""How many seconds a player may take for the move that does not count, if its time is limited."""
 
 
 class Job(NamedTuple):
@@ -226,18 +226,45 @@ def _why(error: BaseException, clock: _Clock, board: _Board) -> str:
         return f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}"
     if isinstance(error, IllegalMove):
         return f"illegal move: {error}"
+    return told(error)
+
+
+def told(error: BaseException) -> str:
+    """An error of a player's own code, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:1000] + where
 
 
-def warm_up(policies: Iterable[Policy], position: Position) -> None:
-    """Asks each policy once, so that what it compiles or loads is there when its time counts; its errors come later."""
-    with _Clock(WARM_UP) as clock:
+def first_errors(policies: Iterable[Policy], position: Position, limit: float | None) -> list[BaseException | None]:
+    """Asks each policy once, so that what it compiles or loads is there when its time counts.
+
+    Policies that play `one_game_at_a_time` are not asked: they would remember it.
+
+    Args:
+        policies: the policies.
+        position: where they are asked.
+        limit: how many seconds each has; None for any time.
+
+    Returns:
+        For each the error that it raised, None if it answered. That an action is illegal, or comes too late, is no
+        error here: it loses the games in which it happens.
+    """
+    found: list[BaseException | None] = []
+    with _Clock(limit) as clock:
         for policy in policies:
-            if not policy.one_game_at_a_time:
-                with contextlib.suppress(Exception, SystemExit, TimeUp), clock.running():
-                    actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
+            found.append(None)
+            if policy.one_game_at_a_time:
+                continue
+            try:
+                with contextlib.suppress(IllegalMove, TimeUp), clock.running():
+                    if policy.batched:
+                        actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
+                    elif as_integer(choice := policy.act(position, 0)) is None:
+                        raise TypeError(f"an action must be an int, not {shown(choice)}")
+            except (Exception, SystemExit) as error:
+                found[-1] = error
+    return found
 
 
 class _Clock:

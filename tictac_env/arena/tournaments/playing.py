@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from tictac_env.arena.tournaments.entrants import load_entrants
+from tictac_env.arena.tournaments.entrants import check_first_moves, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord
-from tictac_env.arena.tournaments.play import Job, boards_together, play_games, warm_up
+from tictac_env.arena.tournaments.play import Job, boards_together, play_games
 from tictac_env.games import Game
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.policies import Policy
@@ -100,8 +100,7 @@ class _Worker:
     def __call__(self, fixtures: Sequence[Fixture]) -> list[GameRecord]:
         if self._sides is None:
             self._sides = self._load()
-            if fixtures[0].time_limit is not None:
-                warm_up(self._sides.values(), next(iter(self._starts.values())))
+            check_first_moves(self._sides, next(iter(self._starts.values())), fixtures[0].time_limit is not None)
         return list(play_here(fixtures, self._sides, self._starts, {}))
 
     def _load(self) -> dict[Entrant, Policy]:

@@ -14,11 +14,10 @@ from itertools import combinations
 from typing import Any
 
 from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
-from tictac_env.arena.tournaments.entrants import given_players, load_entrants
+from tictac_env.arena.tournaments.entrants import check_first_moves, given_players, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.tournaments.match import MatchResult
 from tictac_env.arena.tournaments.openings import as_openings
-from tictac_env.arena.tournaments.play import warm_up
 from tictac_env.arena.tournaments.playing import play_by_workers, play_here
 from tictac_env.arena.tournaments.store import ResultStore
 from tictac_env.arena.win_draw_loss import WinDrawLoss
@@ -128,7 +127,8 @@ def round_robin(
     """Every player against every other, from each opening in both seats.
 
     A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the tournament
-    goes on; the result names it and the reason. Ctrl-C stops everything.
+    goes on; the result names it and the reason. Before the first game each player that has games to play is asked once
+    in the first opening; a player that raises an error there is refused. Ctrl-C stops everything.
 
     With a store every game is kept as it ends, and what is there is not played again. So a tournament that was stopped
     at any moment, even killed, goes on where it was, and ends as an unbroken one would have (but for the times). So
@@ -147,16 +147,16 @@ def round_robin(
         progress: whether to show a progress bar (only on a terminal).
         openings: all of so many plies (0 for the empty board), or positions and move strings, such as
             `sampled_openings` gives. Players that never draw need them: from one position they play one game.
-        time_limit: the seconds a move may take, by the clock. Before it runs each player is asked once, so that
-            compiling does not count. How a player is interrupted, `play_games` tells.
+        time_limit: the seconds a move may take, by the clock. What is compiled when each player is asked before the
+            first game does not count. How a player is interrupted, `play_games` tells.
         store: the file that keeps the games (see `ResultStore`).
         workers: how many processes play, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the players
             itself, so files must be there under the same names, and objects must be such as can be pickled. What a
             lost worker was playing is played again by another, so the result is the same.
 
     Raises:
-        ValueError: fewer than two players, two of one name, one that does not play; no such game or openings; a number
-            out of its range; a damaged store, or a file that is none.
+        ValueError: fewer than two players, two of one name, one that does not play, or fails at its first move; no such
+            game or openings; a number out of its range; a damaged store, or a file that is none.
         OSError: the store cannot be read or written.
         WorkerLost: worker after worker ended while it played the same games.
 
@@ -175,12 +175,13 @@ def round_robin(
         raise ValueError("time_limit must be more than 0 seconds")
     name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
     schedule = list(_schedule(list(entrants), name, list(starts), games, seed, time_limit))
-    if time_limit is not None and workers == 1:
-        warm_up([player.policy for player in entrants.values()], next(iter(starts.values())))
     sides = {entrant: player.policy for entrant, player in entrants.items()}
 
     def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
         if workers == 1:
+            playing = {entrant for one in todo if one not in played for entrant in (one.first, one.second)}
+            asked = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
+            check_first_moves(asked, next(iter(starts.values())), time_limit is not None)
             return play_here(todo, sides, starts, played)
         return play_by_workers(todo, sides, starts, played, players, rules, workers)
 
