@@ -307,3 +307,7 @@ def test_what_cannot_be_rated_is_named(tmp_path: Path) -> None:
     for name, value in (("resamples", 0), ("confidence", 1.0), ("seed", -1)):
         with pytest.raises(ValueError, match=name):
             ratings(some_games(), **{name: value})  # type: ignore[arg-type]
+
+
+def test_a_rating_of_zero_has_one_sign() -> None:
+    assert Estimate(0.2, -0.3, 0.4).text() == "+0 (+0 to +0)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,22 @@ def test_a_starter_file_gets_few_points(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_starter_file_begins_without_an_error(name: str, tmp_path: Path) -> None:
+    """It is loaded, trains, and plays, on a rubric with its setup, its packages and limits, and little to prove."""
+    rubric = load_rubric(name)
+    (test,) = [one for one in rubric.tests if one.theorem == "never-illegal"][:1] or rubric.tests[:1]
+    found = grade(starter(name), replace(rubric, tests=(test,)))
+    assert found.trouble == "" and "Error" not in str(found), str(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_hand_out_names_what_the_rubric_asks_for(name: str) -> None:
     text, rubric = (TEACHING / "assignments" / name / "handout.md").read_text(), load_rubric(name)
     wanted = {rubric.function, rubric.setup, *(test.options.get("function", "") for test in rubric.tests)} - {""}
     assert [function for function in wanted if f"`{function}(" not in text] == []
     assert rubric.file in text
+    allowed = [f"`{package}`" for package in rubric.packages if package != "pettingzoo"] or ["standard library only"]
+    assert [one for one in allowed if one not in text.replace("NumPy", "`numpy`")] == []
 
 
 @pytest.mark.slow

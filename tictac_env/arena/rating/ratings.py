@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
-    def text(self, form: str = "+.0f", scale: float = 1.0) -> str:
+    def text(self, form: str = "+z.0f", scale: float = 1.0) -> str:
         """As tables show it: "+123 (+98 to +150)"; "> +812" where there is no upper bound."""
         low, high = format(scale * self.low, form), format(scale * self.high, form)
         if isfinite(self.value):

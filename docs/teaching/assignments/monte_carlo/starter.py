@@ -6,6 +6,8 @@ gives, int8 (2, 3, 3), first the stones of the player to move, then the other's;
 
 import gymnasium as gym
 
+import tictac_env  # noqa: F401  # registers the environments
+
 GAMES = 20_000
 RETURNS = {}
 """RETURNS[observation.tobytes()][action], the mean of the returns that followed, and how many there were."""
