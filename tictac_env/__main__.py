@@ -4,4 +4,9 @@ import sys
 
 from tictac_env.cli import main
 
+if sys.argv[1:2] == ["grade"] and not sys.flags.safe_path:
+    sys.exit(
+        "tictac: python -m imports from the current folder, where hand-ins may lie: "
+        "use tictac grade, or python -P -m tictac_env grade"
+    )
 sys.exit(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tictac_env import cli
-from tictac_env.grading import assignments
+from tictac_env.grading import assignments, grade
 
 FIRST = "def choose(cells, legal):\n    return legal[0]\n"
 RUBRIC = 'game = "KInARow-v0:2x3-3,gravity=False"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
@@ -36,6 +36,7 @@ def test_a_submission_is_graded_in_each_format(here: Path, capsys: pytest.Captur
     assert json.loads((here / "results" / "results.json").read_text())["tests"][0]["status"] == "passed"
     assert cli.main(["grade", "empty", "--assignment", "small.toml", "--format", "gradescope"]) == 0
     assert "has no file submission.py" in json.loads(capsys.readouterr().out)["output"]
+    assert cli.main([*words, "--cell", "never-illegal"]) == 0 and capsys.readouterr().out == "2.0\n"
     assert cli.main([*words, "--format", "nbgrader"]) == 0
     assert json.loads(capsys.readouterr().out)["student"] == "anna"
 
@@ -50,6 +51,19 @@ def test_a_class_has_a_table_and_a_tournament(here: Path, capsys: pytest.Capture
     ]
     assert cli.main(["grade", "class/anna.py", "class/bert.py", "--assignment", "small.toml", "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["grades"]) == 2
+
+
+def test_nothing_unprotected_is_run_unless_it_is_asked_for(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a system without bubblewrap and seccomp, or another than Linux."""
+    monkeypatch.setitem(grade.__kwdefaults__, "guards", ())
+    for words in (["class"], ["class/anna.py"], ["class/anna.py", "--cell", "never-illegal"]):
+        assert cli.main(["grade", *words, "--assignment", "small.toml"]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and "--unconfined" in err and err.count("\n") == 1
+        assert cli.main(["grade", *words, "--assignment", "small.toml", "--unconfined"]) == 0
+        assert "unconfined" in capsys.readouterr().out or words[-1] == "never-illegal"
 
 
 def test_pupils_get_a_hand_out_and_a_file_to_begin_with(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

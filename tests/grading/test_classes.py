@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from teaching import BLOCKER, FIRST, LAST, SMALL
 
-from tictac_env.grading import load_rubric
+from tictac_env.grading import grade, load_rubric
 from tictac_env.grading.classes import ByAnswers, ClassReport, class_tournament, grade_class
 from tictac_env.grading.exam import questions_of
 from tictac_env.grading.files import handed_in_by_all
+from tictac_env.grading.report import confined
 from tictac_env.symmetry import symmetries
 
 SOURCES = {"anna": FIRST, "bert": BLOCKER, "carl": FIRST + "# mine alone\n", "dora": LAST, "=emil": "def choose("}
@@ -26,7 +27,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> ClassReport:
     for name, source in SOURCES.items():
         (folder / "handed_in" / f"{name}.py").write_text(source)
     rubric = load_rubric(folder / "small.toml")
-    return grade_class(handed_in_by_all(folder / "handed_in", rubric.file), rubric, jobs=2)
+    return grade_class(handed_in_by_all([folder / "handed_in"], rubric.file), rubric, jobs=2)
 
 
 def test_the_best_come_first(report: ClassReport) -> None:
@@ -36,12 +37,17 @@ def test_the_best_come_first(report: ClassReport) -> None:
     assert scores == sorted(scores, reverse=True)
     for name in SOURCES:
         assert name in str(report)
+    assert "=emil" in str(report) and "cannot be loaded: SyntaxError" in str(report)
+    assert f"each was run with {confined(report.grades[0].layers)}" in str(report)
 
 
 def test_a_table_has_all_points(report: ClassReport) -> None:
     rows = {row["submission"]: row for row in csv.DictReader(io.StringIO(report.to_csv()))}
     assert set(rows) == {*SOURCES, "'=emil"} - {"=emil"}, "a spreadsheet would take =emil for a formula"
+    assert rows["'=emil"]["trouble"] == "cannot be loaded: SyntaxError: '(' was never closed (=emil.py, line 1)"
+    assert all(row["trouble"] for row in rows.values() if float(row["score"]) < 10)
     for found in report.grades[:-1]:
+        assert rows[found.submission]["layers"].split() == list(found.layers)
         row = rows[found.submission]
         assert float(row["score"]) == found.score and float(row["mistakes"]) == pytest.approx(found.mistakes, abs=1e-5)
         assert [float(row[f"points: {result.cell}"]) for result in found.results] == [r.earned for r in found.results]
@@ -86,6 +92,44 @@ def test_folders_of_nbgrader_are_seen_through(tmp_path: Path) -> None:
         (tmp_path / student / "ps1").mkdir(parents=True)
         (tmp_path / student / "ps1" / "submission.py").write_text(FIRST)
     (tmp_path / ".hidden").mkdir()
-    assert handed_in_by_all(tmp_path, "submission.py") == {name: tmp_path / name / "ps1" for name in ("anna", "bert")}
+    assert handed_in_by_all([tmp_path], "submission.py") == {name: tmp_path / name / "ps1" for name in ("anna", "bert")}
     with pytest.raises(ValueError, match="there are no submissions"):
-        handed_in_by_all(tmp_path / ".hidden", "submission.py")
+        handed_in_by_all([tmp_path / ".hidden"], "submission.py")
+
+
+@pytest.mark.parametrize("other", ["bob", "bob.ipynb", "sub/bob.py"])
+def test_two_of_a_name_are_refused(other: str, tmp_path: Path) -> None:
+    (tmp_path / "class" / "sub").mkdir(parents=True)
+    (tmp_path / "class" / "bob.py").write_text(FIRST)
+    if other == "bob":
+        (tmp_path / "class" / "bob").mkdir()
+    else:
+        (tmp_path / "class" / other).write_text(FIRST)
+    paths = [tmp_path / "class", *([tmp_path / "class" / other] if "/" in other else [])]
+    with pytest.raises(ValueError, match=r"two submissions are called 'bob': .*bob.* and .*bob"):
+        handed_in_by_all(paths, "submission.py")
+
+
+def test_a_name_cannot_forge_a_line_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "class" / "eve\nann  10 of 10\x1b[2J").mkdir(parents=True)
+    ((name, path),) = handed_in_by_all([tmp_path / "class"], "submission.py").items()
+    assert name == "eve ann 10 of 10?[2J" and path.is_dir()
+    assert grade(path, "minimax").submission == name
+
+
+def test_links_to_the_work_of_others_get_nothing(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "submission.py").write_text(BLOCKER)
+    (tmp_path / "class" / "dan" / "ps1").mkdir(parents=True)
+    (tmp_path / "class" / "ann").symlink_to(tmp_path / "solution")
+    (tmp_path / "class" / "bob.py").symlink_to(tmp_path / "solution" / "submission.py")
+    (tmp_path / "class" / "cid").mkdir()
+    (tmp_path / "class" / "cid" / "ps1").symlink_to(tmp_path / "solution")
+    (tmp_path / "class" / "dan" / "ps1" / "more").symlink_to(tmp_path / "solution")
+    (tmp_path / "class" / "dan" / "ps1" / "submission.py").symlink_to(tmp_path / "solution" / "submission.py")
+    rubric = load_rubric(tmp_path / "small.toml")
+    found = grade_class(handed_in_by_all([tmp_path / "class"], rubric.file), rubric).grades
+    told = {"ann": "ann is a link", "bob": "bob.py is a link", "cid": "ps1 is a link", "dan": "ps1 has no file"}
+    assert {one.submission: one.score for one in found} == dict.fromkeys(told, 0.0)
+    assert all(one.reason.startswith(told[one.submission]) for one in found)

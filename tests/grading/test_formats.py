@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,30 @@ def test_gradescope_ranks_by_exploitability(grades: list[Grade]) -> None:
     assert gradescope(grades[1])["leaderboard"] == []
 
 
-def test_nbgraders_cells_are_calls_that_give_their_points(grades: list[Grade], tmp_path: Path) -> None:
+def test_nbgraders_cells_are_calls_that_give_their_points(grades: list[Grade]) -> None:
     for cell in nbgrader(grades[0])["cells"]:
         assert cell["metadata"]["nbgrader"]["points"] == cell["max_points"]
-        assert cell["source"].endswith(f'points("submission.py", "{grades[0].assignment}", "{cell["grade_id"]}")')
         compile(cell["source"], "cell", "exec")
+
+
+def test_nbgraders_cell_imports_nothing_of_the_pupil(tmp_path: Path) -> None:
+    """Beside the submission lie modules that would forge its points in the kernel's own process."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "submission.py").write_text(FIRST)
+    (tmp_path / "tictac_env" / "grading").mkdir(parents=True)
+    forged = "def points(*given): return 15.0\nprint(15.0)\nraise SystemExit"
+    for name in ("tictac_env/__init__.py", "tictac_env/grading/__init__.py", "numpy.py", "json.py"):
+        (tmp_path / name).write_text(forged)
+    found = grade(tmp_path / "submission.py", tmp_path / "small.toml")
+    source = next(cell for cell in nbgrader(found)["cells"] if cell["grade_id"] == "never-illegal")["source"]
+    *lines, last = source.replace(repr(found.assignment), repr("small.toml")).splitlines()
+    script = "\n".join([*lines, f"print({last})"])
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "1.0\n", done.stderr
+
+
+def test_python_m_is_refused_beside_hand_ins(tmp_path: Path) -> None:
+    words = ["-m", "tictac_env", "grade", "--list"]
+    for options, status in ([], 1), (["-P"], 0):
+        done = subprocess.run([sys.executable, *options, *words], capture_output=True, check=False, cwd=tmp_path)
+        assert done.returncode == status and (b"python -P -m" in done.stderr) == bool(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from teaching import BLOCKER, FIRST, LAST, SMALL
 
 from tictac_env import Position, verdict
 from tictac_env.games import get_game
-from tictac_env.grading import grade, load_rubric, points
+from tictac_env.grading import files, grade, load_rubric, points
+from tictac_env.grading.classes import grade_class
 from tictac_env.grading.exam import questions_of
 from tictac_env.grading.rubric import THEOREMS
 from tictac_env.grading.theorems import FINDERS
@@ -189,6 +191,10 @@ def test_every_theorem_can_be_found_out() -> None:
         (SMALL + '\n[[test]]\ntheorem = "blocks"\npoints = 1\nseat = "first"\n', "test 5: there is no field 'seat'"),
         (SMALL + '\n[[test]]\ntheorem = "never-beaten"\npoints = 1\n', "test 5: never-beaten needs seat"),
         (SMALL + '\n[[test]]\ntheorem = "never-illegal"\npoints = 1\n', "test 5: the cell 'never-illegal' is another"),
+        (
+            SMALL.replace("points = 1", "points = 1\nat_least = 0.9\nstarts = 0.9"),
+            "test 1: starts must be less than at_least",
+        ),
         ('function = ""\n' + SMALL, "test 1: never-illegal needs a function that plays"),
         ("points = = 1", "Invalid value (at line 1"),
         (SMALL.replace("KInARow-v0:2x3-3,gravity=False", "Go-v0"), "Go-v0"),
@@ -214,3 +220,57 @@ def test_last_and_first_play_otherwise(tmp_path: Path, rubric: Path) -> None:
     legal = questions_of(get_game("KInARow-v0:2x3-3,gravity=False")).legal
     for row in one:
         assert (one[row], other[row]) == (legal[row].argmax(), 5 - legal[row][::-1].argmax())
+
+
+FORMS = (
+    "%matplotlib inline\n%config InlineBackend.figure_format = 'retina'\nmove = 0",
+    "    move = 0\n    other = 1",
+    "%%time\nmove = 0",
+    "%%capture output\n%time move = 0",
+    "if True:\n    !pip install numpy\n    move = 0",
+    "files = !ls\nmove = len(files)",
+    "?len\nlen?\nmove = 0",
+    "%%bash\nls -l",
+    "display('hello')\nmove = 0;",
+    "get_ipython().system('ls')\nmove = 0",
+    "move = %timeit -o 1\nmove = 0",
+    'text = """\n%not a magic\n!nor this\n"""\nmove = text.count(\'pass\')',
+)
+
+
+@pytest.mark.parametrize("cell", FORMS)
+def test_cells_are_read_as_a_notebook_reads_them(cell: str, tmp_path: Path, rubric: Path) -> None:
+    pytest.importorskip("IPython")
+    cells = ["move = 0", cell, "def choose(cells, legal):\n    return legal[move]"]
+    notebook = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
+    found = grade(handed_in(tmp_path, json.dumps(notebook), "anna.ipynb"), rubric)
+    assert found.trouble == "" and found.results[0].passed, str(found)
+
+
+def test_a_notebook_without_ipython_is_an_error_of_the_grader(tmp_path: Path, rubric: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
+    files.transformer.cache_clear()
+    notebook = handed_in(tmp_path, json.dumps({"cells": []}), "anna.ipynb")
+    with pytest.raises(ImportError, match=r"tictac-env\[notebook\]"):
+        grade_class({"anna": notebook, "bert": handed_in(tmp_path, FIRST)}, load_rubric(rubric))
+    with pytest.raises(ImportError, match=r"tictac-env\[notebook\]"):
+        grade(notebook, rubric)
+    many = handed_in(tmp_path, json.dumps({"cells": [{"cell_type": "code", "source": "x" * 200_000}]}), "many.ipynb")
+    monkeypatch.setattr(files, "transformer", lambda: str)
+    assert "100,000 characters" in grade(many, rubric).trouble
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("x = 1\ndef choose(", "cannot be loaded: SyntaxError: '(' was never closed (submission.py, line 2)"),
+        ("import numpy", "ModuleNotFoundError: No module named 'numpy'; allowed here: the standard library (line 1)"),
+        ("raise ValueError('first\\nsecond -> None')", "cannot be loaded: ValueError: first (line 1)"),
+        ("import os\ndef choose(c, l): os._exit(0)", "was given up after 3 times: it ended the process, with status 0"),
+        ("def choose(c, l): raise KeyError('x')", "there it KeyError: 'x' (line 1)"),
+        ("def choose(cells, legal): return legal[0]", "there it plays 2 (returned as 1); a position that is drawn is"),
+    ],
+)
+def test_every_grade_below_all_points_has_a_reason(source: str, reason: str, tmp_path: Path, rubric: Path) -> None:
+    found = grade(handed_in(tmp_path, source), rubric)
+    assert found.score < found.points and reason in found.reason, found.reason

@@ -520,7 +520,7 @@ def test_namespaces_hold_what_is_listed_alone(folder: Path) -> None:
 def test_what_a_killed_grader_leaves_is_removed_by_the_next(folder: Path) -> None:
     (folder / "pupil.py").write_text("while True: pass\n")
     (folder / "temporary").mkdir()
-    words = [sys.executable, "-m", "tictac_env", "grade", str(folder / "pupil.py"), "--assignment", "rules"]
+    words = [sys.executable, "-P", "-m", "tictac_env", "grade", str(folder / "pupil.py"), "--assignment", "rules"]
     with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(folder / "temporary")}) as grader:
         end = time.monotonic() + 30
         while not list((folder / "temporary").glob("tictac-grade-*/pupil.py")) and time.monotonic() < end:

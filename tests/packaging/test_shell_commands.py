@@ -51,6 +51,8 @@ def check(command: str) -> None:
         parse(words)
     elif [program, *words[:2]] == ["python", "-m", "tictac_agents.train"]:
         parse(["train", *words[2:]])
+    elif [program, *words[:3]] == ["python", "-I", "-m", "tictac_env"]:
+        parse(words[3:])
     elif program == "python":
         assert (ROOT / words[0]).is_file(), f"there is no {words[0]}"
     elif program == "make":

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ from tictac_env.games import get_game
 from tictac_env.grading.classes import ClassReport, class_tournament, grade_class
 from tictac_env.grading.files import handed_in_by_all, is_class
 from tictac_env.grading.formats import gradescope, nbgrader
-from tictac_env.grading.grading import grade
+from tictac_env.grading.grading import grade, points
 from tictac_env.grading.report import PAGE
-from tictac_env.grading.rubric import Rubric, assignment_folder, assignments, load_rubric
+from tictac_env.grading.rubric import assignment_folder, assignments, load_rubric
 from tictac_env.storage import check_writable, save_text
 
 FORMATS = ("text", "json", "gradescope", "nbgrader")
@@ -46,6 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="text", help="how results are told (default: text)")
     add_file(parser, "-o", "--output", metavar="FILE", help="write the result there (default: print it)")
+    parser.add_argument("--cell", metavar="NAME", help="print the points of this line of the rubric alone")
     add_file(parser, "--csv", metavar="FILE", help="also write a table of all submissions")
     parser.add_argument("--tournament", action="store_true", help="also play everybody against everybody")
     parser.add_argument("--jobs", type=whole_number(1), help="submissions graded at a time (default: the cores)")
@@ -61,6 +64,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Grades, or does what else was asked for."""
+    path = sys.path[:]
+    sys.path[:] = [folder for folder in path if folder not in ("", os.getcwd())]  # hand-ins may lie there
+    try:
+        return _run(options)
+    finally:
+        sys.path[:] = path
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.list:
         for name in assignments():
             print(f"{name}: {load_rubric(name).title}")
@@ -84,29 +96,21 @@ def run(options: argparse.Namespace) -> int:
         if path is not None:
             check_writable(path)  # now, and not after an hour
     alone = len(options.submissions) == 1 and not is_class(options.submissions[0], rubric.file)
-    if alone or options.format == "gradescope":
+    if alone or options.cell is not None or options.format == "gradescope":
         if len(options.submissions) > 1 or options.tournament or options.csv:
-            raise ValueError("a single submission has no table and no tournament, and Gradescope takes one at a time")
+            raise ValueError("a single submission has no table and no tournament; --cell and gradescope take only one")
+        if options.cell is not None:
+            print(points(options.submissions[0], rubric, options.cell, unconfined=options.unconfined))
+            return 0
         found = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
         _tell(options, str(found), {"json": found.to_dict, "gradescope": lambda: gradescope(found)}, [found])
         return 0
-    class_ = _all(options.submissions, rubric)
+    class_ = handed_in_by_all(options.submissions, rubric.file)
     report = grade_class(class_, rubric, options.jobs, options.page, progress=True, unconfined=options.unconfined)
     _tell(options, _with_tournament(report, options.tournament), {"json": report.to_dict}, report.grades)
     if options.csv:
         save_text(options.csv, report.to_csv())
     return 0
-
-
-def _all(paths: list[Path], rubric: Rubric) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for path in paths:
-        several = is_class(path, rubric.file)
-        for name, one in (handed_in_by_all(path, rubric.file) if several else {path.stem: path}).items():
-            if name in found:
-                raise ValueError(f"two submissions are called {name!r}: {found[name]} and {one}")
-            found[name] = one
-    return found
 
 
 def _with_tournament(report: ClassReport, tournament: bool) -> str:

@@ -25,7 +25,7 @@ PACKAGES = {
     "human": ("pygame-ce",),
     "video": ("moviepy", "pillow"),
     "web": ("starlette", "uvicorn"),
-    "notebook": ("anywidget",),
+    "notebook": ("anywidget", "ipython"),
     "minari": ("minari", "pillow"),
     "plot": ("matplotlib",),
     "onnx": ("onnxruntime",),

@@ -84,7 +84,8 @@ def make_zip(
         rubric = assignment_folder(os.fspath(assignment)) / RUBRIC
     found = {} if wheels is None else _wheels(Path(wheels))
     pins = {
-        _plain(one.metadata["Name"]): one.version for one in needed(("tictac_env", *load_rubric(assignment).packages))
+        _plain(one.metadata["Name"]): one.version
+        for one in needed(("tictac_env", "IPython", *load_rubric(assignment).packages))  # IPython reads notebooks
     }
     version(OWN)  # raises where nothing is known of it
     own = found.get((OWN, tictac_env.__version__))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
@@ -20,8 +21,9 @@ from tictac_env.arena.tournaments.openings import sampled_openings
 from tictac_env.arena.tournaments.tournament import Tournament, round_robin
 from tictac_env.games import Game
 from tictac_env.grading.exam import questions_of
+from tictac_env.grading.files import NOTEBOOK, Unusable, main_file, transformer
 from tictac_env.grading.grading import grade
-from tictac_env.grading.report import PAGE, Grade
+from tictac_env.grading.report import PAGE, Grade, confined
 from tictac_env.grading.rubric import Rubric
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position
@@ -33,6 +35,8 @@ OPENINGS, PLIES = 8, 2
 ALIKE = 0.98
 """Pairs that choose the same move in this share of the positions are shown."""
 MOST_PAIRS = 20
+WIDEST = 80
+"""So many characters the table has of why a submission does not have all points."""
 
 
 class Likeness(NamedTuple):
@@ -75,22 +79,26 @@ class ClassReport:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         cells = [f"points: {test.cell}" for test in self.rubric.tests]
-        writer.writerow(["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble"])
+        writer.writerow(["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "layers"])
         for found in self.grades:
             measured = ["" if one is None else f"{one:.5f}" for one in (found.exploitability, found.mistakes)]
             earned = [f"{result.earned:g}" for result in found.results]
             row = [_safe(found.submission), f"{found.score:g}", f"{found.points:g}", *measured, *earned]
-            writer.writerow([*row, _safe(found.trouble)])
+            writer.writerow([*row, _safe(found.reason), " ".join(found.layers)])
         return text.getvalue()
 
     def __str__(self) -> str:
-        rows = [["submission", "points", "exploitability", "mistakes", "tests passed"]]
+        rows = [["submission", "points", "exploitability", "mistakes", "tests passed", "why"]]
         for found in self.grades:
             passed = "".join("+" if result.passed else "-" for result in found.results)
             exploitable = "" if found.exploitability is None else f"{found.exploitability:.5f}"
             erring = "" if found.mistakes is None else f"{100 * found.mistakes:.2f} %"
             rows.append([found.submission, f"{found.score:g}/{found.points:g}", exploitable, erring, passed])
+            reason = " ".join(found.reason.split())
+            rows[-1].append(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}...")
         lines = aligned(rows)
+        for layers in sorted({found.layers for found in self.grades if found.layers}):
+            lines += ["", f"each was run with {confined(layers)}"]
         alike = [pair for pair in self.likenesses if pair.same >= ALIKE]
         if alike:
             lines += ["", f"the same move in {100 * ALIKE:.0f} % of the positions or more ({len(alike)} pairs):"]
@@ -122,6 +130,10 @@ def grade_class(
         ValueError, ImportError, Unprotected: as of `grade`.
     """
     questions_of(rubric.game)  # once, before several ask for it
+    for path in submissions.values():
+        with contextlib.suppress(Unusable):
+            if main_file(path, rubric.file).suffix == NOTEBOOK:
+                transformer()  # or an error now, and not after an hour
     with (
         progress_bar(len(submissions), f"grading {rubric.name}", progress) as update,
         ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool,

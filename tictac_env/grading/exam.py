@@ -140,6 +140,7 @@ class Exam:
     Attributes:
         layers: by what the process was confined.
         setup_trouble: what went wrong in the function that comes first; empty if nothing did.
+        given_up: why it was asked no more; empty if it was asked everything.
         printed: what it has printed.
     """
 
@@ -163,7 +164,7 @@ class Exam:
         self._until = time.monotonic() + rubric.limits.seconds
         self._process: Process | None = None
         self._scratch = contextlib.ExitStack()
-        self._given_up = ""
+        self.given_up = ""
         self._slow = 0
         self._verdicts: dict[int, SeatVerdict] = {}
         self._replies: dict[tuple[str, tuple[str, ...]], dict[int, Reply]] = {}
@@ -245,11 +246,11 @@ class Exam:
         """Replies to all calls. A process that has ended is begun anew for the next one, a few times."""
         replies: list[Reply] = []
         while len(replies) < len(calls):
-            if self._given_up:
-                return [*replies, *[Reply(trouble=self._given_up)] * (len(calls) - len(replies))]
+            if self.given_up:
+                return [*replies, *[Reply(trouble=self.given_up)] * (len(calls) - len(replies))]
             try:
                 process = self._running()
-                if self._given_up:
+                if self.given_up:
                     continue
                 for reply in process.ask(function, calls[len(replies) :][:BATCH], self.rubric.limits.seconds_a_move):
                     replies.append(reply)
@@ -267,12 +268,12 @@ class Exam:
         limits = self.rubric.limits
         self._slow += reply.slow
         if time.monotonic() >= self._until:
-            self._given_up = f"was not asked: the {limits.seconds:g} s for everything were used up"
+            self.given_up = f"was given up: the {limits.seconds:g} s for everything were used up"
         elif self._slow >= limits.slow_moves:
-            self._given_up = f"was not asked: {self._slow} times before, it {reply.trouble.removeprefix('it ')}"
-        if self._given_up:
+            self.given_up = f"was given up after {self._slow} times: it {reply.trouble.removeprefix('it ')}"
+        if self.given_up:
             self._end()
-        return bool(self._given_up)
+        return bool(self.given_up)
 
     def _running(self) -> Process:
         if self._process is not None:
@@ -281,7 +282,7 @@ class Exam:
         self._process = process = Process(self._plan(source), self._until, self._stopped)
         self.layers = process.layers
         if process.loaded.trouble:
-            self._given_up = f"cannot be loaded: {process.loaded.trouble}"
+            self.given_up = f"cannot be loaded: {process.loaded.trouble}"
             self._end()
         elif self.rubric.setup:
             (reply,) = process.ask(self.rubric.setup, [[]], self.rubric.limits.setup_seconds)
@@ -304,6 +305,7 @@ class Exam:
             path=seen.path,
             read=seen.read,
             listed=seen.listed,
+            packages=self.rubric.packages,
             arrays=self.rubric.arrays,
             seconds=limits.setup_seconds,
             cpu_seconds=math.ceil(limits.seconds) + 1,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tictac_env.grading.process import printable
 
 
 class Unusable(ValueError):
@@ -28,8 +33,10 @@ SCRATCH = "tictac-grade-"
 """How the names of scratch folders begin."""
 YOUNG = 60.0
 """So many seconds after its last change a folder is left alone: it may be one that has no lock yet."""
-MAGIC = ("%", "!", "?")
-"""How lines of a notebook begin that are no Python."""
+LONGEST_CODE = 100_000
+"""So many characters of code a notebook may have."""
+TIMED = re.compile(r"\A\s*%%(time|capture|prun)\b.*\n")
+"""The first line of a cell that is run, and timed or silenced."""
 
 
 def main_file(handed_in: Path, name: str) -> Path:
@@ -40,8 +47,10 @@ def main_file(handed_in: Path, name: str) -> Path:
         name: what it should be called; a folder with a single Python file or notebook may call it otherwise.
 
     Raises:
-        Unusable: there is nothing there, no such file in the folder, or a file of another kind.
+        Unusable: there is nothing there, no such file in the folder, a link, or a file of another kind.
     """
+    if handed_in.is_symlink():
+        raise Unusable(f"{handed_in.name} is a link")
     if handed_in.is_dir():
         if (handed_in / name).is_file() and not (handed_in / name).is_symlink():
             return handed_in / name
@@ -50,8 +59,6 @@ def main_file(handed_in: Path, name: str) -> Path:
         if len(found) != 1:
             raise Unusable(f"{handed_in.name} has no file {name}")
         return found[0]
-    if handed_in.is_symlink():
-        raise Unusable(f"{handed_in.name} is a link")
     if not handed_in.is_file():
         raise Unusable(f"there is no file {handed_in.name}")
     if handed_in.suffix not in (".py", NOTEBOOK):
@@ -64,27 +71,44 @@ def is_class(path: Path, name: str) -> bool:
     return path.is_dir() and not (path / name).is_file()
 
 
-def handed_in_by_all(folder: Path, name: str) -> dict[str, Path]:
-    """The submissions in a folder, by whose they are: files by their names, folders by theirs.
+def handed_in_by_all(paths: Iterable[Path], name: str) -> dict[str, Path]:
+    """The submissions of some paths, by whose they are: files by their names, folders by theirs.
 
-    Folders of nbgrader, which has one for each student with one for each assignment, are seen through.
+    Args:
+        paths: files and folders of submissions, and folders of these. Folders of nbgrader, which has one for each
+            student with one for each assignment, are seen through.
+        name: the name of the file to hand in.
 
     Raises:
-        ValueError: there are none.
+        ValueError: a folder has none, or two have the same name; the message names both.
     """
     found: dict[str, Path] = {}
+    for path in paths:
+        several = list(_handed_in(path)) if is_class(path, name) else [(path.stem, path)]
+        if not several:
+            raise ValueError(f"there are no submissions in {str(path)!r}")
+        for given, one in several:
+            whose = clean(given)
+            if whose in found:
+                raise ValueError(f"two submissions are called {whose!r}: {found[whose]} and {one}")
+            found[whose] = one
+    return found
+
+
+def _handed_in(folder: Path) -> Iterator[tuple[str, Path]]:
     for one in sorted(folder.iterdir()):
         if one.name.startswith((".", "_")):
             continue
         if one.is_dir():
-            inner = [item for item in one.iterdir() if not item.name.startswith(".")]
-            through = len(inner) == 1 and inner[0].is_dir()
-            found[one.name] = inner[0] if through else one
+            inner = [] if one.is_symlink() else [item for item in one.iterdir() if not item.name.startswith(".")]
+            yield one.name, inner[0] if len(inner) == 1 and inner[0].is_dir() else one
         elif one.suffix in (".py", NOTEBOOK):
-            found[one.stem] = one
-    if not found:
-        raise ValueError(f"there are no submissions in {str(folder)!r}")
-    return found
+            yield one.stem, one
+
+
+def clean(name: str) -> str:
+    """A name of somebody else's for a line of a table."""
+    return " ".join(printable(name).split())
 
 
 @contextmanager
@@ -146,18 +170,39 @@ def remove(folder: Path) -> None:
 
 
 def notebook_source(path: Path) -> str:
-    """The cells of code of a notebook, one after another; lines for the notebook alone ("%matplotlib") are left out.
+    """The cells of code of a notebook, one after another, as IPython makes Python of "%matplotlib" and "!ls".
 
     Raises:
-        Unusable: it is no notebook.
+        Unusable: it is no notebook, or has more code than people write.
+        ImportError: IPython is not installed.
     """
+    transform = transformer()
     try:
         cells: Any = json.loads(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise Unusable(f"{path.name} is not a notebook: {error!r}") from None
-    lines = (line for text in texts for line in [*text.splitlines(), ""])
-    return "\n".join("pass" if line.startswith(MAGIC) else line for line in lines)
+    if sum(map(len, texts)) > LONGEST_CODE:
+        raise Unusable(f"{path.name} has more than {LONGEST_CODE:,} characters of code")
+    try:
+        return "\n".join(transform(TIMED.sub("", text)) for text in texts)
+    except (SyntaxError, RuntimeError) as error:  # the latter of hundreds of magics in a cell
+        raise Unusable(f"{path.name} is not Python: {error}") from None
+
+
+@functools.cache
+def transformer() -> Callable[[str], str]:
+    """What IPython makes Python of a cell by; it runs nothing.
+
+    Raises:
+        ImportError: IPython is not installed.
+    """
+    try:
+        found = importlib.import_module("IPython.core.inputtransformer2")
+    except ModuleNotFoundError:
+        raise ImportError("a notebook needs IPython to be graded: pip install 'tictac-env[notebook]'") from None
+    transform: Callable[[str], str] = found.TransformerManager().transform_cell
+    return transform
 
 
 def _copy(handed_in: Path, scratch: Path) -> None:

@@ -8,6 +8,11 @@ from tictac_env.grading.report import Grade
 
 NBGRADER_SCHEMA = 3
 """The version of nbgrader's metadata that `nbgrader` writes."""
+CELL = """import subprocess, sys
+
+words = ["-I", "-m", "tictac_env", "grade", "submission.py", "--assignment", {assignment!r}, "--cell", {cell!r}]
+float(subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE).stdout)"""
+"""The source of a cell, whose last value is its points."""
 
 
 def gradescope(found: Grade) -> dict[str, Any]:
@@ -51,22 +56,23 @@ def gradescope(found: Grade) -> dict[str, Any]:
 def nbgrader(found: Grade) -> dict[str, Any]:
     """The points of nbgrader's cells: for each its metadata, its source, and what this submission gets.
 
-    A cell of autograder tests gives partial credit by its last value, a number; so its source is a call of
-    `tictac_env.grading.points` (https://nbgrader.readthedocs.io/en/stable/user_guide/autograding_resources.html).
+    A cell of autograder tests gives partial credit by its last value, a number
+    (https://nbgrader.readthedocs.io/en/stable/user_guide/autograding_resources.html). Its source grades in another
+    process, isolated (`-I`), which imports nothing from the pupil's folder.
     """
     return {
         "student": found.submission,
         "assignment": found.assignment,
         "score": found.score,
         "max_score": found.points,
+        "layers": list(found.layers),
         "cells": [
             {
                 "grade_id": result.cell,
                 "points": result.earned,
                 "max_points": result.points,
                 "message": result.output,
-                "source": f'from tictac_env.grading import points\n\npoints("submission.py", "{found.assignment}", '
-                f'"{result.cell}")',
+                "source": CELL.format(assignment=found.assignment, cell=result.cell),
                 "metadata": {
                     "nbgrader": {
                         "schema_version": NBGRADER_SCHEMA,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tictac_env
 from tictac_env.grading.exam import Exam
-from tictac_env.grading.files import Unusable
-from tictac_env.grading.process import GUARDS, Unprotected, printable
+from tictac_env.grading.files import Unusable, clean
+from tictac_env.grading.process import GUARDS, Unprotected
 from tictac_env.grading.report import PAGE, Grade, Result, replay_link
 from tictac_env.grading.rubric import Criterion, Rubric, load_rubric
 from tictac_env.grading.theorems import FINDERS, Finding, mistakes
@@ -74,14 +74,14 @@ def grade(
                 erring = mistakes(exam)
                 exploitable = None if exam.questions.table is None else exam.exploitability
                 moves = exam.all_moves()
-        trouble, printed, layers = exam.setup_trouble, exam.printed, exam.layers
+        trouble, printed, layers = exam.given_up or exam.setup_trouble, exam.printed, exam.layers
     except Unprotected:
         raise
     except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
         trouble = str(error)
         results = [_of(test, Finding(0.0, "not found out", None, trouble), rubric, page) for test in rubric.tests]
     return Grade(
-        submission=printable(name or (path.name if path.is_dir() else path.stem)),
+        submission=clean(name or (path.name if path.is_dir() else path.stem)),
         assignment=rubric.name,
         game=rubric.game_name,
         version=tictac_env.__version__,
@@ -98,13 +98,23 @@ def grade(
     )
 
 
-def points(submission: str | os.PathLike[str], assignment: str | os.PathLike[str], cell: str) -> float:
-    """The points for one line of a rubric, for the last line of a cell of nbgrader's autograder tests.
+def points(
+    submission: str | os.PathLike[str],
+    assignment: str | os.PathLike[str] | Rubric,
+    cell: str,
+    *,
+    unconfined: bool = False,
+) -> float:
+    """The points for one line of a rubric.
+
+    In a pupil's folder its files may be imported instead of this package; nbgrader's cells therefore run `tictac grade
+    --cell` in another process, see `tictac_env.grading.formats.nbgrader`.
 
     Args:
         submission: as of `grade`.
         assignment: as of `grade`.
         cell: the line's `cell`; unless the rubric names it, the theorem's name, with "-first" or "-second".
+        unconfined: as of `grade`.
 
     Raises:
         ValueError: the rubric has no such line; and as `grade`.
@@ -117,9 +127,9 @@ def points(submission: str | os.PathLike[str], assignment: str | os.PathLike[str
         >>> points(file, "minimax", load_rubric("minimax").tests[0].cell)
         5.0
     """
-    found = {result.cell: result.earned for result in grade(submission, assignment).results}
+    found = {result.cell: result.earned for result in grade(submission, assignment, unconfined=unconfined).results}
     if cell not in found:
-        raise ValueError(f"the rubric of {assignment} has no cell {cell!r}; it has {', '.join(found)}")
+        raise ValueError(f"the rubric has no cell {cell!r}; it has {', '.join(found)}")
     return found[cell]
 
 

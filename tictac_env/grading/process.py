@@ -52,6 +52,7 @@ class Plan:
         path: where its imports are looked for, beside the standard library.
         read: files and folders that it may read.
         listed: folders of which it may see the names of what is in them.
+        packages: what may be imported beside the standard library, to be named if something else is.
         arrays: whether lists are made NumPy's arrays before a function gets them.
         seconds: of processor time, what the file may take to be loaded.
         cpu_seconds: of the whole process.
@@ -67,6 +68,7 @@ class Plan:
     path: tuple[str, ...]
     read: tuple[str, ...]
     listed: tuple[str, ...]
+    packages: tuple[str, ...]
     arrays: bool
     seconds: float
     cpu_seconds: int
@@ -196,7 +198,7 @@ class Process:
         Raises:
             Gone: the process has ended, or was ended; what has come before is all there is.
         """
-        self._send({"function": function, "calls": calls, "seconds": seconds, "patience": PATIENCE})
+        self._send({"function": function, "calls": calls, "seconds": seconds})
         for number in range(len(calls)):
             yield self._reply(number, seconds)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -86,7 +86,7 @@ class Grade:
         exploitability: what the best replies gain, see `tictac_env.exploitability`; None where nothing plays, or the
             game is too large.
         mistakes: the share of positions in which its move gives value away or is not legal; None where nothing plays.
-        trouble: what went wrong apart from the theorems: it could not be run, or its training failed.
+        trouble: what went wrong apart from the theorems: it could not be run, was given up, or its training failed.
         layers: what the system kept it from, see `CONFINED`.
         seconds: how long it took, by the clock.
         printed: what it has printed, cut off.
@@ -114,6 +114,13 @@ class Grade:
     printed: str
     moves: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def reason(self) -> str:
+        """Why it does not have all points: the trouble, or the first thing that is wrong; empty if it has them."""
+        if self.score >= self.points:
+            return self.trouble
+        return self.trouble or next((result.why for result in self.results if not result.passed and result.why), "")
+
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON has it."""
         found = asdict(self)
@@ -140,8 +147,12 @@ class Grade:
         if self.mistakes is not None:
             told = "" if self.exploitability is None else f"exploitability {self.exploitability:.5f}, "
             yield f"  {told}mistakes {100 * self.mistakes:.2f} %"
-        confined = "; ".join(CONFINED[layer] for layer in self.layers if layer in CONFINED) or "it was not run"
-        yield f"  {self.seconds:.1f} s; {confined}"
+        yield f"  {self.seconds:.1f} s; {confined(self.layers)}"
+
+
+def confined(layers: Sequence[str]) -> str:
+    """What some layers keep a submission to, in words."""
+    return "; ".join(CONFINED[layer] for layer in layers if layer in CONFINED) or "it was not run"
 
 
 def replay_link(page: str, game: str, moves: str) -> str:

@@ -277,13 +277,16 @@ def _criterion(at: str, found: dict[str, Any], plays: str) -> Criterion:
     if name != "agrees" and not plays:
         raise ValueError(f"{at}{name} needs a function that plays")
     at_least = number(f"{at}at_least", found.get("at_least", 1.0), 0, 1)
+    starts = number(f"{at}starts", found.get("starts", 0.0), 0, at_least)
+    if starts == at_least > 0:
+        raise ValueError(f"{at}starts must be less than at_least, which is {at_least:g}, not {starts:g}")
     title = _text(f"{at}title", found.get("title", "")) or theorem.title.format(**options, at_least=at_least)
     return Criterion(
         theorem=name,
         points=float(number(f"{at}points", found.get("points"), 0, 1e6)),
         title=title,
         at_least=at_least,
-        starts=number(f"{at}starts", found.get("starts", 0.0), 0, at_least),
+        starts=starts,
         cell=_text(f"{at}cell", found.get("cell", ""))
         or "-".join([name, *(options[one] for one in ("seat", "function") if one in options)]),
         visibility=one_of(

@@ -169,8 +169,8 @@ def _better(exam: Exam, wanted: Bools, what: str) -> Callable[[int, int], str]:
 
 
 def _moves(exam: Exam, actions: Any) -> str:
-    """Moves as people write them, counted from 1."""
-    return " ".join(format_moves(exam.rubric.game, [int(action)]) for action in actions)
+    """Moves as boards show them, counted from 1, and as a submission returns them, counted from 0."""
+    return " or ".join(f"{format_moves(exam.rubric.game, [int(one)])} (returned as {one})" for one in actions)
 
 
 def _lost(exam: Exam, line: str) -> tuple[Position, str]:

@@ -1,7 +1,7 @@
 """Runs a file, confined, and answers questions about its functions, a line of JSON each.
 
 The first line that comes is the plan (see `Plan` in `tictac_env.grading.process`), each further one a question:
-`{"function": "choose", "calls": [[[0, 0, ...], [0, 1, ...]], ...], "seconds": 1.0, "patience": 4}`.
+`{"function": "choose", "calls": [[[0, 0, ...], [0, 1, ...]], ...], "seconds": 1.0}`.
 
 To the plan it answers `{"layers": [...]}`. At the line that follows it loads the file, and answers `{"n": 0, "answer":
 null}` or `{"n": 0, "error": "..."}`. To each call of a question it answers `{"n": 0, "answer": 4}`, `{"n": 0, "error":
@@ -72,7 +72,7 @@ def answer_all(answers: int) -> None:
             raise uncopied
         loaded.append(load(plan["source"]))
 
-    tell(n=0, **_told(begin, plan["seconds"], plan["patience"]))
+    tell(n=0, **_told(begin, plan["seconds"], plan))
     module = loaded[0] if loaded else None
     convert = as_array if plan["arrays"] else None
     for line in questions:
@@ -83,7 +83,7 @@ def answer_all(answers: int) -> None:
                 tell(n=number, error=f"there is no function {question['function']}")
                 continue
             given = [convert(one) if convert else one for one in arguments]
-            tell(n=number, **_told(functools.partial(function, *given), question["seconds"], question["patience"]))
+            tell(n=number, **_told(functools.partial(function, *given), question["seconds"], plan))
 
 
 def confine(plan: dict[str, Any]) -> list[str]:
@@ -116,8 +116,24 @@ def load(path: str) -> Any:
         raise ImportError(f"{os.path.basename(path)} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module
+    vars(module).update(get_ipython=lambda: Notebook(vars(module)), display=print)
     spec.loader.exec_module(module)
     return module
+
+
+class Notebook:
+    """What cells of a notebook ask of IPython: `%time` runs its code, and nothing else does anything."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
+        """Runs the code behind `%time`."""
+        if name == "time":
+            exec(line, self._names)
+
+    def __getattr__(self, name: str) -> Callable[..., list[str]]:
+        return lambda *given, **named: []
 
 
 def as_array(value: Any) -> Any:
@@ -144,12 +160,12 @@ def plain(value: Any, depth: int = 0) -> Any:
     raise TypeError(f"the answer is {type(value).__name__}, which is neither a number, a word nor a list of these")
 
 
-def _told(call: Callable[[], Any], seconds: float, patience: float) -> dict[str, Any]:
+def _told(call: Callable[[], Any], seconds: float, plan: dict[str, Any]) -> dict[str, Any]:
     """What to tell of a call: its answer, its error, or that it took too long."""
     try:
         for number, timer, by_the_clock in CLOCKS:
             signal.signal(number, _interrupt)
-            signal.setitimer(timer, seconds * (patience if by_the_clock else 1))
+            signal.setitimer(timer, seconds * (plan["patience"] if by_the_clock else 1))
         try:
             answer = plain(call())
         finally:
@@ -160,7 +176,7 @@ def _told(call: Callable[[], Any], seconds: float, patience: float) -> dict[str,
     except OutOfTime:
         return {"late": True}
     except BaseException as error:
-        return {"error": _in_words(error)}
+        return {"error": _in_words(error, plan)}
     return {"answer": answer}
 
 
@@ -168,13 +184,17 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise OutOfTime
 
 
-def _in_words(error: BaseException) -> str:
+def _in_words(error: BaseException, plan: dict[str, Any]) -> str:
     """The error in a line, with the line of the submission it comes from."""
     try:
         home = getattr(sys.modules.get(MODULE), "__file__", None)
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == home]
-        told = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-        where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
-        return told[:LONGEST_ERROR] + where
+        told = traceback.format_exception_only(error)
+        first = told[-1 if isinstance(error, SyntaxError) else 0].strip().splitlines()[0][:LONGEST_ERROR]
+        if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(plan["scratch"]):
+            return f"{first} ({os.path.basename(error.filename)}, line {error.lineno})"
+        if isinstance(error, ModuleNotFoundError):
+            first += f"; allowed here: {', '.join(['the standard library', *plan['packages']])}"
+        return first + (f" (line {lines[-1]})" if lines else "")
     except BaseException:
         return f"{type(error).__name__}, which cannot be put in words"[:LONGEST_ERROR]
