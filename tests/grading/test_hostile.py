@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tictac_env.games import get_game
-from tictac_env.grading import Grade, bubblewrap, grade, readable
+from tictac_env.grading import Grade, bubblewrap, grade, process, readable
 from tictac_env.grading.exam import questions_of
 from tictac_env.grading.files import scratch_copy
 from tictac_env.grading.process import GUARDS, MOST_THREADS, Unprotected
@@ -482,6 +482,16 @@ def test_nothing_is_run_that_this_system_cannot_confine(submit) -> None:
         with pytest.raises(Unprotected, match="--unconfined"):
             submit("print('it was run')\n" + FAIR, guards=guards)
     assert submit(FAIR, guards=(), unconfined=True).score == 3
+
+
+@linux
+def test_a_program_that_does_not_begin_is_no_fault_of_the_submission(
+    submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "start.py").write_text("raise SystemExit('no library')")
+    monkeypatch.setattr(process, "START", tmp_path / "start.py")
+    with pytest.raises(Unprotected, match="did not begin: no library"):
+        submit(FAIR)
 
 
 @linux

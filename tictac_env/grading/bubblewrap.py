@@ -5,7 +5,9 @@ See https://github.com/containers/bubblewrap. Containers seldom allow it, so it 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -31,14 +33,34 @@ PROGRAM = Path("/run/tictac-env/program")
 
 @functools.lru_cache(maxsize=1)
 def works() -> bool:
-    """Whether this system has bubblewrap, and allows it namespaces and a tmpfs of a size."""
+    """Whether this system has bubblewrap, allows it namespaces and a tmpfs of a size, and lets us look into that."""
     if not sys.platform.startswith("linux") or shutil.which("bwrap") is None:
         return False
-    words = ["bwrap", *SEPARATE, *WHOLE, "--ro-bind", "/", "/", "--size", "4096", "--tmpfs", "/tmp", "true"]
+    numbers, number = os.pipe()
+    words = ["bwrap", *SEPARATE, *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
+    words += ["--tmpfs", "/tmp", "sh", "-c", "echo; read line"]
     try:
-        return subprocess.run(words, capture_output=True, timeout=10, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
+        with (
+            open(numbers, "rb") as told,
+            subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[number]
+            ) as begun,
+        ):
+            os.close(number)
+            assert begun.stdout is not None
+            return begun.stdout.read(1) == b"\n" and os.listdir(files_of(child(told.read()), "/tmp")) == []
+    except (OSError, ValueError, KeyError):
         return False
+
+
+def child(told: bytes) -> int:
+    """The number of the process, by what bubblewrap has written."""
+    return int(json.loads(told)["child-pid"])
+
+
+def files_of(process: int, folder: str) -> str:
+    """The path of a folder as a process sees it."""
+    return f"/proc/{process}/root{folder}"
 
 
 def program(file: Path) -> Path:
@@ -87,9 +109,10 @@ def _mounts(read: Iterable[str]) -> Iterator[tuple[str, ...]]:
             folders.setdefault(os.path.dirname(path), set()).add(os.path.basename(path))
     for folder in sorted(folders):  # a folder comes before those in it
         shown = folders[folder]
-        with os.scandir(folder) as found:
+        hidden: list[os.DirEntry[str]] | None = None
+        with contextlib.suppress(PermissionError), os.scandir(folder) as found:
             hidden = [one for one in found if one.name not in shown and not one.is_symlink()]
-        if len(hidden) >= len(shown):
+        if hidden is None or len(hidden) >= len(shown):
             yield from (("--ro-bind-try", path, path) for path in sorted(os.path.join(folder, name) for name in shown))
             continue
         yield "--ro-bind", folder, folder

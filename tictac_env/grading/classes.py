@@ -88,15 +88,15 @@ class ClassReport:
         return text.getvalue()
 
     def __str__(self) -> str:
-        rows = [["submission", "points", "exploitability", "mistakes", "tests passed", "why"]]
+        rows = [["submission", "points", "exploitability", "mistakes", "tests passed"]]
         for found in self.grades:
             passed = "".join("+" if result.passed else "-" for result in found.results)
             exploitable = "" if found.exploitability is None else f"{found.exploitability:.5f}"
             erring = "" if found.mistakes is None else f"{100 * found.mistakes:.2f} %"
             rows.append([found.submission, f"{found.score:g}/{found.points:g}", exploitable, erring, passed])
-            reason = " ".join(found.reason.split())
-            rows[-1].append(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}...")
-        lines = aligned(rows)
+        reasons = (" ".join(found.reason.split()) for found in self.grades)
+        shown = ["why", *(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}..." for reason in reasons)]
+        lines = [f"{line}  {why}".rstrip() for line, why in zip(aligned(rows), shown, strict=True)]
         for layers in sorted({found.layers for found in self.grades if found.layers}):
             lines += ["", f"each was run with {confined(layers)}"]
         alike = [pair for pair in self.likenesses if pair.same >= ALIKE]

@@ -196,7 +196,7 @@ class Exam:
     def trouble(self, row: int) -> str:
         """Why the submission plays nothing legal in a position it was asked about, in words."""
         (reply,) = self.replies(self.rubric.function, self.rubric.arguments, np.array([row]))
-        return reply.trouble or f"answers {_shown(reply.value)}, which is not a legal move"
+        return reply.trouble.removeprefix("it ") or f"answers {_shown(reply.value)}, which is not a legal move"
 
     @functools.cached_property
     def counted(self) -> Ints:

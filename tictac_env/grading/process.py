@@ -29,7 +29,7 @@ GRACE = 1.0
 """So many seconds beyond its time by the clock a call may last before the process is killed."""
 SPENT = 2.0
 """So many seconds the program itself may take to begin."""
-LOOK = 0.2
+LOOK = 0.05
 """Every so many seconds the scratch folder and the number of threads are looked at."""
 LONGEST_LINE = 1 << 14
 MOST_PRINTED = 1 << 14
@@ -37,8 +37,8 @@ MOST_FILES = 1000
 """So many files and folders may lie in the scratch folder."""
 MOST_THREADS = 32
 UNPROTECTED = (
-    "this system has neither bubblewrap (with namespaces) nor Landlock (kernel 6.2 or later), with seccomp, to keep a "
-    "submission from this machine, so it was not run; --unconfined (unconfined=True) runs it all the same"
+    "nothing was run: to confine submissions, this system needs seccomp, and bubblewrap or Landlock (Linux 6.2); "
+    "--unconfined (unconfined=True) runs them all the same"
 )
 
 
@@ -99,14 +99,14 @@ class Gone(Exception):
 
 
 class Unprotected(OSError):
-    """This system cannot keep a submission from this machine, so it was not run."""
+    """This system cannot keep a submission from this machine, or cannot begin to run it; so it was not run."""
 
 
 class Process:
     """A process that runs a file and answers.
 
     Raises:
-        Unprotected: nothing confines it, and the plan does not allow that.
+        Unprotected: nothing confines it, and the plan does not allow that; or Python does not begin.
 
     Args:
         plan: what it is told.
@@ -135,9 +135,11 @@ class Process:
         ours, theirs = os.pipe()
         numbers, number = os.pipe()
         start = bubblewrap.program(START) if self._wrapped else START
-        command = [sys.executable, "-P", "-s", "-S", "-B", "-u", str(start), str(theirs)]
+        # Python finds its library by its own path; of an environment nothing is there in the namespaces.
+        executable = os.path.realpath(sys.executable) if self._wrapped else sys.executable
+        command = [executable, "-P", "-s", "-S", "-B", "-u", str(start), str(theirs)]
         if self._wrapped:
-            seen = (*plan.read, sys.executable, os.path.realpath(sys.executable))
+            seen = (*plan.read, executable)
             command = bubblewrap.wrapped(command, seen, START.parent, plan.scratch, plan.scratch_bytes, number)
         try:
             with printed:
@@ -163,7 +165,7 @@ class Process:
         self._pid = self._popen.pid
         with open(numbers, "rb") as told_by:
             if self._wrapped and (told := told_by.read()):
-                self._pid = json.loads(told)["child-pid"]
+                self._pid = bubblewrap.child(told)
         self._answers = ours
         assert self._popen.stdin is not None
         self._questions = self._popen.stdin
@@ -175,7 +177,13 @@ class Process:
         try:
             handed_in = bubblewrap.HANDED_IN if self._wrapped else ""
             self._send(asdict(plan) | {"patience": PATIENCE, "handed_in": handed_in, "threads": MOST_THREADS})
-            self.layers = tuple(self._line(SPENT)["layers"])  # nothing of the submission has run yet
+            try:
+                self.layers = tuple(self._line(SPENT)["layers"])
+            except Gone:
+                if self._popen.poll() is None:
+                    raise
+                why = self._output.read(MOST_PRINTED).decode(errors="replace").strip()
+                raise Unprotected(f"the program that runs submissions did not begin: {why}") from None
             if "hook" in self.layers and not plan.unconfined:
                 raise Unprotected(UNPROTECTED)
             self._send({"load": True})
@@ -299,7 +307,8 @@ class Process:
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
                 raise Gone(f"it began more than {MOST_THREADS} threads")
         size = count = 0
-        folders = [f"/proc/{self._pid}/root{self.plan.scratch}" if self._wrapped else self.plan.scratch]
+        scratch = self.plan.scratch
+        folders = [bubblewrap.files_of(self._pid, scratch) if self._wrapped else scratch]
         while folders:
             try:
                 with os.scandir(folders.pop()) as found:

@@ -72,8 +72,8 @@ def _standard_library() -> Iterator[Path]:
     base = Path(sys.base_prefix)
     for folder in {Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("platstdlib"))}:
         yield from _entries(folder, {*INSTALLED})
-    yield from (base / "bin", base / "lib" / f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0")
-    for folder in map(Path, LIBRARIES):
+    yield base / "bin"
+    for folder in (*map(Path, LIBRARIES), base / "lib"):
         yield from (one for one in _entries(folder, set()) if LIBRARY.fullmatch(one.name))
 
 

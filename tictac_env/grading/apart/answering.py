@@ -55,11 +55,11 @@ def answer_all(answers: int) -> None:
 
     plan = json.loads(questions.readline())
     sys.path[:0] = [plan["scratch"], *plan["path"]]
-    uncopied: OSError | None = None
+    uncopied: Exception | None = None
     if plan["handed_in"]:
         try:
             shutil.copytree(plan["handed_in"], plan["scratch"], dirs_exist_ok=True)
-        except OSError as error:
+        except Exception as error:  # a full disk, or folders a thousand deep
             uncopied = error
     tell(layers=confine(plan))
     if not questions.readline():
