@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import stat
 import subprocess
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_env.storage import load_arrays, reading, save_arrays, save_text, writing
+from tictac_env.storage import kind_of, load_arrays, reading, save_arrays, save_text, sha256, writing
 
 ARRAYS = {
     "ints": np.arange(6, dtype=np.int64).reshape(2, 3),
@@ -249,6 +251,90 @@ def test_an_archive_without_a_header_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", ints=ARRAYS["ints"])
     with pytest.raises(ValueError, match="cannot be read as test"):
         load_arrays(tmp_path / "a.npz", "test")
+
+
+def claiming(shape: tuple[int, ...], descr: str = "<f8", content: bytes = b"") -> bytes:
+    """An array in NumPy's format that says it has this shape."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue() + content
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        claiming((10**12,)),
+        claiming((10**6, 10**6)),
+        claiming((-8,)),
+        claiming((2,), content=bytes(8)),
+        claiming((1,), content=bytes(16)),
+        claiming((10**12,), "<U0"),
+        claiming((1,), "<c16", bytes(16)),
+        claiming((1,), "|O", bytes(8)),
+    ],
+)
+def test_an_array_that_is_not_as_long_as_it_says_is_refused(array: bytes, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", array)
+        archive.writestr("meta.json", '{"kind": "test", "meta": {}}')
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read as test: a\.npy is "):
+        load_arrays(tmp_path / "a.npz", "test")
+
+
+@pytest.mark.parametrize("member", ["meta.json", "a.npy", "many"])
+def test_a_short_archive_that_unpacks_to_much_is_refused(member: str, tmp_path: Path) -> None:
+    """BZip2 makes hundreds of bytes of megabytes; NumPy never uses it."""
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("meta.json", '{"kind": "test", "meta": {}}' + " " * (10**7 if member == "meta.json" else 0))
+        for number in range(10 if member == "many" else 1):
+            archive.writestr(f"{number}.npy", claiming((10**6,), "|i1", bytes(10**6)))
+    for read in (lambda: load_arrays(path, "test"), lambda: kind_of(path)):
+        with pytest.raises(ValueError, match=r"a\.npz .*unpacks to more than [\d,]+ bytes"):
+            read()
+
+
+def test_the_sizes_of_all_members_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_arrays(tmp_path / "a.npz", "test", {}, {"a": np.arange(1000), "b": np.arange(1000)})
+    monkeypatch.setattr("tictac_env.storage.LARGEST", 16_000)  # both, but not the rest of the archive
+    with pytest.raises(ValueError, match="unpacks to more than 16,000 bytes"):
+        load_arrays(tmp_path / "a.npz", "test")
+    monkeypatch.setattr("tictac_env.storage.LARGEST", 17_000)
+    assert load_arrays(tmp_path / "a.npz", "test")[1].keys() == {"a", "b"}
+
+
+def test_json_and_files_have_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_arrays(tmp_path / "a.npz", "test", META, {})
+    monkeypatch.setattr("tictac_env.storage.LARGEST_JSON", 100)
+    with pytest.raises(ValueError, match=r"meta\.json has \d+ bytes, more than 100"):
+        load_arrays(tmp_path / "a.npz", "test")
+    monkeypatch.setattr("tictac_env.storage.LARGEST", 1 << 20)
+    with (tmp_path / "long.npz").open("wb") as file:
+        file.truncate(2 << 20)
+    with pytest.raises(ValueError, match=r"long\.npz .*it has 2,097,152 bytes, more than 1,048,576"):
+        kind_of(tmp_path / "long.npz")
+
+
+def test_the_best_that_deflate_can_is_read(tmp_path: Path) -> None:
+    zeros = np.zeros(10**7)
+    save_arrays(tmp_path / "a.npz", "test", {}, {"zeros": zeros})
+    assert (tmp_path / "a.npz").stat().st_size < zeros.nbytes / 900
+    assert load_arrays(tmp_path / "a.npz", "test")[1]["zeros"].shape == zeros.shape
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npz")
+    for read in (lambda: load_arrays(tmp_path / "pipe.npz", "test"), lambda: kind_of(tmp_path / "pipe.npz")):
+        with pytest.raises(ValueError, match=r"pipe\.npz .*no regular file"):
+            read()
+
+
+def test_hashes_are_of_all_files_one_after_another(tmp_path: Path) -> None:
+    contents = [b"a" * (3 << 20), b"", b"b"]
+    for number, content in enumerate(contents):
+        (tmp_path / str(number)).write_bytes(content)
+    assert sha256(*(tmp_path / str(number) for number in range(3))) == hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 class Exploit:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import hashlib
 import json
+import math
 import os
+import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -29,7 +32,11 @@ PART = ".part"
 KINDS = "biufU"
 """The kinds of dtype that files hold, as NumPy names them: numbers that are not complex, truth values, text."""
 LARGEST = 1 << 32
-"""More bytes than this are not unpacked: some kilobytes could become any number of them."""
+"""More bytes than this are not read or unpacked: some kilobytes could become any number of them."""
+LARGEST_JSON = 1 << 26
+"""Nor more bytes of JSON, which take many times as much memory."""
+DEFLATED = 1032
+"""No archive of ours or of PyTorch's unpacks to more than so many times its size: Deflate shortens nothing further."""
 
 
 @contextmanager
@@ -157,6 +164,60 @@ def save_arrays(
             archive.writestr(zipfile.ZipInfo(META), json.dumps({"kind": kind, "meta": dict(meta)}, indent=1))
 
 
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Checks, before a file is opened, that reading it ends and that it fits into memory.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is a folder, a pipe or a device, or longer than `LARGEST`.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no regular file")
+    if found.st_size > LARGEST:
+        raise ValueError(f"it has {found.st_size:,} bytes, more than {LARGEST:,}")
+
+
+@contextmanager
+def archive_in(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """A zip archive, which is refused before anything in it is unpacked if that would be too much.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no regular file, or unpacks to more than `LARGEST` bytes or `DEFLATED` times its size.
+        zipfile.BadZipFile: it is no archive.
+    """
+    if isinstance(file, (str, os.PathLike)):
+        check_regular(file)
+    with zipfile.ZipFile(file) as archive:
+        most = min(LARGEST, DEFLATED * archive.fp.seek(0, os.SEEK_END))  # type: ignore[union-attr]  # it is open
+        if sum(member.file_size for member in archive.infolist()) > most:
+            raise ValueError(f"it unpacks to more than {most:,} bytes")
+        yield archive
+
+
+def json_in(archive: zipfile.ZipFile, name: str) -> Any:
+    """What a member of an archive holds as JSON.
+
+    Raises:
+        KeyError: there is no such member.
+        ValueError: it is longer than `LARGEST_JSON`, or no JSON.
+    """
+    if (size := archive.getinfo(name).file_size) > LARGEST_JSON:
+        raise ValueError(f"{name} has {size:,} bytes, more than {LARGEST_JSON:,}")
+    return json.loads(archive.read(name))
+
+
+def sha256(*paths: Path) -> str:
+    """The hash of the content of files, one after another, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
 def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """What `save_arrays` wrote: the meta data and the arrays.
 
@@ -165,16 +226,15 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         ValueError: it is not such an archive, is damaged, or holds something other than `kind`.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) > LARGEST:
-                raise ValueError(f"it unpacks to more than {LARGEST:,} bytes")
-            header = json.loads(archive.read(META))
+        with archive_in(path) as archive:
+            header = json_in(archive, META)
             if damaged := archive.testzip():
                 raise ValueError(f"{damaged} is damaged")
+            for member in archive.infolist():
+                if member.filename != META:
+                    _check_array(archive, member)
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != META}
-        if other := [f"{name} is {array.dtype}" for name, array in arrays.items() if array.dtype.kind not in KINDS]:
-            raise ValueError(f"{other[0]}, which no file of ours holds")
         found, meta = header["kind"], header["meta"]
     except FileNotFoundError:
         raise
@@ -183,6 +243,21 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
     if found != kind:
         raise ValueError(f"{os.fspath(path)} holds {found!r}, not {kind!r}")
     return meta, arrays
+
+
+def _check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Checks that a member is as long as the array that it says it holds, before memory is taken for that.
+
+    Raises:
+        ValueError: it is not, or the array is of another dtype than those of our files.
+    """
+    with archive.open(member) as file:
+        of_version = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = of_version[np.lib.format.read_magic(file)](file)
+        if dtype.kind not in KINDS or not dtype.itemsize:
+            raise ValueError(f"{member.filename} is {dtype}, which no file of ours holds")
+        if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
+            raise ValueError(f"{member.filename} is not as long as an array {shape} of {dtype}")
 
 
 @contextmanager
@@ -215,8 +290,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         ValueError: it is not such an archive, or is damaged.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            return str(json.loads(archive.read(META))["kind"])
+        with archive_in(path) as archive:
+            return str(json_in(archive, META)["kind"])
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile or json

@@ -12,12 +12,13 @@ from conftest import HEX, breadth, title
 from tests.naive import NaiveBoard
 from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof
 from tictac_env.arena.proofs import proof as proving
-from tictac_env.arena.proofs.reply_layers import layer_files, layer_path, sha256
+from tictac_env.arena.proofs.reply_layers import layer_files, layer_path
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
+from tictac_env.storage import sha256
 
 TIC_TAC_TOE = get_game("TicTacToe-v0")
 GAMES = breadth([TIC_TAC_TOE], [get_game("KInARow-v0:4x4-3"), HEX])

@@ -31,6 +31,7 @@ from tictac_env.games import Game, get_game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import position_seed
+from tictac_env.storage import sha256
 
 SMALL = [get_game("TicTacToe-v0"), get_game("KInARow-v0:3x4-3"), get_game("KInARow-v0:3x3-3"), Hex.make(3)]
 
@@ -134,7 +135,7 @@ def relist(folder: Path, ply: int, files: dict[str, np.ndarray[Any, Any]]) -> No
     """Writes other lists of a ply, with the hash they have."""
     for ending, content in files.items():
         (folder / f"ply-{ply:02}{ending}").write_bytes(content.tobytes())
-    digest = reply_layers.sha256(*reply_layers.layer_files(reply_layers.layer_path(folder, ply)))
+    digest = sha256(*reply_layers.layer_files(reply_layers.layer_path(folder, ply)))
     number = next(i for i, one in enumerate(read_raw(folder)["plies"]) if one["ply"] == ply)
     edit(folder / "proof.json", lambda content: content["plies"][number].update(sha256=digest))
 

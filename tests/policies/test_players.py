@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,23 @@ def test_damaged_files_and_other_games_are_named_and_left_alone(tmp_path: Path) 
         assert (tmp_path / name).read_bytes() == damaged
     with pytest.raises(ValueError, match="cannot be read"):
         load_player(tmp_path, TTT)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+@pytest.mark.parametrize("name", ["a.npz", "a.zip", "a.pt", "a.onnx", "a.py", "kaggle:a.py", "a.py:play"])
+def test_what_is_no_regular_file_is_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a pipe waits for somebody who writes into it."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(name.removeprefix("kaggle:").removesuffix(":play"))
+    with pytest.raises((ValueError, FileNotFoundError), match=r"a\.\w+'"):
+        load_player(name, TTT)
+
+
+def test_a_file_of_any_length_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "long.py").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ValueError, match=r"long\.py' cannot be read: it has 1,099,511,627,776 bytes"):
+        load_player(tmp_path / "long.py", TTT)
 
 
 def test_the_file_of_no_agent_says_what_it_holds(tmp_path: Path) -> None:

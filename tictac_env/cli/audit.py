@@ -89,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=decimal(),
         default=Reading.time_limit,
         metavar="SECONDS",
-        help="what a program may take for a move (default: %(default)g)",
+        help="what a program may take for a move, an ONNX network for up to 64 (default: %(default)g)",
     )
     add_seed(parser)
     add_json(parser)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import inspect
 import json
@@ -20,6 +19,7 @@ from tictac_env.policies.foreign.python_code import last_callable, object_named
 from tictac_env.policies.foreign.reading import Reading
 from tictac_env.policies.names import POLICIES, as_policy, named_policy
 from tictac_env.policies.policy import Policy
+from tictac_env.storage import check_regular, sha256
 
 AGENT_FILES = "tictac_agents.agent_files:load_agent"
 """What reads the files of agents; imported when there is one to read."""
@@ -259,11 +259,14 @@ def _refuse_unused(player: Any, reading: Reading) -> None:
 def _from_file(source: str, game: Game, reading: Reading) -> Player:
     path = Path(source)
     try:
-        digest = _sha256(path)
+        check_regular(path)
+        digest = sha256(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {source!r}") from None
     except OSError as error:
         raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{source!r} cannot be read: {error}") from None
     settings: dict[str, Any] | None = None
     if path.suffix in SUFFIXES:
         agent, settings = _called(AGENT_FILES)(path, game)
@@ -301,14 +304,10 @@ def _of_form(form: str, text: str, game: Game, reading: Reading) -> Player:
     """A player that is named with its form."""
     policy: Policy = _called(FORMS[form])(text, game, reading)
     file = Path(text.rpartition(":")[0] if form in ("openspiel", "pettingzoo") else text)
-    digest = _sha256(file) if file.suffix == ".py" and file.is_file() else None
+    digest = sha256(file) if file.suffix == ".py" and file.is_file() else None
     if form == "kaggle":
         policy.name = file.stem
     return _described(policy, str(policy), form, text, digest=digest)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _named(name: str, game: Game) -> Policy:
@@ -329,7 +328,7 @@ def _imported(text: str, game: Game, reading: Reading) -> Player:
     else:
         policy = as_policy(found, game, obs_type)
     file = Path(text.rpartition(":")[0])
-    return _described(policy, str(policy), "import", text, digest=_sha256(file) if file.suffix == ".py" else None)
+    return _described(policy, str(policy), "import", text, digest=sha256(file) if file.suffix == ".py" else None)
 
 
 def _described(

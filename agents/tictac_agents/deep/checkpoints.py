@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.sb3_files import CLASSES, PICKLED, read_checkpoint, with_suffix
+from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, read_checkpoint, with_suffix
 from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 from tictac_agents.deep.settings import UNKNOWN, DeepSettings
 from tictac_agents.deep.tuned import preset
@@ -187,6 +187,7 @@ class Checkpoint:
             if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
                 raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
             settings = cls.SETTINGS.from_dict(_with_the_right_sign(described))
+            check_sizes(settings.policy_kwargs, tensors)
             policy = kwargs.pop("policy", settings.policy)
             of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
             if env is not None and (clash := sorted(set(of_run) - {"total_timesteps"})):
@@ -207,7 +208,7 @@ class Checkpoint:
                 model.env = None
             model.set_parameters(tensors, device=device)
             model.restore(data)
-        except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
             raise ValueError(f"{os.fspath(path)} cannot be loaded as {cls.__name__}: {error}") from error
         return cast(Self, model)
 

@@ -8,10 +8,9 @@ torch's `weights_only=True`, the tensors are read: a model is built afresh and g
 from __future__ import annotations
 
 import io
-import json
 import math
+import operator
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,11 @@ from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.features import ConvFeatures, LineFeatures
+from tictac_agents.deep.torch_weights import read_tensors
 from tictac_env.checks import positive
 from tictac_env.games import Game, get_game
 from tictac_env.observation import observation_type_of
+from tictac_env.storage import archive_in, json_in
 
 try:
     import sb3_contrib
@@ -98,6 +99,7 @@ def load_model(
             raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
         if policy_kwargs is None:
             policy_kwargs = _readable(data["policy_kwargs"])
+            check_sizes(policy_kwargs, tensors)
         keywords = {"policy_kwargs": dict(policy_kwargs), "device": device, "_init_setup_model": False}
         model = algorithms[label]("MlpPolicy", None, **keywords, **({"buffer_size": 1} if "dqn" in label else {}))
         model.observation_space = fitting_space(data, rules)
@@ -105,7 +107,7 @@ def load_model(
         model.n_envs = 1
         model._setup_model()
         model.policy.load_state_dict(tensors["policy"])
-    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded as a Stable-Baselines3 model: {error}") from error
     return model
 
@@ -139,12 +141,12 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
     """
     target = with_suffix(path)
     try:
-        with zipfile.ZipFile(target) as archive:
+        with archive_in(target) as archive:
             if damaged := archive.testzip():
                 raise ValueError(f"{damaged} is damaged")
-            data = json.loads(archive.read("data"))
+            data = json_in(archive, "data")
             tensors = {
-                Path(name).stem: torch.load(io.BytesIO(archive.read(name)), map_location="cpu", weights_only=True)
+                Path(name).stem: read_tensors(io.BytesIO(archive.read(name)))
                 for name in archive.namelist()
                 if name.endswith(".pth") and name != "pytorch_variables.pth"
             }
@@ -155,6 +157,29 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
     if not isinstance(data, dict):
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is not an object")
     return data, tensors
+
+
+def check_sizes(policy_kwargs: Mapping[str, Any], tensors: Tensors) -> None:
+    """Checks that a file has as many weights as its settings ask for, before memory is taken for them.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    held = sum(tensor.numel() for tensor in tensors["policy"].values())
+    channels = dict(policy_kwargs.get("features_extractor_kwargs") or {}).get("channels", 0)
+    asked = max(_weights(policy_kwargs.get("net_arch")), _weights([channels, channels]))
+    if asked > held:
+        raise ValueError(f"its settings ask for {asked:,} weights or more, and it holds {held:,}")
+
+
+def _weights(sizes: Any) -> int:
+    """How many weights the largest layer has, at least, in a network of layers of these sizes."""
+    if isinstance(sizes, Mapping):
+        return max(map(_weights, sizes.values()), default=0)
+    if not isinstance(sizes, (list, tuple)):
+        return 0
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return max([*numbers, *map(operator.mul, numbers, numbers[1:]), *map(_weights, sizes)], default=0)
 
 
 def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:

@@ -7,9 +7,10 @@ layers in a row (Huang et al., "CleanRL: High-quality Single-file Implementation
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from tictac_env.games import Game
 from tictac_env.policies.adapters import BatchedPolicy
 from tictac_env.policies.foreign.network_input import network_input
 from tictac_env.policies.foreign.reading import Reading
+from tictac_env.storage import archive_in
 
 try:
     import torch
@@ -72,7 +74,7 @@ def read(path: Path, game: Game, reading: Reading) -> tuple[TorchNetwork, dict[s
             number of actions at the end; or the input is no observation of the game. The message names the file.
     """
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
+        held = read_tensors(path)
     except Exception as error:  # whatever a damaged file, or one with code, provokes in torch
         reason = str(error).partition("\n")[0]
         raise ValueError(
@@ -92,16 +94,40 @@ def read(path: Path, game: Game, reading: Reading) -> tuple[TorchNetwork, dict[s
     return network, {"format": "PyTorch", "network": name, "layers": sizes, "activation": how}
 
 
+def read_tensors(file: Path | IO[bytes]) -> Any:
+    """What PyTorch saved, if it is tensors and what JSON could hold; nothing in the file is run.
+
+    Raises:
+        ValueError: it is no archive, as files of PyTorch 1.5 and before are none, which may ask for any amount of
+            memory; or it unpacks to more than `tictac_env.storage.archive_in` allows.
+    """
+    try:
+        with archive_in(file):
+            pass
+    except zipfile.BadZipFile:
+        raise ValueError("it is not in the format of PyTorch 1.6 and later") from None
+    if not isinstance(file, Path):
+        file.seek(0)
+    return torch.load(file, map_location="cpu", weights_only=True)
+
+
 def _tensors_of(held: Any) -> dict[str, torch.Tensor]:
     """The tensors of a state_dict, also of one that lies in a dict with other things."""
     if isinstance(held, Mapping):
-        found = {str(name): value for name, value in held.items() if isinstance(value, torch.Tensor)}
+        found = {str(name): value for name, value in held.items() if _is_whole_tensor(value)}
         if found:
             return found
         inner = [tensors for value in held.values() if isinstance(value, Mapping) and (tensors := _tensors_of(value))]
         if len(inner) == 1:
             return inner[0]
     return {}
+
+
+def _is_whole_tensor(value: Any) -> bool:
+    """Whether it is a tensor of which a file holds all numbers, and not one for many, or only the shape."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.device.type != "cpu":
+        return False
+    return value.nbytes <= value.untyped_storage().nbytes()
 
 
 def _layers_in(tensors: Mapping[str, torch.Tensor], num_actions: int) -> tuple[str, Layers]:

@@ -166,6 +166,22 @@ def test_weights_that_are_no_tensors_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "exploded").exists()
 
 
+@pytest.mark.parametrize("net_arch", [[8, 10**6], {"qf": [[20_000, 20_000]]}, [10**9]], ids=str)
+def test_settings_that_ask_for_more_than_the_weights_are_refused(net_arch: Any, tmp_path: Path) -> None:
+    MADE["DQN"](boards()).save(tmp_path / "ours.zip")
+    with zipfile.ZipFile(tmp_path / "ours.zip") as archive:
+        settings = json.loads(archive.read("data"))["_recorded_settings"]
+    changed = with_data(
+        tmp_path / "ours.zip", {"_recorded_settings": settings | {"policy_kwargs": {"net_arch": net_arch}}}
+    )
+    with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more, and it holds [\d,]+"):
+        DQN.load(changed)
+    sb3.DQN("MlpPolicy", boards(), **DEEP).save(tmp_path / "theirs.zip")
+    changed = with_data(tmp_path / "theirs.zip", {"policy_kwargs": {"net_arch": net_arch}})
+    with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more"):
+        load_model(changed, TTT)
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         DQN.load(tmp_path / "nothing.zip")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,29 @@ def test_code_in_weights_is_not_run(tmp_path: Path) -> None:
     assert (tmp_path / "ran").exists()
 
 
+def test_weights_that_ask_for_more_than_the_file_holds_are_refused(tmp_path: Path) -> None:
+    weights = {"network.0.weight": torch.zeros(9, 18)}
+    torch.save(weights, tmp_path / "old.pt", _use_new_zipfile_serialization=False)  # which says how much it will be
+    torch.save(weights, tmp_path / "plain.pt")
+    torch.save({"network.0.weight": torch.zeros(1).half().expand(9, 10**9)}, tmp_path / "one.pt")
+    torch.save({"network.0.weight": torch.zeros(9, 18, device="meta")}, tmp_path / "shape.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pt") as plain,
+        zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_BZIP2) as bomb,
+    ):
+        for name in plain.namelist():
+            bomb.writestr(name, plain.read(name) + bytes(10**7 if name.endswith("data/0") else 0))
+    for name, match in (
+        ("old.pt", "not in the format of PyTorch 1.6 and later"),
+        ("one.pt", "no tensors"),
+        ("shape.pt", "no tensors"),
+        ("bomb.pt", r"unpacks to more than [\d,]+ bytes"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name}.*{match}"):
+            load_player(tmp_path / name, TTT)
+    assert load_player(tmp_path / "plain.pt", TTT).agent == "TorchNetwork"
+
+
 @pytest.mark.parametrize(
     ("shape", "observation", "name", "order"),
     [
@@ -227,6 +251,40 @@ def test_an_onnx_network_plays_as_it_does(batch: Any, inputs: Any, gives: str, t
     assert (found.as_first, found.as_second) == (wanted.as_first, wanted.as_second)
     with pytest.raises(ValueError, match=r"net\.onnx must have one input besides a mask|fits no observation"):
         load_player(tmp_path / "net.onnx", C4)
+
+
+@pytest.mark.parametrize("batch", ["B", 1])
+def test_an_onnx_network_that_loops_is_stopped(batch: int | str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    make, kinds = onnx.helper, onnx.TensorProto
+    body = make.make_graph(
+        [make.make_node("Identity", ["on"], ["still"]), make.make_node("Identity", ["x"], ["y"])],
+        "body",
+        [
+            make.make_tensor_value_info("i", kinds.INT64, []),
+            make.make_tensor_value_info("on", kinds.BOOL, []),
+            make.make_tensor_value_info("x", kinds.FLOAT, None),
+        ],
+        [make.make_tensor_value_info("still", kinds.BOOL, []), make.make_tensor_value_info("y", kinds.FLOAT, None)],
+    )
+    nodes = [
+        make.make_node("Loop", ["many", "true", "board"], ["same"], body=body),
+        make.make_node("Flatten", ["same"], ["flat"], axis=1),
+        make.make_node("MatMul", ["flat", "weights"], ["values"]),
+    ]
+    initial = [
+        onnx.numpy_helper.from_array(np.array(2**62), "many"),
+        onnx.numpy_helper.from_array(np.array(True), "true"),
+        onnx.numpy_helper.from_array(np.zeros((18, 9), np.float32), "weights"),
+    ]
+    shown = make.make_tensor_value_info("board", kinds.FLOAT, [batch, 2, 3, 3])
+    out = make.make_tensor_value_info("values", kinds.FLOAT, [batch, 9])
+    graph = make.make_graph(nodes, "net", [shown], [out], initial)
+    onnx.save(make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9), tmp_path / "loop.onnx")
+    player = load_player(tmp_path / "loop.onnx", TTT, Reading(time_limit=0.2))
+    with pytest.raises(TimeoutError, match=r"loop\.onnx: no answer within 0\.2 s"):
+        player.policy.act(Position.start(TTT), 0)
 
 
 def test_what_is_no_onnx_network_is_named(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from tictac_env.arena.proofs.reply_layers import (
     merged,
     position_files,
     read_positions,
-    sha256,
     write_positions,
 )
 from tictac_env.checks import flag, one_of, positive, whole
@@ -35,7 +34,7 @@ from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_o
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import game_for, load_player
 from tictac_env.progress import progress_bar
-from tictac_env.storage import load_arrays, save_arrays, save_text, writing
+from tictac_env.storage import load_arrays, save_arrays, save_text, sha256, writing
 
 CLAIMS = {"never loses": LOST, "wins": DRAWN}
 """What can be claimed of a player, and the best end of a game that refutes it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,13 +169,3 @@ def merged(layers: Sequence[tuple[Ints, Ints]]) -> Iterator[tuple[Ints, Ints]]:
         if any(len(own) for own, _ in some):
             yield distinct(np.concatenate([own for own, _ in some]), np.concatenate([opp for _, opp in some]))
         begins = ends
-
-
-def sha256(*paths: Path) -> str:
-    """The hash of the content of files, one after another, in hexadecimal."""
-    digest = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from tictac_env.policies.foreign.reading import Reading
 FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 NUMBERS = FLOATS | {"tensor(bool)": np.bool_, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8}
 NUMBERS |= {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
+AT_ONCE = 64
+"""How many positions a network is given at a time, and so for how many the time limit holds."""
 
 
 class OnnxNetwork(BatchedPolicy):
@@ -31,19 +34,24 @@ class OnnxNetwork(BatchedPolicy):
         path: the file.
         game: the game it plays.
         observation: which observation it takes, where its shape does not tell (see `Reading`).
+        time_limit: how many seconds it may take for up to 64 positions, for it may hold loops.
 
     Raises:
         ValueError: it is no ONNX file, or its inputs or outputs are not these; the message names the file and them.
+        TimeoutError: at a move: it takes longer.
         DependencyNotInstalled: ONNX Runtime is not installed.
     """
 
     budget = "no search; one evaluation of a network"
 
-    def __init__(self, path: Path, game: Game, observation: str | None = None) -> None:
+    def __init__(
+        self, path: Path, game: Game, observation: str | None = None, time_limit: float = Reading.time_limit
+    ) -> None:
         try:
             import onnxruntime
         except ImportError as error:
             raise DependencyNotInstalled('onnxruntime is missing: pip install "tictac-env[onnx]"') from error
+        self._path, self._time_limit, self._run_options = path, time_limit, onnxruntime.RunOptions
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # these networks are small
         try:
@@ -76,18 +84,27 @@ class OnnxNetwork(BatchedPolicy):
         fed = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
         if self._mask is not None:
             fed[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
-        if self._one_by_one:
-            each = [self._ask({name: rows[[i]] for name, rows in fed.items()}) for i in range(len(masks))]
-            found = np.concatenate(each)
-        else:
-            found = self._ask(fed)
+        size = 1 if self._one_by_one else AT_ONCE
+        parts = [{name: rows[i : i + size] for name, rows in fed.items()} for i in range(0, len(masks) or 1, size)]
+        found = np.concatenate([self._ask(part) for part in parts])
         if self.gives == "actions":
             return found.reshape(len(masks)).astype(np.int64)
         chosen: npt.NDArray[np.int64] = np.where(masks != 0, found, -np.inf).argmax(axis=1)
         return chosen
 
     def _ask(self, fed: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        return np.asarray(self._session.run([self._output], fed)[0])
+        options = self._run_options()
+        timer = threading.Timer(self._time_limit, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return np.asarray(self._session.run([self._output], fed, options)[0])
+        except Exception:  # of a class of its own
+            if options.terminate:
+                raise TimeoutError(f"{self._path}: no answer within {self._time_limit:g} s") from None
+            raise
+        finally:
+            timer.cancel()
 
 
 def read(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[str, Any]]:
@@ -96,5 +113,5 @@ def read(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[st
     Raises:
         ValueError, DependencyNotInstalled: as of `OnnxNetwork`.
     """
-    network = OnnxNetwork(path, game, reading.observation)
+    network = OnnxNetwork(path, game, reading.observation, reading.time_limit)
     return network, {"format": "ONNX", "input": network.input, "gives": network.gives}

@@ -22,7 +22,8 @@ class Reading:
         observation: what a function or a network sees: a name of `OBSERVATION_TYPES`; of a network whose input is flat
             also "planes-last". None for "planes" of functions, and for what fits its input of a network.
         activation: between the layers of a network of which only the weights are known; None for what CleanRL uses.
-        time_limit: how many seconds a program may take for a move, its start included.
+        time_limit: how many seconds a program may take for a move, its start included, and a network in an ONNX file
+            for up to 64.
 
     Raises:
         ValueError: one of them is not known, or out of its range.
