@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import numba
 import pytest
 from modes import full_disk
 
-from tictac_env.compiled import numba_names
+from tictac_env.compiled import cache, numba_names
 from tictac_env.compiled.numba_names import cache_in, keep_code
 
 posix = pytest.mark.skipif(os.name != "posix", reason="limits are those of POSIX")
@@ -54,6 +55,59 @@ def test_files_that_are_cut_short_are_written_anew(kind: str, length: int, tmp_p
     assert again(14) == 42 and not again.stats.cache_hits
     third = kept_in(tmp_path)
     assert third(14) == 42 and third.stats.cache_hits
+
+
+@pytest.fixture
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The folders of machine code that this package would use first, and then."""
+    for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TICTAC_CACHE_DIR", str(tmp_path / "asked"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    name = Path(cache.CACHE_FOLDER).name
+    return tmp_path / "asked" / "tictac-env" / name, tmp_path / "home" / ".cache" / "tictac-env" / name
+
+
+@posix
+def test_its_folder_is_for_its_user_alone(homes: tuple[Path, Path]) -> None:
+    """Numba keeps pickles there, which run what whoever wrote them wants."""
+    first, _ = homes
+    before = os.umask(0o002)
+    try:
+        assert cache._cache_folder() == (str(first), True, "")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (first, first.parent)] == [0o700, 0o700]
+    for folder in (first, first.parent):
+        folder.chmod(0o755)
+    assert cache._cache_folder() == (str(first), True, "")
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (first, first.parent)] == [0o700, 0o700]
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o702])
+def test_a_folder_that_others_may_write_into_is_not_used(mode: int, homes: tuple[Path, Path]) -> None:
+    first, second = homes
+    first.mkdir(parents=True)
+    first.chmod(mode)
+    folder, kept, warning = cache._cache_folder()
+    assert (folder, kept) == (str(second), True)
+    assert f"other users may have written into {first}; machine code is kept in {second}" in warning
+    second.chmod(mode)
+    folder, kept, warning = cache._cache_folder()
+    assert not kept and Path(folder) not in homes
+    assert f"other users may have written into {second}, so every run compiles anew" in warning
+
+
+@posix
+@pytest.mark.parametrize("inner", [True, False])
+def test_a_folder_of_somebody_else_is_not_used(inner: bool, homes: tuple[Path, Path]) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give folders away")
+    first, second = homes
+    first.mkdir(parents=True, mode=0o700)
+    os.chown(first if inner else first.parent, 54321, -1)
+    assert cache._cache_folder()[:2] == (str(second), True)
 
 
 PLAYED = """

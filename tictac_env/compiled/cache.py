@@ -6,6 +6,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,8 @@ def _cache_folder() -> tuple[str, bool, str]:
     """The folder of compiled kernels, whether it is kept between runs, and what the user should know, mostly "".
 
     It is a folder of the user's, named after the source of both packages. Numba itself only looks at the file a kernel
-    stands in; after a change to a rule book, or to a constant of another file, it would run the old one.
+    stands in; after a change to a rule book, or to a constant of another file, it would run the old one. Nobody else
+    may write there: Numba keeps pickles beside the machine code, and loading either runs what is in it.
     """
     agents = PACKAGE.parent / "agents" / "tictac_agents"
     agents = agents if agents.is_dir() else PACKAGE.parent / "tictac_agents"
@@ -25,23 +27,45 @@ def _cache_folder() -> tuple[str, bool, str]:
     for path in (*sorted(PACKAGE.rglob("*.py")), *sorted(agents.rglob("*.py"))):
         digest.update(path.read_bytes())
     name = f"tictac-env/{digest.hexdigest()[:16]}"
-    refused = []
+    refused: list[str] = []
     for variable in (VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
         if base := os.environ.get(variable):
             folder = Path(base) / (".cache" if variable in ("HOME", "USERPROFILE") else "") / name
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                _make_private(folder)
                 with tempfile.TemporaryFile(dir=folder):
                     pass
-                asked = f"{VARIABLE}={os.environ.get(VARIABLE)}"
-                elsewhere = f"{asked} cannot be written to; machine code is kept in {folder}"
-                return str(folder), True, elsewhere if asked in refused else ""
+                elsewhere = f"{', '.join(refused)}; machine code is kept in {folder}" if refused else ""
+                return str(folder), True, elsewhere
+            except _OpenToOthers as error:
+                refused.append(f"{variable}={base} cannot be used, as {error}")
             except OSError:
-                refused.append(f"{variable}={base}")
+                refused.append(f"{variable}={base} cannot be written to")
     temporary = tempfile.mkdtemp(prefix="tictac-env-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    tried = f"{', '.join(refused)} cannot be written to" if refused else "there is no home folder"
+    tried = ", ".join(refused) or "there is no home folder"
     return temporary, False, f"{tried}, so every run compiles anew; set {VARIABLE} to a folder that can be written to"
+
+
+class _OpenToOthers(Exception):
+    """Somebody else may write into a folder."""
+
+
+def _make_private(folder: Path) -> None:
+    """Makes a folder, in one of the package's, that only this user can enter.
+
+    Raises:
+        _OpenToOthers: one of both is another user's, or others could write into the inner one.
+        OSError: it cannot be made.
+    """
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for one, open_to_others in ((folder.parent, 0), (folder, stat.S_IWGRP | stat.S_IWOTH)):
+        one.mkdir(mode=0o700, exist_ok=True)
+        found = one.stat()
+        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & open_to_others):
+            raise _OpenToOthers(f"other users may have written into {one}")
+        if found.st_mode & 0o077:
+            one.chmod(0o700)
 
 
 CACHE_FOLDER, KEPT, WARNING = _cache_folder()
