@@ -11,6 +11,7 @@ from conftest import title
 from naive import NaiveBoard
 
 from tictac_env.arena import all_openings, sampled_openings
+from tictac_env.arena.tournaments import openings
 from tictac_env.arena.tournaments.openings import as_openings, random_opening, starting_positions
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
@@ -43,6 +44,23 @@ def test_all_openings_are_those_of_a_naive_board(game: Game) -> None:
             if legal and board.play(second) and not Position.from_moves(game, [first, second]).is_over:
                 expected.setdefault(str(board.grid), (first, second))
     assert found == set(expected.values()), title(game)
+
+
+@pytest.mark.parametrize("plies", [9, 10**9])
+def test_games_that_are_over_have_no_openings(plies: int) -> None:
+    for find in (all_openings, lambda game, plies: sampled_openings(game, plies, 1)):
+        with pytest.raises(ValueError, match=rf"openings of {plies} plies"):
+            find("TicTacToe-v0", plies)
+
+
+def test_too_many_openings_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openings, "MOST", 238)
+    assert len(all_openings(CONNECT_FOUR, 3)) == len(sampled_openings(CONNECT_FOUR, 4, 238)) == 238
+    for plies in (4, 10**9):
+        with pytest.raises(ValueError, match=rf"more than 238 openings of 4 plies, and {plies} were asked for"):
+            all_openings(CONNECT_FOUR, plies)
+    with pytest.raises(ValueError, match=r"count must be a whole number in \[0, 238\], not 239"):
+        sampled_openings(CONNECT_FOUR, 2, 239)
 
 
 def test_sampled_openings_are_different_unfinished_and_come_back(name: str) -> None:

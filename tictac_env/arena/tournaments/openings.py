@@ -19,6 +19,10 @@ RANDOM_STARTS = 500
 """Number of starting positions of each length in "random:PLIES"."""
 
 
+MOST = 200_000
+"""There may be no more openings: Connect Four has 184,275 after 8 plies."""
+
+
 def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
     """Every unfinished position after so many plies: 49 of Connect Four after 2, 72 of tic-tac-toe.
 
@@ -30,7 +34,8 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
         plies: how many moves are played; their number grows fast, to 1,120 on Connect Four after 4.
 
     Raises:
-        ValueError: `plies` is not a whole number of at least 0, or the game is always over by then.
+        ValueError: `plies` is not a whole number of at least 0, the game is always over by then, or there are more than
+            200,000; `sampled_openings` gives some of them.
 
     Example:
         >>> from tictac_env.arena import all_openings
@@ -39,11 +44,17 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
     """
     plies = whole("plies", plies)
     layer = [Position.start(game)]
-    for _ in range(plies):
+    for ply in range(1, plies + 1):
         following = (position.play(action) for position in layer for action in position.legal_actions)
-        layer = list({position: position for position in following if not position.is_over})
-    if not layer:
-        raise ValueError(f"there are no openings of {plies} plies: the game is over by then")
+        found: dict[Position, None] = {}
+        for position in following:
+            if not position.is_over:
+                found.setdefault(position)
+            if len(found) > MOST:
+                raise ValueError(f"there are more than {MOST:,} openings of {ply} plies, and {plies} were asked for")
+        layer = list(found)
+        if not layer:
+            raise ValueError(f"there are no openings of {plies} plies: the game is over by then")
     return layer
 
 
@@ -56,7 +67,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
     Args:
         game: a game's name or rule book.
         plies: how many moves are played.
-        count: how many positions.
+        count: how many positions, up to 200,000.
         seed: the same seed gives the same openings.
 
     Raises:
@@ -67,7 +78,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
         >>> [opening.ply for opening in sampled_openings("ConnectFour-v0", plies=6, count=3)]
         [6, 6, 6]
     """
-    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count)
+    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MOST)
     rng = Random(whole("seed", seed))
     found: dict[Position, None] = {}
     misses = 0

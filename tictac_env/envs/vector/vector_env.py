@@ -30,6 +30,9 @@ from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
 from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 
+MAX_ENVS, MAX_THREADS = 1 << 22, 256
+"""4,194,304 boards of Connect Four take 4 GB."""
+
 Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
 
 
@@ -71,8 +74,10 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
     * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
       begins a game, with reward 0. Its mask is all 1 for that step, as any action will do, so that a distribution over
       the masked actions exists. SAME_STEP: it begins at once. DISABLED: `reset(options={"reset_mask": ...})` does.
-    * `threads`: how many threads share the boards; the games are the same. It pays from some thousand boards on, and
-      only if the opponent is compiled: "random", "rule", None, or a pool of such. (Threads do not survive a fork.)
+    * `num_envs`: up to 4,194,304.
+    * `threads`: how many threads share the boards, up to 256; the games are the same. It pays from some thousand boards
+      on, and only if the opponent is compiled: "random", "rule", None, or a pool of such. (Threads do not survive a
+      fork.)
     * `opponent`: other opponents are asked by `Policy.act_many`, all boards that wait for them at once.
     * `render_mode`: "ansi" and "rgb_array" give a tuple of num_envs frames; "human" shows the first board.
 
@@ -108,8 +113,8 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 1,
     ) -> None:
-        self.num_envs = positive("num_envs", num_envs)
-        self.threads = positive("threads", threads)
+        self.num_envs = positive("num_envs", num_envs, MAX_ENVS)
+        self.threads = positive("threads", threads, MAX_THREADS)
         self.copy = flag("copy", copy)
         if not isinstance(autoreset_mode, AutoresetMode):
             autoreset_mode = AutoresetMode(
