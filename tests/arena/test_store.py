@@ -210,6 +210,25 @@ def test_damage_is_found_or_harmless(damages: int, tmp_path: Path) -> None:
     assert found > damages / 4
 
 
+@pytest.mark.parametrize(
+    "column", ["games.moves", "games.seed", "games.seconds_first", "players.name", "players.settings"]
+)
+def test_bytes_in_place_of_text_or_a_number_are_named(column: str, path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS)
+    table, name = column.split(".")
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE {table} SET {name} = x'00ff' WHERE id = 2")
+    connection.commit()
+    connection.close()
+    with ResultStore(path) as store:
+        with pytest.raises(ValueError, match=r"games\.sqlite is damaged: game \d+ is not what was written"):
+            list(store)
+        if table == "players":
+            with pytest.raises(ValueError, match=r"games\.sqlite is damaged: the name"):
+                store.players()
+
+
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file where a folder should be")
     store = ResultStore(tmp_path / "results" / "games.sqlite")

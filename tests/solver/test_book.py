@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import npz_files
 import numpy as np
 import pytest
 
@@ -78,7 +81,7 @@ def test_a_book_is_read_as_it_was_saved_and_refused_if_damaged(book: Book, tmp_p
     book.save(path)
     again = Book.load(path, GAME)
     assert (again.plies, again.keys.tolist(), again.scores.tolist()) == (4, book.keys.tolist(), book.scores.tolist())
-    with pytest.raises(ValueError, match="not a whole opening book"):
+    with pytest.raises(ValueError, match=r"book\.npz is not a usable opening book"):
         Book.load(path, KInARow.make(4, 5, 3))
     data = bytearray(path.read_bytes())
     data[len(data) // 3] ^= 255
@@ -87,6 +90,45 @@ def test_a_book_is_read_as_it_was_saved_and_refused_if_damaged(book: Book, tmp_p
         Book.load(path, GAME)
     with pytest.raises(ValueError, match="ascending"):
         Book(GAME, 1, np.array([2, 1]), np.array([0, 0], np.int8))
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any], Any, random.Random], None]] = {
+    "no entry": lambda meta, arrays, draw: meta.pop(draw.choice(list(meta))),
+    "another entry": lambda meta, arrays, draw: meta.update(
+        {draw.choice(list(meta)): draw.choice([None, -1, "x", [], 10**30, 1.5])}
+    ),
+    "no array": lambda meta, arrays, draw: arrays.pop(draw.choice(list(arrays))),
+    "another dtype": lambda meta, arrays, draw: change(arrays, draw, lambda one: one.astype(draw.choice(DTYPES))),
+    "too short": lambda meta, arrays, draw: change(arrays, draw, lambda one: one[: draw.choice([0, 1, -1])]),
+    "another shape": lambda meta, arrays, draw: change(arrays, draw, lambda one: one[:, None]),
+    "no rows": lambda meta, arrays, draw: change(arrays, draw, lambda one: np.array(3, one.dtype)),
+    "no score": lambda meta, arrays, draw: at_random(arrays["scores"], draw, [100, -128, 9]),
+    "no key": lambda meta, arrays, draw: at_random(arrays["steps"], draw, [0, -5, 2**62, 1 << 40]),
+}
+DTYPES = [np.float64, np.int32, np.uint64, bool, "U5"]
+
+
+def change(arrays: Any, draw: random.Random, to: Callable[[Any], Any]) -> None:
+    name = draw.choice(list(arrays))
+    arrays[name] = to(arrays[name])
+
+
+def at_random(array: Any, draw: random.Random, values: list[int]) -> None:
+    array[draw.randrange(len(array))] = draw.choice(values)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_book_that_is_none_is_refused_by_name(damage: str, book: Book, tmp_path: Path) -> None:
+    """Its checksums are right: somebody has written it so."""
+    path, draw = tmp_path / "book.npz", random.Random(damage)
+    book.save(path)
+    header, arrays = npz_files.read(path)
+    for _ in range(10):
+        meta, changed = dict(header["meta"]), {name: array.copy() for name, array in arrays.items()}
+        DAMAGES[damage](meta, changed, draw)
+        npz_files.write(path, header | {"meta": meta}, changed)
+        with pytest.raises(ValueError, match=r"book\.npz is not a usable opening book of KInARow"):
+            Book.load(path, GAME)
 
 
 def test_the_first_layers_have_the_known_numbers_of_positions() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.checks import whole
 from tictac_env.games import Game, KInARow, game_name
 from tictac_env.position import Position
-from tictac_env.storage import load_arrays, save_arrays
+from tictac_env.storage import reading, save_arrays
 
 KIND = "opening book"
 FOLDER = Path(__file__).parent / "data"
@@ -42,8 +43,13 @@ class Book:
             raise ValueError("a book's keys must be ascending")
         if type(game) is not KInARow:
             raise ValueError(f"a book is of a game of k in a row, and {game!r} may have other rules")
+        if keys[0] < 0 or keys[-1] > game.key(game.full, 0):
+            raise ValueError(f"a book's keys must be those of positions, not {keys[0]} to {keys[-1]}")
+        most = (game.cells + 1) // 2
+        if scores.min() < -most or scores.max() > most:
+            raise ValueError(f"a book's scores must be in [{-most}, {most}], not {scores.min()} to {scores.max()}")
         self.game = game
-        self.plies = plies
+        self.plies = whole("plies", plies, game.cells)
         self.keys = keys
         self.scores = scores
 
@@ -94,12 +100,14 @@ class Book:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or no book of this game.
+            ValueError: it is damaged, or no book of this game; the message names it.
         """
-        meta, arrays = load_arrays(path, KIND)
-        if meta.get("game") != game.arguments or meta.get("positions") != len(arrays.get("steps", ())):
-            raise ValueError(f"{os.fspath(path)} is not a whole opening book of {game!r}")
-        return cls(game, int(meta["plies"]), np.cumsum(arrays["steps"]), arrays["scores"])
+        with reading(path, KIND, f"opening book of {game!r}") as (meta, arrays):
+            if meta["game"] != game.arguments or meta["positions"] != len(arrays["steps"]):
+                raise ValueError(f"it has {len(arrays['steps']):,} positions of {meta['game']}")
+            if arrays["steps"].dtype != np.int64:
+                raise ValueError(f"its keys are {arrays['steps'].dtype}")
+            return cls(game, meta["plies"], np.cumsum(arrays["steps"], axis=0), arrays["scores"])
 
 
 @functools.lru_cache(maxsize=4)

@@ -161,11 +161,17 @@ class ResultStore:
         return self._select({"games.id > ?": id, "game = ?": game, "seed = ?": seed})
 
     def players(self) -> list[Entrant]:
-        """All who played, in the order in which they were added."""
+        """All who played, in the order in which they were added.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
         if self._connection is None and not self._has_content():
             return []
         with self._errors():
             found = self._open().execute("SELECT name, settings, checkpoint FROM players ORDER BY id").fetchall()
+        if not all(isinstance(one, str) for row in found for one in row):
+            raise ValueError(f"{self._name} is damaged: the name, settings or checkpoint of a player is no text")
         return [Entrant(*row) for row in found]
 
     def export(self, path: str | os.PathLike[str]) -> None:
@@ -226,7 +232,7 @@ class ResultStore:
 
     def _record(self, row: tuple[Any, ...]) -> GameRecord:
         id, *values, checksum = row
-        if None in values or _checksum(values) != checksum:
+        if any(one is None or isinstance(one, bytes) for one in values) or _checksum(values) != checksum:
             raise ValueError(f"{self._name} is damaged: game {id} is not what was written")
         one, two = Entrant(*values[:3]), Entrant(*values[3:6])
         game, opening, round, seed, limit, moves, result, forfeit, *seconds = values[6:]
