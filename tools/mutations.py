@@ -2,10 +2,11 @@
 
     python tools/mutations.py [--parts rules solver] [--output FOLDER]
 
-The edits are chosen by hand: over the rules, the boards, the compiled kernels, the exact measures, the solver's bounds
-and what learners and searches do with a result. Each is made in a copy of the tree, and there the tests that it names
-run, without those marked slow, up to the first that fails. In the end those that failed run without any edit, and must
-pass. An edit that nothing notices is a test that is missing; the program then fails.
+The edits are chosen by hand: over the rules, the boards, the compiled kernels, the exact measures and ratings, the
+solver's bounds, what learners and searches do with a result, the page, the commands and the other interfaces. Each is
+made in a copy of the tree, and there the tests that it names run, without those marked slow, up to the first that
+fails. In the end those that failed run without any edit, and must pass. An edit that nothing notices is a test that is
+missing; the program then fails.
 
 Some forty CPU-minutes, most of them for compiling: each edit of the packages makes all machine code anew. It goes on
 where it was stopped. After a change of the code or of a test, delete the runs that are to be made again.

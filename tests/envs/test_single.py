@@ -208,15 +208,6 @@ def test_a_name_and_the_policy_of_that_name_play_the_same(policy: Policy) -> Non
     assert games[0] == games[1]
 
 
-def test_without_a_seed_each_board_draws_for_itself() -> None:
-    states = set()
-    for _ in range(3):
-        env = gym.make(TTT)
-        env.reset()
-        states.add(env.unwrapped.state_dict()["random_state"])  # type: ignore[attr-defined]
-    assert len(states) == 3
-
-
 def test_a_policy_derived_from_a_named_one_plays_by_its_own_rule() -> None:
     class Corner(RandomPolicy):
         def act(self, position: Position, seed: int) -> int:

@@ -223,16 +223,6 @@ def test_a_twin_goes_on_with_the_same_games(
     assert recorded(twin) == recorded(envs)
 
 
-def test_only_boards_that_are_reset_are_told_of() -> None:
-    envs = make(TTT, 3, play_as="second")
-    envs.reset(seed=0)
-    _, infos = envs.reset(options={"reset_mask": np.array([False, True, False])})
-    for key in ("action_mask", "seat", "opponent_action"):
-        assert infos[f"_{key}"].tolist() == [False, True, False]
-        assert not infos[key][[0, 2]].any()
-    assert infos["seat"][1] == 1 and infos["action_mask"][1].sum() == 8
-
-
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_a_state_saved_where_games_are_over_is_whole(mode: AutoresetMode) -> None:
     envs = make(TTT, 2, opponent=None, autoreset_mode=mode)

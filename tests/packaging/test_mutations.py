@@ -21,8 +21,7 @@ def test_each_edit_changes_one_place_and_names_tests_that_are_there() -> None:
 
 def test_there_are_enough_of_each_kind() -> None:
     parts = Counter(edit.part for edit in edits())
-    assert sum(parts.values()) >= 50 and min(parts.values()) >= 5
-    assert parts.keys() == {"rules", "boards", "kernels", "exact measures", "solver", "learners"}
+    assert sum(parts.values()) >= 100 and min(parts.values()) >= 5
     assert len(set(edits())) == len(edits())
 
 

@@ -32,6 +32,11 @@ def finished(client: Client, token: str) -> Any:
     raise TimeoutError(told)
 
 
+def test_no_training_begins_beyond_those_that_may_run() -> None:
+    with visited(Server(Limits(trainings=0))) as http:
+        assert "0 trainings are running" in Client(http).refused("POST", "/api/training/begin", 429, **SMALL)
+
+
 def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     assert "QLearning" in trainer.get("/api/training/menu")["agents"]
     token = trainer.post("/api/training/begin", **SMALL)["token"]
@@ -81,11 +86,6 @@ def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None
     for token in tokens:
         trainer.post("/api/training/stop", token=token)
         assert finished(trainer, token)["state"] == "stopped"
-
-
-def test_no_training_begins_beyond_those_that_may_run() -> None:
-    with visited(Server(Limits(trainings=0))) as http:
-        assert "0 trainings are running" in Client(http).refused("POST", "/api/training/begin", 429, **SMALL)
 
 
 @pytest.mark.parametrize(

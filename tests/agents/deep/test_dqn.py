@@ -127,9 +127,7 @@ def test_the_target_is_that_of_expected_sarsa(double: bool) -> None:
         following = 0.0
         if not batch.dones[row]:
             best = max(legal, key=lambda action: float((learning if double else target)[row, action]))
-            following = 0.8 * float(target[row, best]) + 0.2 * sum(float(target[row, one]) for one in legal) / len(
-                legal
-            )
+            following = 0.8 * float(target[row, best]) + 0.2 * float(target[row, legal].mean())
         error = abs(float(chosen[row]) - (float(batch.rewards[row]) - following))
         errors.append(error**2 / 2 if error < 1 else error - 0.5)
     np.random.seed(1)  # noqa: NPY002
