@@ -49,7 +49,7 @@ TABLES = {
     "QLearning infallible": ("QLearning", "infallible"),
     "QLearning self-play": ("QLearning", "self-play"),
     "MonteCarlo": ("MonteCarlo", "S3"),
-    "ValueTD": ("ValueTD", "S3"),
+    "ValueTD": ("ValueTD", "S3-improved"),
 }
 """Learners with the settings of a preset."""
 LEARNERS = {"TicTacToe-v0": (*TABLES, "Sarsa", *DEEP), "ConnectFour-v0": ()}

@@ -151,7 +151,10 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     env = gym.make(**game, **settings.env_keywords())
     learner: Learner = getattr(tictac_agents, arguments.agent)(env, seed=arguments.seed, **settings.keywords())
     announce(arguments.agent, settings, f"{settings.total_episodes:,} games", settings.gamma)
-    proof = tictac_agents.UntilProven(arguments.eval_freq) if arguments.stop_when_proven else None
+    proof = None  # a learner's own rule then holds, if it has one
+    if arguments.stop_when_proven:
+        every = arguments.eval_freq or getattr(settings, "verdict_every", 0) or 1_000
+        proof = tictac_agents.UntilProven(every, getattr(settings, "start_afresh", 0))
     learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)
     return learner
@@ -280,8 +283,9 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
         add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
     if agent not in GAMES_LEARNERS:
         run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
-        each, unit = (20_000, "steps") if agent in NETWORKS else (1_000, "games")
-        told = f"{unit} between two verdicts (default: %(default)s)"
+        each, told = (20_000, "steps") if agent in NETWORKS else (None, "games")
+        default = "%(default)s" if agent in NETWORKS else "1000, or verdict_every"
+        told += f" between two verdicts (default: {default})"
         run.add_argument("--eval-freq", type=whole_number(1), default=each, help=told)
     title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
     base = usual(agent)

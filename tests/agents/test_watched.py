@@ -88,6 +88,15 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     assert tabulated_verdict(agent).infallible
 
 
+def test_s0_ends_by_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = menu()["agents"]["S0ValueTD"]["presets"]["S0"]
+    told = train(tmp_path, monkeypatch, **plan | {"seed": 1})
+    assert told[-1] == {"kind": "end", "stopped": False, "proven": True}
+    agent = S0ValueTD.load(tmp_path / "agent.npz")
+    assert agent.num_episodes < plan["total"] == 20_000_000
+    assert tabulated_verdict(agent).infallible
+
+
 def test_what_a_curve_tells_of_losses_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 50 games it can be beaten, by the games that it names."""
     told = train(tmp_path, monkeypatch, agent="QLearning", total=50)
@@ -155,7 +164,8 @@ def test_the_lesson_of_the_first_game_is_that_of_the_paper() -> None:
 @pytest.mark.parametrize("learner", [QLearning, ValueTD, S0ValueTD], ids=lambda one: one.__name__)
 def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
     """The copy learns what the learner itself then learns, and the learner was not touched."""
-    plan = Plan(agent=learner.__name__, opponent="random", seed=3)
+    rule = {"verdict_every": 41, "start_afresh": 41} if learner is S0ValueTD else {}
+    plan = Plan(agent=learner.__name__, opponent="random", seed=3, settings=rule)
     agent: Any = plan.learner()
     agent.learn(total_episodes=40, progress_bar=False)
     values = {name: str(array) for name, array in agent.learned().items()}
@@ -166,6 +176,7 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
     for action in Position.from_moves("TicTacToe-v0", told["moves"]).moves:
         positions.append(positions[-1].play(action))
     assert positions[-1].is_over
+    assert not rule or {backup["after"] for backup in told["backups"]} != {0.5}  # the copy was not made to forget
     for backup in told["backups"]:
         assert backup["before"] != backup["after"]
         here = positions[backup["ply"]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.packaging.test_shell_commands import COMMANDS
-from tictac_agents import GameTree, NTupleTD, QLearning, S2Network, train
+from tictac_agents import GameTree, NTupleTD, QLearning, S0ValueTD, S2Network, ValueTD, train
 from tictac_agents.train import AGENTS
 from tictac_env import Position, cli, play_match, verdict
 
@@ -44,6 +44,27 @@ def test_a_table_is_trained_judged_and_saved(tmp_path: Path, capsys: pytest.Capt
     )
     assert "exploitability" in out and "\r" not in out + err  # no bar: this is no terminal
     assert QLearning.load(path).num_episodes == 300
+
+
+def test_a_preset_brings_its_stopping_rule_and_its_restarts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, forgotten = tmp_path / "s0.npz", 0
+
+    def forget(learner: S0ValueTD) -> None:
+        nonlocal forgotten
+        forgotten += 1
+        ValueTD.forget(learner)
+
+    monkeypatch.setattr(S0ValueTD, "forget", forget)
+    words = ["train", "S0ValueTD", "--preset", "S0", "--stop-when-proven", "--seed", "1", "--save", str(path)]
+    assert cli.main(words) == 0
+    assert "exploitability 0.0000" in capsys.readouterr().out
+    trained = S0ValueTD.load(path)
+    assert trained.num_episodes % 20_000 == 0
+    assert trained.num_episodes < 20_000_000
+    assert (trained.verdict_every, trained.start_afresh) == (20_000, 400_000)  # which `resume` then knows too
+    assert forgotten > trained.num_episodes // 400_000 > 0  # once at the beginning
 
 
 @pytest.mark.parametrize("learner", [pytest.param(S2Network, marks=pytest.mark.slow), GameTree])

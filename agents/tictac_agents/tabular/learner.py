@@ -92,12 +92,13 @@ class Learner(TrainedPolicy):
         self._random_state = np.array([new_state(seed)], np.int64)
         self._env_seed = seed
         self._run: Run | None = None
+        self._preset_episodes: int | None = None
         self._run_env: dict[str, Any] = {}  # what the run's environment was
         self._seen: dict[int | bytes, tuple[int, int]] = {}
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
-        """A learner with the settings of `PRESETS[name]`, on tic-tac-toe, ready for `learn(total_episodes=...)`.
+        """A learner with the settings of `PRESETS[name]`, on tic-tac-toe; `learn()` then plays its episodes.
 
         Args:
             name: the preset's.
@@ -108,7 +109,9 @@ class Learner(TrainedPolicy):
             ValueError: there is no such preset, or a changed setting is out of its range.
         """
         preset = cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]
-        return cls(gym.make("TicTacToe-v0", **preset.env), seed=seed, **(dict(preset.settings) | changes))
+        learner = cls(gym.make("TicTacToe-v0", **preset.env), seed=seed, **(dict(preset.settings) | changes))
+        learner._preset_episodes = preset.episodes
+        return learner
 
     # What a subclass gives.
 
@@ -175,7 +178,7 @@ class Learner(TrainedPolicy):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Self:
-        """Trains for so many steps or episodes.
+        """Trains for N steps or episodes; a learner made by `preset` needs neither.
 
         On a single board the episode under way is always finished; Ctrl-C stops after it (the compiled loop, within
         about a second) and keeps what is learned. On a vector environment the run ends with the step in which the
@@ -191,10 +194,12 @@ class Learner(TrainedPolicy):
             checkpoint_seconds: how often.
 
         Raises:
-            ValueError: neither or both totals are given, or not a positive int.
+            ValueError: both totals are given, or neither and there is no preset, or one is not a positive int.
             OSError: the checkpoint cannot be written, which is tried first of all; or in the end no more. Then the
                 message says in which temporary file what is learned is instead.
         """
+        if total_timesteps is None and total_episodes is None:
+            total_episodes = self._preset_episodes
         begins = {"timesteps": self.num_timesteps, "episodes": self.num_episodes}
         self._run = Run.of(begins, total_timesteps, total_episodes)
         board: Any = self.env.unwrapped

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from tictac_agents.tabular.compiled_games import Limits
-from tictac_agents.tabular.learner import Environment, Preset
+from tictac_agents.tabular.learner import Callback, Environment, Preset
 from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.until_proven import UntilProven
 from tictac_agents.tabular.value_table import ValueTable
 from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import DRAWN, LOST, WON, Game
+from tictac_env.solver.minimax import SMALL_CELLS
 
 
 @kernel_methods
@@ -37,8 +40,8 @@ class S0ValueTD(ValueTD):
 
     Presets (`S0ValueTD.preset(name)`):
         S0: one table for both orders of play, every ply of both sides, 1 / N(s), almost always exploring; a game that
-            neither side can win any more counts as drawn. Blocks of 10,000 games a seat, to be trained with
-            `UntilProven(every=20_000, start_afresh=400_000)`.
+            neither side can win any more counts as drawn. Blocks of 10,000 games a seat, then a verdict; an empty table
+            again after every 20 of them that were not enough.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
@@ -56,10 +59,14 @@ class S0ValueTD(ValueTD):
         dead_draws: whether a game that neither side can win any more ends as a draw. So does one that `learn_game` is
             given: what is played after that does not matter.
         block: how many games each seat gets in turn; 0 leaves the seats to the environment.
+        verdict_every: how many games lie between two exact verdicts, of which the first "infallible" ends a run; 0 for
+            none. (An `UntilProven` given to `learn` takes the place of this rule.)
+        start_afresh: after how many games without success everything is forgotten, a multiple of `verdict_every`; 0, or
+            no verdicts, for never.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:
-        ValueError: an argument is out of its range; the message names it.
+        ValueError: an argument is out of its range, or the game is too large for verdicts; the message names it.
 
     Example:
         >>> from tictac_agents import S0ValueTD
@@ -79,6 +86,8 @@ class S0ValueTD(ValueTD):
                 "shared": True,
                 "dead_draws": True,
                 "block": 10_000,
+                "verdict_every": 20_000,
+                "start_afresh": 400_000,
             },
             {"opponent": "random"},
             20_000_000,
@@ -100,15 +109,35 @@ class S0ValueTD(ValueTD):
         shared: bool = False,
         dead_draws: bool = False,
         block: int = 0,
+        verdict_every: int = 0,
+        start_afresh: int = 0,
         seed: int | None = None,
     ) -> None:
         self.shared = flag("shared", shared)
         self.dead_draws = flag("dead_draws", dead_draws)
         self.block = whole("block", block)
+        self.verdict_every = whole("verdict_every", verdict_every)
+        self.start_afresh = whole("start_afresh", start_afresh)
+        if self.verdict_every:
+            UntilProven(self.verdict_every, self.start_afresh)
         super().__init__(
             env, learning_rate, gamma, epsilon, rewards, initial_value, plies, updates, trace_decay, learn_exploring,
-            seed,
+            seed=seed,
         )  # fmt: skip
+        if self.verdict_every and self.game.cells > SMALL_CELLS:
+            raise ValueError(f"verdict_every must be 0 on a game of more than {SMALL_CELLS} cells, not {verdict_every}")
+
+    def resume(
+        self,
+        callback: Callback | None = None,
+        progress_bar: bool = True,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: float = 60.0,
+    ) -> Self:
+        if self.verdict_every and not isinstance(callback, UntilProven):
+            callback = UntilProven(self.verdict_every, self.start_afresh, callback)
+        return super().resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
 
     def _table_class(self) -> type[ValueTable]:
         return DeadDrawTable if self.dead_draws else ValueTable

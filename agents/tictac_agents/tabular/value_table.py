@@ -82,15 +82,18 @@ class ValueTable(NamedTuple):
     every_ply: bool
     online: bool
     learn_exploring: bool
+    learn_explored: bool
+    set_last: bool
+    know_results: bool
 
     def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """A game begins on board i, as `seat` sees it."""
         self.lengths[i, 0] = self.lengths[i, 1] = 0
         self.over[i] = False
         if self.every_ply:
-            self.append(i, seat, self.row_of(game, seat, own, opp), False)
+            self.append(i, seat, self.reach(game, seat, own, opp), False)
             if self.self_play:
-                self.append(i, 1 - seat, self.row_of(game, 1 - seat, opp, own), False)
+                self.append(i, 1 - seat, self.reach(game, 1 - seat, opp, own), False)
 
     def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
         """Epsilon-greedy: a random move with probability epsilon, else one to a position of highest value."""
@@ -106,11 +109,11 @@ class ValueTable(NamedTuple):
     def move(self, game: Game, i: int, seat: int, own: int, opp: int, action: int, explored: bool) -> None:
         """Adds the position after a move to the routes of the seats that learn from it."""
         other, mine = game.play(own, opp, action)
-        reached = self.row_of(game, seat, mine, other)
+        reached = self.reach(game, seat, mine, other)
         final = self.finals[reached]
-        self.append(i, seat, reached, explored and not self.learn_exploring)
+        self.append(i, seat, reached, explored)
         if self.self_play and (self.every_ply or final):
-            self.append(i, 1 - seat, self.row_of(game, 1 - seat, other, mine), False)
+            self.append_reply(i, 1 - seat, self.reach(game, 1 - seat, other, mine))
         self.over[i] = final
 
     def learn_from_result(
@@ -118,21 +121,32 @@ class ValueTable(NamedTuple):
     ) -> bool:
         """Learns from the position that the move on board i led to. Returns whether the game there is over for it."""
         if not self.over[i] and not self.self_play:
-            reached = self.row_of(game, seat, own, opp)
+            reached = self.reach(game, seat, own, opp)
             if self.every_ply or self.finals[reached]:
-                self.append(i, seat, reached, False)
+                self.append_reply(i, seat, reached)
             self.over[i] = self.finals[reached]
         if self.over[i] or terminated or truncated:
             self.learn_backward(i)
             return True
         return False
 
-    def append(self, i: int, seat: int, row: int, skip: bool) -> None:
+    def append_reply(self, i: int, seat: int, row: int) -> None:
+        """Adds a position after the other side's move to a route; at the end it may set the last position's value."""
+        length = self.lengths[i, seat]
+        if not self.set_last:
+            self.append(i, seat, row, False)
+        elif length > 0:
+            last = self.routes[i, seat, length - 1]
+            self.visits[last] += 1
+            self.assign(seat, last, self.values[row])
+
+    def append(self, i: int, seat: int, row: int, explored: bool) -> None:
         """Adds a position to a route; online, learns the step that led to it, unless that is to be skipped."""
         route, skips, length = self.routes[i, seat], self.skips[i, seat], self.lengths[i, seat]
+        skips[length] = explored and not self.learn_explored
         if length > 0:
-            skips[length - 1] = skip
-            if self.online and not skip:
+            skips[length - 1] |= explored and not self.learn_exploring
+            if self.online and not skips[length - 1]:
                 td_error = self.update_value(seat, route[length - 1], row)
                 weight = self.gamma * self.trace_decay
                 step = length - 2
@@ -152,16 +166,23 @@ class ValueTable(NamedTuple):
                         self.update_value(seat, self.routes[i, seat, step], self.routes[i, seat, step + 1])
 
     def update_value(self, seat: int, row: int, next_row: int) -> float:
-        """Moves v(s) towards its target r + gamma * v(s'), and returns the TD error."""
+        """Moves v(s) towards its target, the result or r + gamma * v(s'), and returns the TD error."""
         self.visits[row] += 1
-        td_error = self.step + self.gamma * self.values[next_row] - self.values[row]
+        target = self.values[next_row]
+        if not self.finals[next_row]:
+            target = self.step + self.gamma * target
+        td_error = target - self.values[row]
         self.correct(seat, row, td_error)
         return float(td_error)
 
     def correct(self, seat: int, row: int, td_error: float) -> None:
         """Moves v(s) by a step of the size that the learning rate, or N(s), gives."""
         rate = self.rate if self.rate > 0 else 1 / self.visits[row]
-        self.values[row] += rate * td_error
+        self.assign(seat, row, self.values[row] + rate * td_error)
+
+    def assign(self, seat: int, row: int, value: float) -> None:
+        """Sets v(s) in the table of `seat`."""
+        self.values[row] = value
 
     def greedy_moves(self, game: Game, seat: int, own: int, opp: int) -> int:
         """The moves to positions of highest value, as a set of `choice` bits."""
@@ -184,12 +205,23 @@ class ValueTable(NamedTuple):
         if row == known:
             self.finals[row], self.values[row] = self.status(game, own, opp)
             self.visits[row] = 0
+            if not self.know_results:
+                self.values[row] = self.initial_value
+        return row
+
+    def reach(self, game: Game, seat: int, own: int, opp: int) -> int:
+        """The row of a position that a game has come to; if the game is over there, its value is now the result."""
+        row = self.row_of(game, seat, own, opp)
+        if self.finals[row]:
+            self.values[row] = self.status(game, own, opp)[1]
         return row
 
     def value_of(self, game: Game, seat: int, own: int, opp: int) -> float:
         """What a position is worth to the player in `seat`; no row is added."""
         row = self.rows.find(own, opp, self.parts[seat])
-        return float(self.values[row]) if row >= 0 else self.status(game, own, opp)[1]
+        if row >= 0:
+            return float(self.values[row])
+        return self.status(game, own, opp)[1] if self.know_results else self.initial_value
 
     def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
         """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; no row is added."""

@@ -34,6 +34,7 @@ def lesson(learner: Learner, env: Any) -> dict[str, Any]:
     if now.learning_rate is not None:
         copy.learning_rate = _now(learner, now.learning_rate)
     copy.compiled = False
+    copy.verdict_every = 0  # S0's rule could make it forget what it learns
     played: list[Position] = []
 
     def watch(one: Learner) -> bool:

@@ -21,10 +21,10 @@ from tictac_env.solver.minimax import SMALL_CELLS
 TABLES = ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD")
 NETWORKS: dict[str, Any] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 SEATS = ("first", "second", "random", "alternate")
-MAIN_SETTINGS = ("learning_rate", "epsilon", "gamma", "initial_value")
+MAIN_SETTINGS = ("learning_rate", "epsilon", "gamma", "initial_value", "verdict_every")
 """The settings of tables that a form offers; any other may be given too."""
-MOST_EPISODES = {True: 1_000_000, False: 100_000}
-"""Of tables on small games and on large ones, where nearly each position is new and takes memory."""
+MOST_EPISODES = {True: 20_000_000, False: 100_000}
+"""Of tables on small games, S0's longest run, and on large ones, where nearly each position is new and takes memory."""
 MOST_STEPS = 2_000_000
 """Of networks."""
 SHORT_EPISODES, SHORT_STEPS = 5_000, 50_000

@@ -36,7 +36,8 @@ class Watched:
     def __init__(self, plan: Plan, folder: Path, output: TextIO) -> None:
         self.plan = plan
         self.path = folder / ("agent.zip" if plan.is_network else "agent.npz")
-        self.every = max(1, plan.total // POINTS)
+        unit = plan.settings.get("verdict_every") or 1  # so that a learner with verdicts is not called in between
+        self.every = unit * max(1, plan.total // POINTS // unit)
         self.stopping = threading.Event()
         self.proven = False
         self._output = output

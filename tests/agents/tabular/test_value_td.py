@@ -58,12 +58,12 @@ def test_s0_learns_by_the_mean_of_what_followed() -> None:
     """v += (-1 + 0.9 v' - v) / N: the first visit replaces the value, the second takes the mean."""
     agent = S0ValueTD.preset("S0", seed=0)
     agent.learn_game(ROUTE)  # lost for X: as seen by X the last position is worth -30, by O 10
-    assert value_of(agent, 0, ROUTE[:5]) == pytest.approx(-1 + 0.9 * -30)
-    assert value_of(agent, 1, ROUTE[:5]) == pytest.approx(-1 + 0.9 * 10)
+    assert value_of(agent, 0, ROUTE[:5]) == -30  # the result itself
+    assert value_of(agent, 1, ROUTE[:5]) == 10
     before = value_of(agent, 0, ROUTE[:4])
     assert before == pytest.approx(-1 + 0.9 * -1)
     agent.learn_game(ROUTE)
-    assert value_of(agent, 0, ROUTE[:4]) == pytest.approx((before + -1 + 0.9 * (-1 + 0.9 * -30)) / 2)
+    assert value_of(agent, 0, ROUTE[:4]) == pytest.approx((before + -1 + 0.9 * -30) / 2)
 
 
 def test_a_dead_game_is_drawn() -> None:
@@ -138,7 +138,7 @@ def test_self_play_learns_to_beat_random_play(settings: dict[str, Any]) -> None:
     assert found.as_second.against_random.wins > 0.70
 
 
-@pytest.mark.parametrize("preset", ["S0", "S1", "S3", "S4-prequel"])
+@pytest.mark.parametrize("preset", ["S0", "S1", "S3", "S3-improved", "S4-prequel"])
 def test_a_resumed_run_equals_an_unbroken_one(preset: str, tmp_path: Path) -> None:
     def stop(learner: Learner) -> bool:
         return learner.num_episodes < 70
@@ -175,12 +175,62 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
         {"updates": "sideways"},
         {"trace_decay": 0.5, "updates": "backward"},
         {"block": -1},
+        {"verdict_every": -1},
+        {"start_afresh": 3, "verdict_every": 2},
         {"shared": 1},
     ],
 )
 def test_impossible_settings_are_named(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         S0ValueTD("TicTacToe-v0", **settings)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"learn_explored": 1}, {"set_last": 2, "plies": "own"}, {"set_last": True}, {"know_results": "no"}]
+)
+def test_impossible_settings_of_s3_are_named(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        ValueTD("TicTacToe-v0", **settings)
+
+
+def test_verdicts_need_a_small_game() -> None:
+    with pytest.raises(ValueError, match="verdict_every"):
+        S0ValueTD("ConnectFour-v0", verdict_every=10)
+
+
+def test_the_last_position_is_set_to_the_result() -> None:
+    agent = ValueTD.preset("S3", seed=0)
+    agent.learn_game(ROUTE)  # O wins
+    assert value_of(agent, 1, ROUTE) == 1
+    assert value_of(agent, 1, ROUTE[:4]) == 0.1  # from 0 towards 1
+    assert [value_of(agent, 0, ROUTE[:ply]) for ply in (1, 3, 5)] == [0, 0, 0]
+    agent = ValueTD.preset("S3", seed=0, initial_value=0.6)
+    backups = agent.learn_game(ROUTE)
+    assert (backups[0].before, backups[0].after) == (0.6, 0.0)
+    assert value_of(agent, 0, ROUTE[:3]) == pytest.approx(0.54)
+
+
+def test_a_result_is_unknown_until_a_game_ends_there() -> None:
+    agent = self_play(know_results=False)
+    assert value_of(agent, 1, ROUTE) == 0.5
+    agent.learn_game(ROUTE)
+    assert value_of(agent, 1, ROUTE) == 1
+
+
+def test_a_preset_knows_its_run() -> None:
+    assert ValueTD.preset("S1", seed=0).learn(progress_bar=False).num_episodes == 10_000
+    assert ValueTD.preset("S1", seed=0).learn(total_episodes=7, progress_bar=False).num_episodes == 7
+    with pytest.raises(ValueError, match="total_timesteps or total_episodes"):
+        self_play().learn()
+
+
+def test_s0_stops_and_begins_afresh_by_its_own_rule() -> None:
+    seen: list[tuple[int, int]] = []
+    agent = S0ValueTD.preset("S0", seed=0, block=50, verdict_every=100, start_afresh=200)
+    agent.learn(total_episodes=400, callback=lambda learner: seen.append((learner.num_episodes, len(agent))))
+    assert [count for count, _ in seen] == [*range(1, 401)]
+    sizes = dict(seen)
+    assert sizes[200] > 4 * sizes[201] > 0
 
 
 def test_presets_are_known_by_name() -> None:

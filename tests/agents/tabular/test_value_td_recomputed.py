@@ -101,7 +101,7 @@ class Reference:
             "shared": False,
             "dead_draws": False,
         }
-        self.settings |= {"learn_exploring": True} | settings
+        self.settings |= {"learn_exploring": True, "learn_explored": True, "set_last": False} | settings
         self.values: dict[tuple[int, View], float] = {}
         self.visits: dict[tuple[int, View], int] = {}
 
@@ -114,7 +114,9 @@ class Reference:
         """One step; `traces` are those of the positions before."""
         self.visits[place] = self.visits.get(place, 0) + 1
         reward = (*self.settings["rewards"], 0.0)[3]
-        error = reward + self.settings["gamma"] * self.value(following) - self.value(place)
+        over = status(following[1], self.settings["dead_draws"]) is not None
+        target = self.value(following) if over else reward + self.settings["gamma"] * self.value(following)
+        error = target - self.value(place)
         traces[place] = 1.0
         for one, trace in traces.items():
             rate = self.settings["learning_rate"] or 1 / self.visits[one]
@@ -139,7 +141,13 @@ class Reference:
             traces: dict[tuple[int, View], float] = {}
             for here, there in pairwise(kept):
                 skipped = flags[there - 1] and (there - 1) % 2 == seat and not self.settings["learn_exploring"]
+                explored = here > 0 and flags[here - 1] and (here - 1) % 2 == seat
+                skipped = skipped or (explored and not self.settings["learn_explored"])
                 pair = (table, seen_by(seat, route[here])), (table, seen_by(seat, route[there]))
+                if self.settings["set_last"] and (there - 1) % 2 != seat:  # only the end is in the route after a reply
+                    self.values[pair[0]] = self.value(pair[1])
+                    self.visits[pair[0]] = self.visits.get(pair[0], 0) + 1
+                    continue
                 steps.append((there, seat, pair, traces, skipped))
         if self.settings["updates"] == "backward":
             steps.sort(key=lambda step: (step[1], -step[0]))
@@ -152,11 +160,18 @@ class Reference:
                 self.step(place, following, traces if self.settings["updates"] == "online" else {})
 
 
-S0 = {name: value for name, value in S0ValueTD.PRESETS["S0"].settings.items() if name not in ("block", "epsilon")}
+OTHERS = ("block", "epsilon", "verdict_every", "start_afresh")
+S0 = {name: value for name, value in S0ValueTD.PRESETS["S0"].settings.items() if name not in OTHERS}
 RUNS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "S0": ({"opponent": "random"}, S0 | {"epsilon": 0.5, "block": 40}),
     "S1": ({"opponent": None}, {}),
     "S3": ({"opponent": None}, dict(ValueTD.PRESETS["S3"].settings)),
+    "S3-improved": ({"opponent": None}, dict(ValueTD.PRESETS["S3-improved"].settings)),
+    "S3 with an opponent": (
+        {"opponent": "random", "play_as": "alternate"},
+        {**ValueTD.PRESETS["S3"].settings, "initial_value": 0.3, "epsilon": 0.4},
+    ),
+    "explored positions stay": ({"opponent": None}, {"learn_explored": False, "epsilon": 0.5}),
     "S4-prequel": ({"opponent": None}, dict(ValueTD.PRESETS["S4-prequel"].settings)),
     "steps of 1 / N": ({"opponent": None}, {"learning_rate": None, "gamma": 0.9, "rewards": (3, 1, -2, -0.1)}),
     "traces": ({"opponent": None}, {"updates": "online", "trace_decay": 0.6, "gamma": 0.9}),
@@ -194,6 +209,53 @@ def test_the_tables_are_what_the_rule_makes_of_the_games(run: str) -> None:
     assert {place: node.visits for place, node in visited.items()} == reference.visits
     for place, node in visited.items():
         assert node.value == pytest.approx(reference.values[place], abs=1e-12)
+
+
+class PublishedS3:
+    """S3's program in words, with a dict for each seat."""
+
+    def __init__(self) -> None:
+        self.values: tuple[dict[View, float], ...] = ({}, {})
+
+    def learn(self, game: Game) -> None:
+        route = list(boards(game.moves))
+        for seat in (0, 1):
+            values, numbers = self.values[seat], range(seat + 1, len(route), 2)
+            afterstates = [seen_by(seat, route[number]) for number in numbers]
+            result = status(seen_by(seat, route[-1]), False)
+            assert result is not None
+            values[afterstates[-1]] = (1.0, 0.5, 0.0)[result]
+            for number, this, after in reversed(list(zip(numbers, afterstates, afterstates[1:], strict=False))):
+                if not game.explored[number - 1]:
+                    before = values.get(this, 0.0)
+                    values[this] = before + 0.1 * (values.get(after, 0.0) - before)
+
+
+def test_s3_is_the_published_program_to_the_bit() -> None:
+    """All moves it makes are then among the best by the values that the program in words has, if they do not explore.
+
+    What was never learned is worth 0 there, a win too.
+    """
+    agent, games = play(300, {"opponent": None}, dict(ValueTD.PRESETS["S3"].settings))
+    published, wins_missed = PublishedS3(), 0
+    for game in games:
+        for ply, (board, move) in enumerate(zip(boards(game.moves), game.moves, strict=False)):
+            after = {
+                cell: seen_by(ply % 2, (*board[:cell], 1 + ply % 2, *board[cell + 1 :]))
+                for cell in range(9)
+                if board[cell] == 0
+            }
+            worth = {cell: published.values[ply % 2].get(view, 0.0) for cell, view in after.items()}
+            assert game.explored[ply] or worth[move] == max(worth.values())
+            wins_missed += any(status(view, False) == 0 and not worth[cell] for cell, view in after.items())
+        published.learn(game)
+    assert wins_missed > 100
+    for seat, table in enumerate(agent.tables):
+        for (own, opp), node in table.items():
+            view = tuple(1 if own & bit else 2 if opp & bit else 0 for bit in bits(agent))
+            ended_by_reply = node.final and sum(map(bool, view)) % 2 == seat
+            if not ended_by_reply:  # which is no afterstate of this seat's
+                assert node.value == published.values[seat].get(view, 0.0)
 
 
 def bits(agent: ValueTD) -> list[int]:
