@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -241,6 +244,16 @@ def test_a_checkpoint_plays(
     typed(monkeypatch, "1\nquit\n")
     assert cli.main(["play", str(path)]) == 0
     assert "against pupil." in capsys.readouterr().out
+
+
+def test_a_table_plays_without_the_compiler(tmp_path: Path) -> None:
+    QLearning(TTT, seed=0).learn(total_episodes=200, progress_bar=False).save(tmp_path / "pupil.npz")
+    played = subprocess.run(
+        [sys.executable, "-m", "tictac_env", "play", str(tmp_path / "pupil.npz")],
+        input="1\nquit\n", capture_output=True, text=True, check=True,
+        env=os.environ | {"TICTAC_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert "plays" in played.stdout and played.stderr == ""
 
 
 @pytest.mark.parametrize("agent", ["QLearning", "LineNetwork", "DQN"])

@@ -12,9 +12,9 @@ from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.learner import Arrays, Environment
 from tictac_agents.tabular.rows import Folding, Ints, Rows, folding_of, new_rows
 from tictac_agents.tabular.run import Schedule
-from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.table_learner import HOT, TableLearner
 from tictac_env.checks import flag, number, schedule
-from tictac_env.compiled import borrowing_kernel, kernel_methods
+from tictac_env.compiled import Tiered, borrowing_kernel, kernel_methods
 from tictac_env.games import Game
 from tictac_env.policies.reflexes import pick
 
@@ -252,8 +252,10 @@ class ActionValues(TableLearner):
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
         self._make_room(len(positions))
+        rows = Tiered(row_for, HOT, self.game, self.table, 0, 0)
+        rows.heat(len(positions))  # so that a small table plays without the compiler
         for row, (own, opp) in enumerate(positions.tolist()):
-            if self.game.status(own, opp) or row_for(self.game, self.table, own, opp) != row:
+            if self.game.status(own, opp) or rows.run(self.game, self.table, own, opp) != row:
                 raise ValueError(f"row {row} of its table is not a position of its own")
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():

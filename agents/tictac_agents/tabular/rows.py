@@ -75,7 +75,7 @@ def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows
     while size < capacity:
         size *= 2
     rows = Rows(np.zeros((size, 3), np.int64), np.full(2 * size, -1, np.int64), np.zeros(1, np.int64))
-    if positions is not None:
+    if positions is not None and len(positions):
         _add_all(rows, positions)
     return rows
 
