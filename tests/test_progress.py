@@ -1,4 +1,4 @@
-"""Progress is shown on a terminal only, and Ctrl-C stops work where it is consistent."""
+"""Progress is a bar on a terminal and else a line a minute, and Ctrl-C stops work where it is consistent."""
 
 from __future__ import annotations
 
@@ -31,6 +31,27 @@ def test_track_gives_every_item_in_order(capsys: pytest.CaptureFixture[str]) -> 
     assert list(track([], "items")) == []
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "")  # no terminal here
+
+
+def test_without_a_terminal_there_is_a_line_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock, done = 100.0, 0
+    monkeypatch.setattr("time.monotonic", lambda: clock)
+    with run_bar("learner", 1_000, True, "games", lambda: (done, 10 * done, "epsilon 0.1")) as show:
+        for now in (130.0, 159.0, 161.0, 200.0, 290.0):
+            clock, done = now, done + 100
+            show()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [
+        "learner: 30 % after 1 min, 49 games/s, epsilon 0.1",
+        "learner: 50 % after 3 min, 26 games/s, epsilon 0.1",
+    ]
+    with progress_bar(10, "counting", show=False) as update:
+        clock = 1_000.0
+        update(4, "text")
+    assert capsys.readouterr().err == ""
 
 
 def test_on_a_terminal_progress_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

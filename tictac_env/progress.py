@@ -1,4 +1,4 @@
-"""Progress of long work, shown only on a terminal, and its interruption."""
+"""Progress of long work, a bar on a terminal and else a line a minute, and its interruption."""
 
 from __future__ import annotations
 
@@ -12,19 +12,31 @@ from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
+SECONDS = 60.0
+"""The time between two lines where there is no terminal."""
 
 
 @contextmanager
 def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callable[[float, str], None]]:
-    """A progress bar on the terminal, as a function of what is done and of a text to show beside it.
+    """A progress bar, as a function of what is done and of a text to show beside it.
 
     Args:
         total: how much there is to do.
         what: its name.
-        show: whether to show the bar at all. Without a terminal nothing is shown in any case.
+        show: whether to show the bar at all. Where standard error is no terminal, it gets a line a minute instead.
     """
     if not (show and sys.stderr.isatty()):
-        yield _show_nothing
+        began = shown = time.monotonic()
+
+        def tell(done: float, text: str = "") -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if show and now - shown >= SECONDS:
+                shown = now
+                told = f"{what}: {100 * done / (total or 1):.0f} % after {(now - began) / 60:.0f} min"
+                print(told + (text and f", {text}"), file=sys.stderr, flush=True)
+
+        yield tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -41,10 +53,6 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
         yield update
 
 
-def _show_nothing(done: float, text: str = "") -> None:
-    pass
-
-
 @contextmanager
 def run_bar(
     title: str, total: int, show: bool, what: str, state: Callable[[], tuple[int, int, str]]
@@ -54,7 +62,7 @@ def run_bar(
     Args:
         title: the learner's name.
         total: how much the run counts.
-        show: whether to show it (only on a terminal).
+        show: whether to show it.
         what: what its speed is measured in: "games" or "plies".
         state: how much of the total is done, how many games or plies were played, and what else to show.
     """

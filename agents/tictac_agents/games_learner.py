@@ -76,7 +76,7 @@ class GamesLearner(Policy):
         Args:
             total_games: how many, at least 1.
             callback: called now and then with the agent; returning False ends the run.
-            progress_bar: whether to show progress (only on a terminal).
+            progress_bar: whether to show progress.
             checkpoint: a file to save to now and then, and at the end.
             checkpoint_seconds: the time between two saves, at least.
 

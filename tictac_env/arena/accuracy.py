@@ -217,7 +217,7 @@ def move_accuracy(
         game: their game: a name or rule book; None for the suite's own, and Connect Four for all else.
         seeds: how many moves to draw in each position, at least 1.
         seed: the first of them.
-        progress: whether to show a progress bar (only on a terminal).
+        progress: whether to show a progress bar.
 
     Raises:
         FileNotFoundError: there is no such file, nor a suite of that name.

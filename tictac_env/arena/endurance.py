@@ -113,7 +113,7 @@ def resistance(
         game: as for `move_accuracy`.
         sample: how many positions at most, in equal parts from the phases of the game; at least 3.
         seed: draws the positions, in [0, 2**63).
-        progress: whether to show a progress bar (only on a terminal).
+        progress: whether to show a progress bar.
 
     Raises:
         FileNotFoundError, ValueError: as `move_accuracy` does; or (`NoWonPositions`) no position is won so far ahead.

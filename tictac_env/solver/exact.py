@@ -204,7 +204,7 @@ class Solver:
     ) -> list[Solution]:
         """`solve` for many positions, side by side on the solver's threads; the limits are for all of them together.
 
-        With `progress` a bar is shown, on a terminal.
+        With `progress` a bar is shown.
 
         Raises:
             ValueError: as `bounds` does.

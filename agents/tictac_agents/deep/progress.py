@@ -22,7 +22,8 @@ LAST_GAMES = 1_000
 
 
 class ProgressCallback(BaseCallback):
-    """Shows how a run goes, on a terminal only: a bar, plies a second, wins in the last games, the last exact verdict.
+    """Shows how a run goes: a bar, plies a second, wins in the last games, the last exact verdict. Where there is no
+    terminal, these are a line a minute.
 
     Plies are those of both sides. With `opponent=None` the wins are X's, the first player's.
 

@@ -89,7 +89,7 @@ class DynamicProgramming(Predicts, Policy):
 
         Args:
             callback: called after each sweep with the agent; returning False ends the run.
-            progress_bar: whether to show progress (only on a terminal).
+            progress_bar: whether to show progress.
 
         Raises:
             ValueError: gamma is 1, and values that need not converge still change after `SWEEP_LIMIT` sweeps; those

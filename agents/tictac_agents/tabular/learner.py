@@ -188,7 +188,7 @@ class Learner(TrainedPolicy):
             total_timesteps: how many steps.
             callback: called after each episode with the learner; returning False ends the run. If it has an attribute
                 `called_every`, it is called at least whenever the number of episodes is a multiple of that.
-            progress_bar: whether to show progress (only on a terminal).
+            progress_bar: whether to show progress.
             total_episodes: how many episodes, instead of steps.
             checkpoint: a file to save to now and then, and at the end.
             checkpoint_seconds: how often.

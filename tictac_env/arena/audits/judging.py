@@ -70,7 +70,7 @@ def audit(
         games: how many games a match has, the seats swapped after each.
         exact: whether to ask for the verdict.
         seed: seeds of moves, samples and matches are derived from it.
-        progress: whether to show progress bars (only on a terminal).
+        progress: whether to show progress bars.
         max_positions: how many positions the verdict follows on a large game, for each seat; beyond it is sampled.
         exact_games: how many games are drawn then.
         replies: on a large game the shortest game that the player loses is sought by playing every reply to it, ply by

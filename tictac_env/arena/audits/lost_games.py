@@ -27,7 +27,7 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
         seat: 0 if the player plays first, 1 if second.
         seed: see above.
         max_positions: it is asked about at most so many positions, but for that one game.
-        progress: whether to show progress (only on a terminal).
+        progress: whether to show progress.
 
     Returns:
         "infallible" (None where it is not known), "losing line" (None where none is known), "shortest", and "walked":

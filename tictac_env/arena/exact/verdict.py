@@ -164,7 +164,7 @@ def verdict(
         max_positions: how many positions are followed for one seat against one opponent. Where there are more, the
             result is sampled, and says so.
         games: how many games are drawn then.
-        progress: whether to show a progress bar (only on a terminal) for each result.
+        progress: whether to show a progress bar for each result.
 
     Raises:
         ValueError: an argument is out of its range, or a policy or game is not known.

@@ -173,7 +173,7 @@ def prove(
             the proof is then not complete. None asks about all.
         to_the_end: whether to ask about all positions even if so many games against the claim are found, of which it
             then tells only these. `ListedPlayer` needs it.
-        progress: whether to show progress (only on a terminal).
+        progress: whether to show progress.
         workers: how many processes ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
             player itself and is given a part of a ply at a time. The folder is written by this process alone.
 

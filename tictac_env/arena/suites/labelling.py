@@ -128,7 +128,7 @@ def label(
         cache: a file that keeps what is found (`LabelStore`), and from which what it has is taken: a run that is
             stopped at any moment, by Ctrl-C or by force, goes on where it was. None to keep nothing.
         solver: a solver of the game; None for a new one.
-        progress: whether to show a progress bar (only on a terminal).
+        progress: whether to show a progress bar.
         workers: how many processes solve, 1 for this one; or a `tictac_env.jobs.Cluster`. They have solvers of their
             own; this process alone writes to the cache.
 

@@ -169,7 +169,7 @@ def make_suite(
         exclude: suites with which it shall have no position in common, nor an image of one under a symmetry.
         cache: a file that keeps the scores as they are found, so that a run that is stopped at any moment, by force
             too, goes on where it was (see `label`).
-        progress: whether to show a progress bar (only on a terminal).
+        progress: whether to show a progress bar.
         workers: how many processes solve the positions, 1 for this one; or a `tictac_env.jobs.Cluster`. The games, a
             small part of the time, are played by this process: which come next depends on what was found.
 

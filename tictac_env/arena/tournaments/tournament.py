@@ -144,7 +144,7 @@ def round_robin(
             or 100 games if there is only one.
         seed: the same seed gives the same tournament. A game's own seed follows from this one, the players' names, the
             opening and the round; so no pair's games depend on the other players.
-        progress: whether to show a progress bar (only on a terminal).
+        progress: whether to show a progress bar.
         openings: all of so many plies (0 for the empty board), or positions and move strings, such as
             `sampled_openings` gives. Players that never draw need them: from one position they play one game.
         time_limit: the seconds a move may take, by the clock. What is compiled when each player is asked before the
