@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from tictac_env.checks import flag, positive, whole
 from tictac_env.compiled import in_one_line, kernel
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
-from tictac_env.games.registry import check_board
+from tictac_env.games.registry import check_board, check_int
 from tictac_env.position import Position
 from tictac_env.rng import advance, mix, new_state
 
@@ -52,7 +53,8 @@ for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "floo
 def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True) -> None:
     """Tells what is wrong with a rule book of your own, by playing random games.
 
-    Nothing is returned: a rule book that passes keeps, in these games, all that `Game` promises.
+    Nothing is returned: a rule book that passes keeps, in these games, all that `Game` promises. If nobody wins any of
+    them, a warning says so, as the rules of winning were then not tried.
 
     Args:
         game: the rule book.
@@ -61,8 +63,8 @@ def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True
         compiled: whether to compile the rules too, which takes some seconds, and compare.
 
     Raises:
-        ValueError: a promise is broken; the message names it and the position. Or an argument is not one of these.
-        numba.core.errors.TypingError: Numba cannot compile a rule; the message names the line.
+        ValueError: a promise is broken, and the message names it and the position; or Numba cannot compile a rule, and
+            the message names the line; or an argument is not one of these.
     """
     positive("games", games)
     state = new_state(whole("seed", seed, MAX_SEED))
@@ -72,6 +74,7 @@ def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True
     if twin != game or hash(twin) != hash(game):
         raise ValueError(f"{game!r}: a copy must be equal to the game, as that of a frozen dataclass is")
     _check_images(game)
+    won = 0
     for _ in range(games):
         position, dead = Position.start(game), False
         while True:
@@ -82,10 +85,13 @@ def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True
             state = advance(state)
             legal = position.legal_actions
             position = position.play(legal[mix(state) % len(legal)])
+        won += position.result != DRAWN
         if dead and position.result != DRAWN:
             raise ValueError(f"is_dead was true before the game was won: {position!r}")
         if compiled:
             _check_compiled(position)
+    if not won:
+        warnings.warn(f"{game!r}: nobody won any of {games} random games, so no win was tried", stacklevel=2)
 
 
 def _check_images(game: Game) -> None:
@@ -108,6 +114,12 @@ def _check_position(position: Position) -> None:
     def demand(holds: bool, promise: str) -> None:
         if not holds:
             raise ValueError(f"{promise}: {position!r}")
+
+    for player, stones in enumerate((own, opp)):
+        for rule in ("winning_cells", "threats"):
+            check_int(getattr(game, rule)(stones, (position.seat + player) % 2), f"{rule} at {position!r}")
+    check_int(game.result(own, opp), f"result at {position!r}", low=LOST)
+    check_int(game.legal(own, opp), f"legal at {position!r}")
 
     ply, seat, result = len(position.recent_moves), game.seat(own, opp), game.result(own, opp)
     demand(seat == ply % 2, f"after {ply} plies seat must be {ply % 2}, not {seat}")
@@ -201,7 +213,10 @@ def _check_compiled(end: Position) -> None:
     for action in (*end.recent_moves, None):
         own, opp = position.own, position.opp
         log = np.zeros(COLUMNS, np.int64)
-        _compiled_log(game, own, opp, log)
+        try:
+            _compiled_log(game, own, opp, log)
+        except Exception as error:  # Numba's have no base in common
+            raise ValueError(f"{game!r}: a rule cannot be compiled: {type(error).__name__}: {error}") from error
         if log.tolist() != _rules_say(game, own, opp):
             plain = _rules_say(game, own, opp)
             raise ValueError(f"compiled the rules say {log.tolist()}, interpreted {plain}: {position!r}")

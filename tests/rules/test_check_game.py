@@ -14,6 +14,7 @@ from tictac_env.check_game import check_game
 from tictac_env.games import DRAWN, Game, PlacementGame
 
 
+@pytest.mark.filterwarnings("ignore:.*nobody won")  # five games are few on the odd sizes
 def test_every_rule_book_keeps_the_contract(game: Game) -> None:
     check_game(game, games=5, compiled=False)
 
@@ -43,7 +44,8 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "choice": (lambda self, action: 1 << self.cells - 1 - action, "choices must be the first 9 cells"),
     "cells": (property(lambda self: 8), "cells must be rows . cols = 9"),
     "num_actions": (property(lambda self: 10), "there are 10 actions, more than the 9 cells"),
-    "rows": (property(lambda self: 0), "rows must be a positive int, not 0"),
+    "winning_cells": (lambda self, stones, seat: [], r"winning_cells of .* must be an int of at least 0, not \[\]"),
+    "rows": (property(lambda self: 0), "rows of .* must be an int of at least 1, not 0"),
     "__hash__": (None, "must be hashable"),  # type: ignore[dict-item]
     "grown": (lambda self, cells: ~(~Hex.grown(self, cells)), "write x . full"),
 }
@@ -73,6 +75,58 @@ class Overflowing(PlacementGame):
     def winning_cells(self, stones: int, seat: int) -> int:
         wide = stones << 60
         return next((row for row in (7, 56, 448) if wide >> 60 & row == row), 0)
+
+
+@dataclass(frozen=True)
+class Typed(PlacementGame):
+    """Who makes a row wins; what `winning_cells` then returns is not an int."""
+
+    rows: int = 3
+    cols: int = 3
+    value: Any = None
+
+    def winning_cells(self, stones: int, seat: int) -> int:
+        return self.value if any(stones & row == row for row in (7, 56, 448)) else 0  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("value", [(7,), True, 7.0, "abc", None])
+def test_a_rule_of_another_type_is_named_with_the_position(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"winning_cells at Position.* must be an int"):
+        check_game(Typed(value=value), compiled=False)
+
+
+@dataclass(frozen=True)
+class Importing(PlacementGame):
+    """A rule that Python runs and Numba does not compile."""
+
+    rows: int = 2
+    cols: int = 2
+
+    def winning_cells(self, stones: int, seat: int) -> int:
+        import math
+
+        return stones if math.sqrt(stones) == 3 else 0
+
+
+def test_a_rule_that_cannot_be_compiled_is_named() -> None:
+    with pytest.raises(ValueError, match=r"Importing.*: a rule cannot be compiled.*test_check_game.py"):
+        check_game(Importing())
+
+
+@dataclass(frozen=True)
+class Peaceful(PlacementGame):
+    """A game that nobody can win."""
+
+    rows: int = 2
+    cols: int = 2
+
+    def winning_cells(self, stones: int, seat: int) -> int:
+        return 0
+
+
+def test_a_game_that_nobody_wins_is_noticed() -> None:
+    with pytest.warns(UserWarning, match="nobody won any of 3 random games"):
+        check_game(Peaceful(), games=3, compiled=False)
 
 
 def test_values_that_leave_63_bits_are_named() -> None:

@@ -77,8 +77,7 @@ def check_board(game: Game) -> None:
     """
     for name in ("rows", "cols", "cells", "num_actions", "num_symmetries"):
         value: Any = getattr(game, name, None)
-        if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
-            raise ValueError(f"{game!r}: {name} must be a positive int, not {value!r}")
+        check_int(value, f"{name} of {game!r}", low=1)
     if game.cells != game.rows * game.cols or game.cells > MAX_CELLS:
         raise ValueError(
             f"{game!r}: cells must be rows * cols = {game.rows * game.cols}, and at most {MAX_CELLS}, not {game.cells}"
@@ -94,6 +93,7 @@ def check_board(game: Game) -> None:
     if choices != bits[: game.num_actions]:
         raise ValueError(f"{game!r}: the choices must be the first {game.num_actions} cells, row by row")
     own, opp = game.start()
+    check_int(game.winning_cells(own, 0), f"winning_cells of {game!r}")
     if own or opp or game.result(own, opp) != UNFINISHED:
         raise ValueError(f"{game!r}: a game must start from the empty board, and not be over there")
     legal = game.legal(own, opp)
@@ -103,6 +103,16 @@ def check_board(game: Game) -> None:
         hash(game)
     except TypeError as error:
         raise ValueError(f"{game!r} must be hashable, as frozen dataclasses are: {error}") from None
+
+
+def check_int(value: Any, what: str, low: int = 0) -> None:
+    """Checks that a rule gives an int of at least `low`, which True and False are not.
+
+    Raises:
+        ValueError: it does not; the message says `what`.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < low:
+        raise ValueError(f"{what} must be an int of at least {low}, not {value!r}")
 
 
 def get_game(game: str | Game) -> Game:
