@@ -39,7 +39,8 @@ def test_the_text_draws_the_lost_games(rule: Audit) -> None:
     for name in ("as first", "as second"):
         line = rule.verdict[name]["losing line"]
         drawn = [f"    {row}".rstrip() for row in render_game_text(get_game(TTT), line).splitlines()]
-        assert "\n".join([f"  {name} it loses {line}:", *drawn]) in text
+        given_away = rule.verdict[name]["given away"]
+        assert "\n".join([f"  {name} it loses {line} ({given_away}):", *drawn]) in text
     assert max(map(len, text.splitlines())) < 160
     assert "it loses" not in str(audit("minimax", TTT, sample=0, progress=False))
 
@@ -83,7 +84,9 @@ def test_a_game_that_is_not_registered_has_no_boards() -> None:
     small = KInARow.make(3, 3, 3, False)
     record = audit("random", small, sample=0, progress=False)
     known = Audit.from_json(record.to_json().replace(f'"game": {json.dumps(record.game)}', '"game": "Nobody-v0"', 1))
-    assert "it loses 123548\n" in str(known) and not list(page(known).iter(f"{SVG}svg"))
+    assert "it loses 123548 (given away at ply 5: 4, better 8)\n" in str(known) and not list(
+        page(known).iter(f"{SVG}svg")
+    )
     assert audit("random", Hex.make(2), sample=0, progress=False).verdict
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tictac_env
@@ -14,6 +15,8 @@ from tictac_agents import MCTS, QLearning
 from tictac_env import audit, verdict
 from tictac_env.arena import Audit, move_accuracy, play_match, resistance, suite
 from tictac_env.games import describe_game
+from tictac_env.policies import make_policy
+from tictac_env.position import Position
 
 TTT, C4, SMALL = "TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:3x4-3"
 
@@ -145,3 +148,32 @@ def test_what_cannot_be_judged_is_named(tmp_path: Path) -> None:
             judged(player, suite=suite_)
     with pytest.raises(ValueError, match="sample must be"):
         judged("rule", sample=-1)
+
+
+def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
+    """Every position that either seat's own play can lead to, found one by one."""
+    policy = make_policy("rule")
+    record = judged("rule", sample=0)
+    reached = set()
+    for seat in (0, 1):
+        layer = {Position.start(TTT)}
+        while layer:
+            own = {one for one in layer if not one.is_over and one.seat == seat}
+            reached |= {(one.own, one.opp) for one in own}
+            chances = {one: np.asarray(policy.probabilities(one)) for one in own}
+            layer = {
+                one.play(action)
+                for one in layer
+                if not one.is_over
+                for action in one.legal_actions
+                if one not in own or chances[one][action] > 0
+            }
+    found = move_accuracy(policy, "TTT-Exact-v1")
+    erring = [(one.own, one.opp) for one, share in zip(found.batch, found.mistake_shares, strict=True) if share > 0]
+    assert record.suite is not None and record.suite["erring"] == len(erring) > 0
+    assert 0 < record.suite["erring reached"] == len(reached & set(erring)) < len(erring)
+    network = judged("network", sample=0)
+    assert network.suite is not None and network.suite["erring"] > network.suite["erring reached"] == 0
+    assert "own play leads to none" in str(network) and "own play leads to none" in network._repr_html_()
+    for other in (judged("minimax", sample=0), judged("network", sample=0, exact=False)):
+        assert "leads to" not in str(other)

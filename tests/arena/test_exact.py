@@ -13,6 +13,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
+from tictac_env.solver import solve
 
 TRUTH = Oracle(GAMES["TicTacToe-v0"])
 GRAVITY = Oracle(KInARow.make(4, 3, 3, gravity=True))
@@ -121,6 +122,35 @@ def test_minimax_first_wins_more_against_random_than_minimax() -> None:
     assert verdict("minimax").as_first.against_random.wins < 0.97
 
 
+def test_the_words_of_a_verdict_are_explained_below_it() -> None:
+    assert "probabilities: over all draws" in str(verdict("minimax")).splitlines()[-1]
+    legend = str(verdict(FixedMap())).splitlines()[-1]
+    assert "fixed map: one move in each position" in legend and "v best: " in legend
+    assert str(verdict("rule", opponents=["random"])).splitlines()[-1].startswith("  probabilities: ")
+
+
+@pytest.mark.parametrize("game", ["KInARow-v0:3x3-2,gravity=True", "TicTacToe-v0"])
+@pytest.mark.parametrize("player", [RandomPolicy(), RulePolicy(), FixedMap()], ids=["random", "rule", "map"])
+def test_the_move_that_lost_is_named(player: Policy, game: str) -> None:
+    """Before it the seat does not lose against perfect play, after it and from there on it does."""
+    for seat, found in enumerate((verdict(player, game).as_first, verdict(player, game).as_second)):
+        if found.losing_line is None:
+            assert found.given_away is None
+            continue
+        line = Position.from_moves(game, found.losing_line).moves
+        scores = [solve(Position.from_moves(game, line[:ply])).score for ply in range(len(line) + 1)]
+        lost = [score < 0 if ply % 2 == seat else score > 0 for ply, score in enumerate(scores)]
+        if all(lost):
+            assert found.given_away is None
+            continue
+        ply = max(ply for ply in range(seat, len(line), 2) if not lost[ply] and lost[ply + 1])
+        assert all(lost[ply + 1 :])
+        values = [None if s is None else np.sign(s) for s in solve(Position.from_moves(game, line[:ply])).action_scores]
+        best = max(value for value in values if value is not None)
+        played, *others = (str(a + 1) for a in (line[ply], *(a for a, value in enumerate(values) if value == best)))
+        assert found.given_away == f"given away at ply {ply + 1}: {played}, better {', '.join(others)}"
+
+
 class Blunder(Policy):
     """Minimax, but for one reply: to the centre it answers at the side."""
 
@@ -135,7 +165,9 @@ def test_one_blunder_is_found_and_proved() -> None:
     assert found.as_first.infallible and not found.as_second.infallible and not found.infallible
     assert (found.as_first.gain, found.as_second.gain, found.exploitability) == (0, 1, 0.5)
     line = found.as_second.losing_line
-    assert line is not None and line.startswith("52") and f"beaten by {line}" in str(found)
+    told = "given away at ply 2: 2, better 1, 3, 7, 9"
+    assert found.as_second.given_away == told and found.as_first.given_away is None
+    assert line is not None and line.startswith("52") and f"beaten by {line} ({told})" in str(found)
     position = Position.start("TicTacToe-v0")
     for action in Position.from_moves("TicTacToe-v0", line).moves:
         if position.seat == 1:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tictac_env.arena import WinDrawLoss
-from tictac_env.arena.intervals import mean_interval
+from tictac_env.arena.intervals import mean_interval, percentage
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 7), (1, 9), (30, 12), (5, 0), (400, 600)])
@@ -48,3 +48,19 @@ def test_rounding_does_no_harm() -> None:
     almost[:50] -= 1e-16
     almost[50:60] += 2.3e-16
     assert mean_interval(almost) == pytest.approx(mean_interval(np.ones(100)))
+
+
+@pytest.mark.parametrize(
+    ("share", "interval", "shown"),
+    [
+        (0.123, (0.1, 0.2), "12.3 % (10.0-20.0)"),
+        (0.9996, (0.999, 0.9998), "99.96 % (99.90-99.98)"),
+        (1.0, (0.722, 1.0), "100.0 % (72.2-100.0)"),
+        (0.0, (0.0, 0.0003), "0.00 % (0.00-0.03)"),
+        (0.0, None, "0.0 %"),
+        (0.0004, None, "0.04 %"),
+    ],
+)
+def test_rounding_never_claims_all_or_nothing(share: float, interval: tuple[float, float] | None, shown: str) -> None:
+    assert percentage(share, interval) == shown
+    assert str(WinDrawLoss(9_996, 3, 1)).startswith("won 99.96 % (99.90-99.98), drawn 0.03 %")

@@ -53,6 +53,7 @@ def test_what_never_loses_is_said_to() -> None:
     assert found == {
         "infallible": True,
         "losing line": None,
+        "given away": None,
         "shortest": False,
         "walked": {"plies": 4, "positions": 477},
     }
@@ -79,14 +80,16 @@ def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.Monke
     def too_many(*arguments: Any) -> Any:
         raise TooManyPositions("too many")
 
-    monkeypatch.setattr(judging, "tabulated_verdict", too_many)
+    monkeypatch.setattr(judging, "strategy_of", too_many)
     monkeypatch.setattr(judging, "opening_book_of", lambda game: object())
     record = judging.audit("rule", TTT, sample=0, progress=False)
     assert record.verdict is not None
     seat = record.verdict["as second"]
     assert seat["infallible"] is False and seat["shortest"] and seat["losing line"] == "5437129"
     text = str(record)
-    assert "as second it loses 5437129 (no shorter game beats it):" in text and "O wins" in text
+    told = "given away at ply 2: 4, better 1, 3, 7, 9"
+    assert f"as second it loses 5437129 ({told}; no shorter game beats it):" in text and "O wins" in text
+    assert seat["given away"] == told and "leads to" not in text
     assert "walked" not in text and judging.Audit.from_json(record.to_json()) == record
     assert "losing line" not in judging.audit("rule", TTT, sample=0, replies=0, progress=False).verdict["as first"]  # type: ignore[index]
     monkeypatch.setattr(lost_games, "_lost_to_perfect_play", lambda *arguments: None)

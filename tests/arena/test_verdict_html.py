@@ -35,7 +35,9 @@ def test_a_verdict_is_a_table_of_its_numbers_and_the_boards_of_the_lost_games() 
     assert numbers(str(found)) <= numbers(shown)
     heads, first, second = cells(root)
     assert len(heads) == len(first) == len(second)
-    assert first[:2] == ["first", "yes, by 52468319"] and second[:2] == ["second", "yes, by 1564329"]
+    assert first[:2] == ["first", f"yes, by 52468319 ({found.as_first.given_away})"]
+    assert second[:2] == ["second", f"yes, by 1564329 ({found.as_second.given_away})"]
+    assert "v best: against any move" in shown
 
     pictures = list(root.iter(f"{SVG}svg"))
     assert len(pictures) == len("52468319") + len("1564329")

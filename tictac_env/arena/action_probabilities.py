@@ -14,6 +14,12 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 
+BASES = {
+    "probabilities": "probabilities: over all draws of the policy",
+    "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
+}
+"""What a policy is judged by, and what that means, as legends say it."""
+
 
 def gives_probabilities(policy: Policy, game: Game) -> bool:
     """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""

@@ -30,3 +30,14 @@ def mean_interval(values: npt.NDArray[np.float64], confidence: float = 0.95) -> 
     # At least `count`, as no variance in [0, 1] is larger than mean * (1 - mean); rounding may say otherwise.
     trials = max(count, count * mean * (1 - mean) / variance) if variance > 0 else count
     return wilson(mean, trials, confidence)
+
+
+def percentage(share: float, interval: tuple[float, float] | None = None) -> str:
+    """A share in [0, 1] in per cent, with its interval if it has one, as in "12.3 % (11.9-12.8)".
+
+    There is one decimal; two if one would show a number as 0 or 100 that is neither.
+    """
+    numbers = [100 * number for number in (share, *(interval or ()))]
+    hidden = any(1e-9 < number < 100 - 1e-9 and f"{number:.1f}" in ("0.0", "100.0") for number in numbers)
+    value, *ends = (f"{number:.{2 if hidden else 1}f}" for number in numbers)
+    return f"{value} % ({'-'.join(ends)})" if ends else f"{value} %"

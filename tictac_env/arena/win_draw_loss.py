@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tictac_env.arena.intervals import mean_interval, wilson
+from tictac_env.arena.intervals import mean_interval, percentage, wilson
 
 
 class WinDrawLoss(NamedTuple):
@@ -77,7 +77,6 @@ class WinDrawLoss(NamedTuple):
         """Each share in per cent; that of games counted with its 95 % interval."""
         parts = []
         for name, count in zip(("won", "drawn", "lost"), self, strict=True):
-            low, high = self.interval(count)
-            within = "" if self.are_shares else f" ({100 * low:.1f}-{100 * high:.1f})"
-            parts.append(f"{name} {100 * count / max(self.games, 1):.1f} %{within}")
+            interval = None if self.are_shares else self.interval(count)
+            parts.append(f"{name} {percentage(count / max(self.games, 1), interval)}")
         return ", ".join(parts)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tictac_env.arena.audits.text import KINDS, SEATS, how_found, in_words, known_game
-from tictac_env.arena.exact.verdict_html import lost_game, page, table
+from tictac_env.arena.audits.text import KINDS, SEATS, how_found, in_words, known_game, mistakes_reached
+from tictac_env.arena.exact.verdict_html import beaten_by, lost_game, page, table
 
 if TYPE_CHECKING:
     from tictac_env.arena.audits.record import Audit
@@ -73,7 +73,7 @@ def _verdict(found: Audit) -> Iterator[str]:
 def _beaten(seat: Mapping[str, Any]) -> str:
     if seat.get("infallible") is None:
         return "not known"
-    return "no: infallible" if seat["infallible"] else f"yes, by {seat.get('losing line')}"
+    return beaten_by(seat.get("losing line"), seat.get("given away"))
 
 
 def _measures(found: Audit) -> Iterator[str]:
@@ -88,6 +88,8 @@ def _measures(found: Audit) -> Iterator[str]:
             rows.append((among, f"{row[0].positions:,}", *(in_words(one) for one in row)))
         if rows:
             yield table(("", "positions", *names), rows)
+    if reached := mistakes_reached(found):
+        yield f"<p>{escape(reached)}</p>"
 
 
 def _matches(found: Audit) -> Iterator[str]:

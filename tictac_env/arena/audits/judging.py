@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import tictac_env
-from tictac_env.arena.accuracy import Rate, move_accuracy
+from tictac_env.arena.accuracy import MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.audits.lost_games import lost_game
 from tictac_env.arena.audits.record import Audit, Measure
 from tictac_env.arena.endurance import NoWonPositions, resistance
-from tictac_env.arena.exact.tabulated import tabulated_verdict
+from tictac_env.arena.exact.tabulated import Strategy, strategy_of, verdict_of
 from tictac_env.arena.exact.verdict import OpponentResult, exact_results
 from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS
 from tictac_env.arena.suites.suite import Suite, all_positions, as_suite, suite
@@ -96,12 +96,15 @@ def audit(
     limits = positive("max_positions", max_positions), positive("exact_games", exact_games), whole("replies", replies)
     judged = load_player(player, rules, reading)
     policy = judged.policy
-    truth = _verdict(judged, rules, seed, *limits, progress) if exact else None
+    walked = _walked(policy, rules, seed) if exact else ()
+    truth = _verdict(judged, rules, seed, walked, *limits, progress) if exact else None
     scored = _suite_of(rules, suite, seed)
     about, measures = None, []
     if scored is not None:
         accuracy = move_accuracy(policy, scored, rules, seed=seed, progress=progress)
         about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
+        if walked:
+            about |= _erring(accuracy, walked)
         for among, rates in {"all": accuracy.overall, "critical": accuracy.critical, **accuracy.by_phase}.items():
             named = {"mistakes": rates.mistakes, "perfect": rates.perfect, "regret": rates.regret}
             measures += [_measure(name, among, rates.positions, rate) for name, rate in named.items()]
@@ -139,16 +142,37 @@ def _suite_of(game: Game, given: Suite | str | None, seed: int) -> Suite | None:
     return Suite(f"{MOST_POSITIONS:,} of {found.name}", some, found.scores[rows], {"seed": seed})
 
 
+def _walked(policy: Policy, game: Game, seed: int) -> tuple[Strategy, ...]:
+    """What a policy plays from both seats; nothing on a game too large to tabulate."""
+    try:
+        return tuple(strategy_of(policy, game, seat, seed) for seat in (0, 1))
+    except TooManyPositions:
+        return ()
+
+
+def _erring(accuracy: MoveAccuracy, walked: Sequence[Strategy]) -> dict[str, int]:
+    """In how many positions a policy may err, and how many of them it comes to when it plays both seats itself."""
+    table, batch = walked[0].table, accuracy.batch.where(accuracy.mistake_shares > 0)
+    rows = [table.index[stones] for stones in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
+    reached = sum(bool(walked[table.seat[row]].reached[row]) for row in rows)
+    return {"erring": len(rows), "erring reached": reached}
+
+
 def _verdict(
-    judged: Player, game: Game, seed: int, max_positions: int, games: int, replies: int, progress: bool
+    judged: Player,
+    game: Game,
+    seed: int,
+    walked: Sequence[Strategy],
+    max_positions: int,
+    games: int,
+    replies: int,
+    progress: bool,
 ) -> dict[str, Any] | None:
     """What `verdict` says, as JSON can hold it; None on a large game that has no opening book, without which perfect
     play may take hours.
     """
     policy = judged.policy
-    try:
-        truth = tabulated_verdict(policy, game, seed)
-    except TooManyPositions:
+    if not walked:
         if opening_book_of(game) is None:
             return None
         found = exact_results(policy, "perfect", game, seed, max_positions, games, progress)
@@ -156,10 +180,12 @@ def _verdict(
         for seat, name in enumerate(("as first", "as second") if replies else ()):
             told[name] |= lost_game(judged, game, seat, seed, replies, progress)
         return told
+    truth = verdict_of(policy, *walked)
     seats = {
         name: {
             "infallible": seat.infallible,
             "losing line": seat.losing_line,
+            "given away": seat.given_away,
             "v random": list(seat.against_random),
             "v best": list(seat.against_best),
             "gain": seat.gain,

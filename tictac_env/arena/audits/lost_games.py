@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tictac_env.arena.exact.tabulated import given_away
 from tictac_env.games import Game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Player, Policy, make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
+from tictac_env.solver.exact import shared_solver
 
 
 def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: int, progress: bool) -> dict[str, Any]:
@@ -30,8 +32,9 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
         progress: whether to show progress.
 
     Returns:
-        "infallible" (None where it is not known), "losing line" (None where none is known), "shortest", and "walked":
-        to how many "plies" of the player's every reply was played, at how many "positions".
+        "infallible" (None where it is not known), "losing line" (None where none is known), "given away" (which move
+        lost it, None if none did), "shortest", and "walked": to how many "plies" of the player's every reply was
+        played, at how many "positions".
 
     Raises:
         IllegalMove: the player's choice is illegal; the message names it and the position.
@@ -46,9 +49,19 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
     return {
         "infallible": False if line is not None else found.holds or None,
         "losing line": line,
+        "given away": line and _given_away(game, line, seat),
         "shortest": shortest,
         "walked": {"plies": len(found.plies), "positions": found.positions},
     }
+
+
+def _given_away(game: Game, line: str, seat: int) -> str | None:
+    solver = shared_solver(game)
+
+    def scores_of(position: Position) -> tuple[int | None, ...]:
+        return solver.solve(position, weak=True).action_scores
+
+    return given_away(game, Position.from_moves(game, line).moves, seat, scores_of)
 
 
 def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> str | None:

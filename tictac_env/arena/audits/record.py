@@ -54,11 +54,13 @@ class Audit:
             "method" and "basis" say how it was found. "as first" and "as second" have, by opponent, the shares of games
             won, drawn and lost. On a small game they also say whether the player is infallible there, the shortest game
             it loses, and what the best reply gains; on a large one, after how many plies games are decided and, where
-            they had to be sampled, the 95 % "intervals" of the three shares. There "infallible" is None where it is not
-            known, "walked" says how far every reply was played ("plies" of the player's, "positions" of them), and
-            "shortest" whether the losing line, if there is one, is known to be a shortest one.
+            they had to be sampled, the 95 % "intervals" of the three shares. "given away" says which move lost the
+            losing line (None if none did). On a large game "infallible" is None where it is not known, "walked" says
+            how far every reply was played ("plies" of the player's, "positions" of them), and "shortest" whether the
+            losing line, if there is one, is known to be a shortest one.
         suite: the name, the hash ("sha256") and the number of "positions" of the suite, and by what the moves were
-            judged ("basis"); None if there was none.
+            judged ("basis"); None if there was none. Where every reply was walked, "erring" counts the positions in
+            which the player may err, and "erring reached" those of them to which its own play leads in either seat.
         measures: the figures on the suite.
         matches: for each match the "opponent", and "as first" and "as second", games won, drawn and lost.
         seconds: how long it took, by the clock on the wall.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tictac_env.arena.intervals import percentage
 from tictac_env.games import Game, get_game
 from tictac_env.render.game_text import render_game_text
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from tictac_env.arena.audits.record import Audit, Measure
 
 SEATS = ("as first", "as second")
-NOT_TOLD = ("intervals", "walked", "shortest")
-"""What a seat's line leaves out: `how_found` says the last two."""
+NOT_TOLD = ("intervals", "walked", "shortest", "given away")
+"""What a seat's line leaves out: what stands below it says the last three."""
 KINDS = (("mistakes", "perfect", "regret"), ("wins", "speed", "resistance"))
 """The names of the measures, in the tables they stand in."""
 
@@ -34,6 +35,16 @@ def how_found(seat: Mapping[str, Any]) -> str:
     if seat["losing line"] is None:
         return f"no game lost: {asked}, and one game against perfect play"
     return "no shorter game beats it" if seat["shortest"] else f"a game lost to perfect play; no shorter one: {asked}"
+
+
+def mistakes_reached(found: Audit) -> str:
+    """Whether the player's own play leads to its mistakes; "" if that is not known, or it makes none."""
+    about = found.suite or {}
+    erring, reached = about.get("erring"), about.get("erring reached")
+    if not erring or reached is None:
+        return ""
+    some = "none" if reached == 0 else f"{reached:,}"
+    return f"of the {erring:,} positions in which it errs, its own play leads to {some}, whatever the replies"
 
 
 def known_game(name: str) -> Game | None:
@@ -63,6 +74,8 @@ def _lines(found: Audit) -> Iterator[str]:
     if found.suite:
         yield f"  {found.suite['name']}, sha256 {found.suite['sha256'][:16]}; {found.suite['basis']}:"
         yield from _table(found.measures)
+        if reached := mistakes_reached(found):
+            yield f"    {reached}"
     for match in found.matches:
         seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in SEATS)
         yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
@@ -75,7 +88,8 @@ def _lost_game(found: Audit, name: str) -> Iterator[str]:
     line, how = seat.get("losing line"), how_found(seat)
     game = known_game(found.game)
     if line is not None:
-        yield f"  {name} it loses {line}{how and f' ({how})'}{'' if game is None else ':'}"
+        told = "; ".join(part for part in (seat.get("given away"), how) if part)
+        yield f"  {name} it loses {line}{told and f' ({told})'}{'' if game is None else ':'}"
         shown = "" if game is None else render_game_text(game, line)
         yield from (f"    {row}".rstrip() for row in shown.splitlines())
     elif how:
@@ -109,6 +123,6 @@ def in_words(measure: Measure) -> str:
     """A figure with its 95 % interval, as in "12.3 % (11.9-12.8)"; "-" where there is none."""
     if measure.value is None or measure.low is None or measure.high is None:
         return "-"
-    scale, unit, digits = (1.0, "", 3) if measure.name == "regret" else (100.0, " %", 1)
-    value, low, high = (f"{scale * number:.{digits}f}" for number in (measure.value, measure.low, measure.high))
-    return f"{value}{unit} ({low}-{high})"
+    if measure.name == "regret":
+        return f"{measure.value:.3f} ({measure.low:.3f}-{measure.high:.3f})"
+    return percentage(measure.value, (measure.low, measure.high))

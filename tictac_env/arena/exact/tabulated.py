@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.action_probabilities import action_probabilities, basis_of, gives_probabilities
+from tictac_env.arena.action_probabilities import BASES, action_probabilities, basis_of, gives_probabilities
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
 
 Floats = npt.NDArray[np.float64]
+V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
+"""What the column is, in the legend of a verdict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +60,14 @@ class SeatVerdict:
         against_first_best: against the lowest of these moves ("minimax-first").
         plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
         gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
+        given_away: which move of the losing line lost it, in words (see `given_away`); None if it is infallible, or was
+            lost from the start.
 
     Example:
         >>> from tictac_env import verdict
         >>> second = verdict("rule").as_second
-        >>> second.infallible, second.losing_line, second.gain
-        (False, '1564329', 1.0)
+        >>> second.infallible, second.losing_line, second.given_away, second.gain
+        (False, '1564329', 'given away at ply 4: 4, better 2, 3, 8, 9', 1.0)
     """
 
     infallible: bool
@@ -72,6 +78,7 @@ class SeatVerdict:
     against_first_best: WinDrawLoss
     plies_to_win: float
     gain: float
+    given_away: str | None = None
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,14 @@ class Verdict:
     def __str__(self) -> str:
         rows = []
         for name, seat in (("first", self.as_first), ("second", self.as_second)):
-            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}"
+            marked = f" ({seat.given_away})" if seat.given_away else ""
+            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}{marked}"
             rows.append(
                 f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
                 f"v best {seat.against_best.percentages} (W/D/L)"
             )
-        return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows])
+        legend = f"  {BASES[self.basis]}; {V_BEST}"
+        return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows, legend])
 
     def _repr_html_(self) -> str:
         from tictac_env.arena.exact.verdict_html import verdict_html
@@ -174,14 +183,13 @@ def tabulated_verdict(policy: Any, game: str | Game | None = None, seed: int = 0
     """
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
-    first, second = (seat_verdict(strategy_of(player, rules, seat, seed)) for seat in (0, 1))
-    return Verdict(
-        str(player),
-        first,
-        second,
-        basis_of(player, rules),
-        rules,
-    )
+    return verdict_of(player, *(strategy_of(player, rules, seat, seed) for seat in (0, 1)))
+
+
+def verdict_of(policy: Policy, first: Strategy, second: Strategy) -> Verdict:
+    """The truth about a policy, of which the strategies in both seats are known."""
+    rules = first.table.game
+    return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis_of(policy, rules), rules)
 
 
 def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
@@ -252,6 +260,11 @@ def seat_verdict(strategy: Strategy) -> SeatVerdict:
     """The truth about what a policy plays from one seat."""
     table = strategy.table
     line = _losing_line(strategy)
+
+    def scores_of(position: Position) -> list[int]:
+        scores: list[int] = table.action_scores([table.index[position.own, position.opp]])[0].tolist()
+        return scores
+
     every_line = _backed_up(strategy, (table.children >= 0).astype(np.float64), strategy.moves > 0)
     return SeatVerdict(
         infallible=line is None,
@@ -262,7 +275,29 @@ def seat_verdict(strategy: Strategy) -> SeatVerdict:
         against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),
         plies_to_win=_plies_to_win(strategy),
         gain=_gain(strategy),
+        given_away=None if line is None else given_away(table.game, line, strategy.seat, scores_of),
     )
+
+
+def given_away(
+    game: Game, moves: Sequence[int], seat: int, scores_of: Callable[[Position], Sequence[int | None]]
+) -> str | None:
+    """Which move lost a lost game, as in "given away at ply 4: 1, better 5, 7"; None if it was lost from the start.
+
+    Args:
+        game: the rule book.
+        moves: the actions of the game.
+        seat: who lost it.
+        scores_of: the score of each action in a position, exact or only its sign; negative or None if illegal.
+    """
+    for ply in reversed(range(seat, len(moves), 2)):
+        scores = [-1 if score is None else int(score) for score in scores_of(Position.from_moves(game, moves[:ply]))]
+        if max(scores) >= 0 > scores[moves[ply]]:
+            sign = max(scores) > 0
+            names = [format_moves(game, [action]) for action in range(game.num_actions)]
+            better = [name for name, score in zip(names, scores, strict=True) if score >= 0 and (score > 0) == sign]
+            return f"given away at ply {ply + 1}: {names[moves[ply]]}, better {', '.join(better)}"
+    return None
 
 
 def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from tictac_env.arena.action_probabilities import basis_of
+from tictac_env.arena.action_probabilities import BASES, basis_of
 from tictac_env.arena.exact.tabulated import Verdict, tabulated_verdict
 from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.checks import number, positive, whole
@@ -86,7 +86,8 @@ class GameResults:
         raise KeyError(f"no opponent was called {opponent!r}; there were {[found.opponent for found in self.against]}")
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *map(str, self.against)])
+        head = f"{self.policy} ({self.basis}) on {self.game}:"
+        return "\n".join([head, *map(str, self.against), f"  {BASES[self.basis]}"])
 
     def _repr_html_(self) -> str:
         from tictac_env.arena.exact.verdict_html import results_html

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from tictac_env.arena.action_probabilities import BASES
+from tictac_env.arena.exact.tabulated import V_BEST
+from tictac_env.arena.intervals import percentage
 from tictac_env.games import Game
 from tictac_env.position import Position
 from tictac_env.render.game_text import move_caption
@@ -33,14 +36,21 @@ def verdict_html(found: Verdict) -> str:
     rows = [
         (
             name,
-            "no: infallible" if seat.infallible else f"yes, by {seat.losing_line}",
+            beaten_by(seat.losing_line, seat.given_away),
             seat.against_random.percentages,
             seat.against_best.percentages,
             f"{seat.gain:.5f}",
         )
         for name, seat in seats
     ]
-    return page(title, heads, rows, (lost_game(name, seat.losing_line, found.game) for name, seat in seats))
+    legend = f"<p>{escape(f'{BASES[found.basis]}; {V_BEST}')}</p>"
+    games = [lost_game(name, seat.losing_line, found.game) for name, seat in seats]
+    return page(title, heads, rows, [legend, *games])
+
+
+def beaten_by(line: str | None, given_away: str | None) -> str:
+    """Whether a seat can be beaten, by which game, and which move lost that."""
+    return "no: infallible" if line is None else f"yes, by {line}" + (f" ({given_away})" if given_away else "")
 
 
 def results_html(found: GameResults) -> str:
@@ -58,7 +68,7 @@ def _shares(seat: SeatResult) -> list[str]:
     if seat.exact:
         return [f"{100 * share:.3f}" for share in seat.shares]
     both = zip(seat.shares, seat.intervals, strict=True)
-    return [f"{100 * share:.1f} ({100 * low:.1f}-{100 * high:.1f})" for share, (low, high) in both]
+    return [percentage(share, interval).replace(" %", "") for share, interval in both]
 
 
 def _how_known(seat: SeatResult) -> str:

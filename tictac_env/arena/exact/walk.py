@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
-from tictac_env.arena.intervals import wilson
+from tictac_env.arena.intervals import percentage, wilson
 from tictac_env.arena.win_draw_loss import WinDrawLoss
 from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
@@ -79,7 +79,7 @@ class SeatResult:
         if self.exact:
             return f"{self.shares.percentages} (W/D/L), exact; {decided}"
         named = zip(("won", "drawn", "lost"), self.shares, self.intervals, strict=True)
-        shares = ", ".join(f"{n} {100 * share:.1f} % ({100 * a:.1f}-{100 * b:.1f})" for n, share, (a, b) in named)
+        shares = ", ".join(f"{name} {percentage(share, interval)}" for name, share, interval in named)
         return f"{shares}, sampled ({self.games:,} games); {decided}"
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arena.intervals import percentage
 from tictac_env.arena.rating.bounds import likelihood_bound, scored_against, unbounded
 from tictac_env.arena.rating.cycles import find_cycles
 from tictac_env.arena.rating.davidson import Davidson, Floats
@@ -174,7 +175,7 @@ class Ratings:
         rows = [titles]
         for one in self.players:
             elo = "0" if one.name == self.anchor else one.elo.text()
-            score = f"{100 * one.score:.1f} %"
+            score = percentage(one.score)
             rows.append([one.name, elo, score, f"{one.games:,}", f"{one.distinct_games:,}", f"{one.forfeits:,}"])
         lines = aligned(rows, left=2)
         lines.append(f"To play first is worth {self.first_advantage.text()} Elo; equals draw {self._draws_text()}.")

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+from tictac_env.arena.intervals import percentage
 from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
 from tictac_env.arena.tournaments.entrants import check_first_moves, given_players, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
@@ -96,11 +97,10 @@ class Tournament:
         rows = [["player", "score", "W/D/L", *(f"v {place + 1}" for place in range(len(best_first)))]]
         for place, name in enumerate(best_first, 1):
             total = self.total(name)
-            scores = [
-                "" if other == name else f"{100 * self.matches[name, other].total.score:.1f}" for other in best_first
-            ]
+            against = {other: self.matches[name, other].total.score for other in best_first if other != name}
+            scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
             counted = "/".join(f"{count:.0f}" for count in total)
-            rows.append([f"{place} {name}", f"{100 * total.score:.1f} %", counted, *scores])
+            rows.append([f"{place} {name}", percentage(total.score), counted, *scores])
         lines = aligned(rows)
         openings = len({record.fixture.opening for record in self.games})
         different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
