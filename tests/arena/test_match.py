@@ -74,6 +74,23 @@ def test_a_longer_match_begins_with_the_games_of_a_shorter_one() -> None:
     assert all(now >= before for before, now in zip(short.as_first, longer.as_first, strict=True))
 
 
+def test_openings_make_different_games_of_two_players_that_never_draw() -> None:
+    """The same games, from each opening in both seats, as in a tournament of two."""
+    match = play_match("minimax-first:2", "minimax-first:1", openings=2)
+    assert (match.as_first.games, match.as_second.games) == (72, 72)
+    assert match.distinct is not None and match.distinct > 100
+    assert match.total == round_robin(["minimax-first:2", "minimax-first:1"], openings=2).total("minimax-first:2")
+    few = play_match(
+        "minimax-first:2", "minimax-first:1", games=6, openings=["15", Position.from_moves(TIC_TAC_TOE, "51")]
+    )
+    assert (few.total.games, few.distinct) == (6, 4)
+    assert play_match("random", "rule", games=30, seed=2, openings=[""]) == play_match(
+        "random", "rule", games=30, seed=2
+    )
+    with pytest.raises(ValueError, match="openings must be a number of plies"):
+        play_match("random", "rule", openings="15")
+
+
 def test_games_of_a_match_differ_and_policies_see_fresh_seeds() -> None:
     one = Recorder()
     play_match(one, "random", games=30)
@@ -197,7 +214,7 @@ def test_players_may_have_names_of_ones_own() -> None:
     assert tournament.matches["mine", "yours"].player == "mine"
 
 
-@pytest.mark.parametrize("games", [0, -1, 2.0, True, "10", None])
+@pytest.mark.parametrize("games", [0, -1, 2.0, True, "10"])
 def test_impossible_numbers_of_games_are_refused(games: object) -> None:
     with pytest.raises(ValueError, match="games must be "):
         play_match("random", "random", games=games)  # type: ignore[arg-type]

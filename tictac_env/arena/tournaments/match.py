@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tictac_env.arena.tournaments.openings import as_openings, opening_of_each
 from tictac_env.arena.tournaments.play import Job, boards_together, play_games
 from tictac_env.arena.win_draw_loss import WinDrawLoss
-from tictac_env.checks import positive
 from tictac_env.games import Game
 from tictac_env.policies import Policy, as_policy, game_for
 from tictac_env.position import Position
@@ -84,22 +85,31 @@ def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position
 
 
 def play_match(
-    player: Any, opponent: Any, game: str | Game | None = None, games: int = 100, seed: int = 0
+    player: Any,
+    opponent: Any,
+    game: str | Game | None = None,
+    games: int | None = None,
+    seed: int = 0,
+    *,
+    openings: int | Sequence[Position | str] = 0,
 ) -> MatchResult:
     """A match in which the seats are swapped after each game.
 
     Where one of the policies is `batched`, such as a network, many games are played side by side. They are the same
-    games. `round_robin` plays matches that vary the openings, forgive errors, and are kept.
+    games. `round_robin` plays matches that forgive errors, and are kept.
 
     Args:
         player: the policy whose results are counted: whatever `as_policy` accepts.
         opponent: the other one.
         game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
-        games: how many; an odd number gives `player` one game more as the first player.
+        games: how many; an odd number gives `player` one game more as the first player. Unless given, 100 from a single
+            opening, else each opening from both seats.
         seed: the same seed gives the same games.
+        openings: as in `round_robin`: all of that many plies (0 for the empty board), or positions and move strings.
+            Players that never draw need them: from one position they play one game.
 
     Raises:
-        ValueError: `games` is not a positive whole number, or a policy or game is not known.
+        ValueError: `games` is not a positive whole number, or a policy, a game or an opening is not known.
         IllegalMove: a policy's choice is illegal; the message names it.
 
     Example:
@@ -108,12 +118,14 @@ def play_match(
         >>> match.total.losses
         0
     """
-    games = positive("games", games)
     rules = game_for(game, player, opponent)
+    starts = [start for _, start in opening_of_each(games, as_openings(rules, openings), seed)]
     sides = as_policy(player, rules), as_policy(opponent, rules)
-    states = (np.random.SeedSequence(seed).generate_state(games, np.uint64) & np.uint64(STATES)).tolist()
-    start = Position.start(rules)
-    jobs = (Job((sides[number % 2], sides[1 - number % 2]), state, start) for number, state in enumerate(states))
+    states = (np.random.SeedSequence(seed).generate_state(len(starts), np.uint64) & np.uint64(STATES)).tolist()
+    jobs = (
+        Job((sides[number % 2], sides[1 - number % 2]), state, start)
+        for number, (state, start) in enumerate(zip(states, starts, strict=True))
+    )
     counts = np.zeros((2, 3), int)
     lines = set()
     for number, played in play_games(jobs, boards_together(sides)):

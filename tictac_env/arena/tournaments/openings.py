@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from itertools import islice
 from random import Random
+from typing import TypeVar
 
 from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import UNFINISHED, Game, get_game
@@ -13,6 +14,10 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 
+Opening = TypeVar("Opening")
+
+GAMES = 100
+"""Number of games of a pair that all begin from one position."""
 ATTEMPTS = 10_000
 """So many random games in a row that bring nothing new, and there is taken to be nothing new."""
 RANDOM_STARTS = 500
@@ -140,6 +145,26 @@ def _random_positions(game: Game, plies: int) -> list[Position]:
         if len(found) < RANDOM_STARTS * (length + 1):
             raise ValueError(f"{game!r} is too often over after {length} random moves to start there")
     return found
+
+
+def opening_of_each(games: int | None, openings: Sequence[Opening], seed: int) -> list[tuple[int, Opening]]:
+    """The openings of a pair's games, each with the number of the round that it is in.
+
+    Two games in a row, with the seats swapped, have the same opening. Then comes the next one, in an order drawn by the
+    seed, and after the last one a further round.
+
+    Args:
+        games: how many; None for each opening twice, and for `GAMES` from a single one.
+        openings: at least one.
+        seed: a whole number.
+
+    Raises:
+        ValueError: `games` is not a positive whole number, or `seed` not a whole number.
+    """
+    several = len(openings) > 1
+    count = positive("games", games if games is not None else 2 * len(openings) if several else GAMES)
+    order = Random(whole("seed", seed)).sample(openings, len(openings)) if several else openings
+    return [(number // 2 // len(order), order[number // 2 % len(order)]) for number in range(count)]
 
 
 def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Position]:

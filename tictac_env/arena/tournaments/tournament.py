@@ -18,19 +18,17 @@ from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
 from tictac_env.arena.tournaments.entrants import check_first_moves, given_players, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.tournaments.match import MatchResult
-from tictac_env.arena.tournaments.openings import as_openings
+from tictac_env.arena.tournaments.openings import as_openings, opening_of_each
 from tictac_env.arena.tournaments.playing import play_by_workers, play_here
 from tictac_env.arena.tournaments.store import ResultStore
 from tictac_env.arena.win_draw_loss import WinDrawLoss
-from tictac_env.checks import number, positive, whole
+from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
 from tictac_env.policies import game_for
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 
-GAMES = 100
-"""How many games a pair plays where all begin from the empty board."""
 SECONDS_BETWEEN_WRITES = 0.5
 """What a killed tournament loses at most, apart from the games under way."""
 
@@ -170,11 +168,11 @@ def round_robin(
     seed = whole("seed", seed, 2**63 - 1)
     entrants = load_entrants(players, rules)
     starts = {start.to_moves(): start for start in as_openings(rules, openings)}
-    games = positive("games", games if games is not None else 2 * len(starts) if len(starts) > 1 else GAMES)
+    turns = opening_of_each(games, list(starts), seed)
     if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
         raise ValueError("time_limit must be more than 0 seconds")
     name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
-    schedule = list(_schedule(list(entrants), name, list(starts), games, seed, time_limit))
+    schedule = list(_schedule(list(entrants), name, turns, seed, time_limit))
     sides = {entrant: player.policy for entrant, player in entrants.items()}
 
     def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
@@ -190,15 +188,13 @@ def round_robin(
 
 
 def _schedule(
-    entrants: Sequence[Entrant], game: str, openings: Sequence[str], games: int, seed: int, time_limit: float | None
+    entrants: Sequence[Entrant], game: str, turns: Sequence[tuple[int, str]], seed: int, time_limit: float | None
 ) -> Iterator[Fixture]:
     """The games of all pairs, pair by pair."""
-    order = random.Random(seed).sample(openings, len(openings))
     for pair in combinations(entrants, 2):
-        for count in range(games):
-            round, index = divmod(count // 2, len(order))
+        for count, (round, opening) in enumerate(turns):
             first, second = pair if count % 2 == 0 else pair[::-1]
-            yield Fixture(game, first, second, order[index], round, seed, time_limit)
+            yield Fixture(game, first, second, opening, round, seed, time_limit)
 
 
 def _play(
