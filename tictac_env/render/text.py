@@ -27,7 +27,8 @@ def render_text(position: Position, over: bool = False) -> str:
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
     line between stars, `*X*`. Where stones fall, an empty cell is a dot and the columns are numbered below the
-    board; elsewhere an empty cell shows the character that plays there in a move string.
+    board; elsewhere an empty cell shows the character that plays there in a move string (the small letters o and x,
+    too, from 24 cells on).
 
     Returns:
         Lines without spaces at their ends, joined by newlines, with none after the last.
@@ -50,7 +51,7 @@ def render_text(position: Position, over: bool = False) -> str:
 
     def cell(row: int, col: int) -> str:
         stone = int(board[row, col])
-        text = NAMES[stone - 1] if stone else _empty(position, row, col)
+        text = NAMES[stone - 1] if stone else "." if position.game.stones_fall else _number(position, row, col)
         if (row, col) == last:
             before, after = "[]"
         elif (row, col) in winning:
@@ -91,9 +92,3 @@ def status(position: Position, over: bool = False) -> str:
 def _number(position: Position, row: int, col: int) -> str:
     """The cell as it is written in a move string."""
     return format_moves(position.game, [row * position.game.cols + col])
-
-
-def _empty(position: Position, row: int, col: int) -> str:
-    """What an empty cell shows. The moves called o and x would be taken for stones."""
-    number = "." if position.game.stones_fall else _number(position, row, col)
-    return "." if number in ("o", "x") else number
