@@ -64,6 +64,7 @@ def test_a_tournament_is_played_by_answers(report: ClassReport) -> None:
     played = class_tournament(report)
     assert set(played.names) == set(SOURCES) and played.total("bert").score > played.total("dora").score
     assert {game.forfeited_by for game in played.forfeits} == {"=emil"}
+    assert all("SyntaxError" in game.forfeit for game in played.forfeits)
 
 
 def test_answers_stand_for_images_of_positions_not_asked() -> None:

@@ -545,3 +545,34 @@ def test_what_a_killed_grader_leaves_is_removed_by_the_next(folder: Path) -> Non
         with scratch_copy(folder / "pupil.py", "submission.py"):
             assert source.exists(), "one that is in use stays"
     assert not list((folder / "temporary").iterdir())
+
+
+@linux
+def test_what_a_submission_may_do_with_files(submit_each_way) -> None:
+    """Only without bubblewrap may it remove and rename none."""
+    ways = ["open('a', 'w').write('x') and os.replace('a', 'b')", "os.remove('b' if os.path.exists('b') else 'a')"]
+    tried = "".join(f"    try: {way}\n    except OSError as error: print(error.errno)\n" for way in ways)
+    makes = "    with open(tempfile.mkdtemp() + '/a', 'w') as file: file.write('x')\n    os.mkdir('d'); os.rmdir('d')\n"
+    found = submit_each_way(f"import os, tempfile\ndef trick():\n{makes}{tried}{ONCE}")
+    assert found.printed == ("" if "namespaces" in found.layers else "1\n1\n") and found.score == 3, told(found)
+
+
+@pytest.mark.skipif(not NAMESPACES, reason="bubblewrap is not installed, or not allowed namespaces")
+def test_namespaces_suffice_without_landlock(submit, folder: Path) -> None:
+    """Kernels before 6.2 have none that is of use."""
+    ways = [f"open({path!r}, 'w')" for path in ("/new", "/run/new", "/dev/new", f"{bubblewrap.HANDED_IN}/pupil.py")]
+    ways += ["import os; os.mkdir('/proc/new')", "import os; os.mkdir(os.path.dirname(HERE) + '/new')"]
+    ways += [
+        "open(HERE + '/rubric.toml')",
+        "import os; os.stat(HERE + '/pupil.py')",
+        f"open({__file__!r})",
+        "open('/etc/passwd')",
+    ]
+    ways += [
+        f"open({str(Path(sys.prefix) / 'pyvenv.cfg')!r})",
+        "open('/proc/2/maps')",
+        "open('/proc/net/dev_mcast').read(1)[0]",
+    ]
+    found = submit(attempts(ways, folder), guards=("namespaces", "calls"))
+    assert found.layers == ("limits", "namespaces", "calls") and found.score == 3
+    assert found.printed.count("Error(") == len(ways), found.printed

@@ -190,7 +190,7 @@ def class_tournament(report: ClassReport, seed: int = 0, progress: bool = False)
         raise ValueError(
             f"a class tournament needs a game whose positions were all asked; {report.rubric.game_name} is too large"
         )
-    players = {found.submission: ByAnswers(game, found.moves) for found in report.grades if found.moves}
+    players = {found.submission: ByAnswers(game, found.moves, found.reason) for found in report.grades if found.moves}
     openings = sampled_openings(game, PLIES, OPENINGS, seed)
     return round_robin(players, game, seed=seed, openings=openings, progress=progress)
 
@@ -202,11 +202,13 @@ class ByAnswers(Policy):
         game: the rule book.
         moves: the action by the number of the position, -1 for nothing legal. Where a position was not asked, one that
             is its image stands for it.
+        reason: why it forfeits a game in which it had no legal answer.
     """
 
     name = "answers"
 
-    def __init__(self, game: Game, moves: Mapping[int, int]) -> None:
+    def __init__(self, game: Game, moves: Mapping[int, int], reason: str = "") -> None:
+        self.reason = reason
         self.answers = np.full(len(questions_of(game).batch), -2, np.int64)
         self.answers[list(moves)] = list(moves.values())
 
@@ -219,7 +221,7 @@ class ByAnswers(Policy):
             image = int(self.answers[table.index[own, opp]])
             action = symmetry.actions.index(image) if image >= 0 else image
         if action < 0:
-            raise IllegalMove(f"it had no legal answer to {position!r}")
+            raise IllegalMove(self.reason or f"it had no legal answer to {position!r}")
         return action
 
 
