@@ -66,6 +66,13 @@ def test_nothing_unprotected_is_run_unless_it_is_asked_for(
         assert "unconfined" in capsys.readouterr().out or words[-1] == "never-illegal"
 
 
+def test_nothing_of_the_current_folder_is_imported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "ours.py").write_text("raise SystemExit('a pupil wrote this')")
+    (here / "small.toml").write_text('packages = ["ours"]\n' + RUBRIC)
+    assert cli.main(["grade", "class/anna.py", "--assignment", "small.toml"]) == 2
+    assert "'ours', which is not installed" in capsys.readouterr().err
+
+
 def test_pupils_get_a_hand_out_and_a_file_to_begin_with(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["grade", "--assignment", "minimax", "--hand-out", "work"]
     assert cli.main(words) == 0

@@ -456,7 +456,10 @@ def test_threads_have_a_limit(submit_each_way) -> None:
         ]
     )
     found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
-    assert f"more than {MOST_THREADS} threads" in told(found) or "can't start new thread" in told(found)
+    if "namespaces" in found.layers and (submit_each_way.user == "as nobody" or os.geteuid() != 0):
+        assert "can't start new thread" in told(found), "the kernel counts those of a namespace's ordinary user"
+    else:
+        assert f"more than {MOST_THREADS} threads" in told(found)
     few = trick.replace("200", "20").replace("2,", "0,")
     assert submit_each_way(f"def trick():\n    {few}\n{ONCE}").score == 3
 
@@ -542,8 +545,11 @@ def test_what_a_killed_grader_leaves_is_removed_by_the_next(folder: Path) -> Non
     tempfile.tempdir = str(folder / "temporary")
     with scratch_copy(folder / "pupil.py", "submission.py") as source:
         assert source.read_text() and not left.exists()
+        (folder / "temporary" / "tictac-grade-new").mkdir()
+        os.utime(source.parent, (0, 0))
         with scratch_copy(folder / "pupil.py", "submission.py"):
             assert source.exists(), "one that is in use stays"
+        (folder / "temporary" / "tictac-grade-new").rmdir()  # it may be one whose lock is still to be had
     assert not list((folder / "temporary").iterdir())
 
 

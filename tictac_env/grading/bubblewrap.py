@@ -17,15 +17,7 @@ from pathlib import Path
 
 HANDED_IN = "/handed-in"
 """The folder in which the process finds what was handed in; it copies it to its scratch folder, which begins empty."""
-SEPARATE = (
-    "--unshare-user",
-    "--unshare-ipc",
-    "--unshare-pid",
-    "--unshare-net",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-)
-WHOLE = ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--proc", "/proc")
+WHOLE = ("--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--proc", "/proc")
 DEVICES = "/dev/"
 PROGRAM = Path("/run/tictac-env/program")
 """Where the program lies that runs what was handed in, away from the rest of this package."""
@@ -37,7 +29,7 @@ def works() -> bool:
     if not sys.platform.startswith("linux") or shutil.which("bwrap") is None:
         return False
     numbers, number = os.pipe()
-    words = ["bwrap", *SEPARATE, *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
+    words = ["bwrap", *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
     words += ["--tmpfs", "/tmp", "sh", "-c", "echo; read line"]
     try:
         with (
@@ -81,20 +73,10 @@ def wrapped(
         scratch_bytes: the size of that folder.
         told: the descriptor to which bubblewrap writes its number, as JSON: `{"child-pid": 7, ...}`.
     """
-    words = ["bwrap", *SEPARATE, *WHOLE, "--info-fd", str(told)]
+    words = ["bwrap", *WHOLE, "--info-fd", str(told)]
     words += [word for one in _mounts(read) for word in one]
-    words += [
-        "--ro-bind",
-        str(program),
-        str(PROGRAM),
-        "--ro-bind",
-        scratch,
-        HANDED_IN,
-        "--size",
-        str(scratch_bytes),
-        "--tmpfs",
-        scratch,
-    ]
+    words += ["--ro-bind", str(program), str(PROGRAM), "--ro-bind", scratch, HANDED_IN]
+    words += ["--size", str(scratch_bytes), "--tmpfs", scratch]
     return [*words, "--remount-ro", "/", "--chdir", scratch, *command]
 
 
