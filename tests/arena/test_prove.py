@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -27,8 +28,9 @@ from tests.naive import NaiveBoard
 from tictac_env.arena import ListedPlayer, Proof, prove, read_proof, verdict
 from tictac_env.arena.proofs import proof as proving
 from tictac_env.arena.proofs import reply_layers
+from tictac_env.arena.proofs.asking import AskedByWorker, Chunk
 from tictac_env.games import Game, get_game
-from tictac_env.policies import Policy, make_policy
+from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import position_seed
 from tictac_env.storage import sha256
@@ -194,7 +196,16 @@ def test_a_folder_of_another_proof_is_not_touched(certificate: Path) -> None:
     for other in (("rule", 1, "TicTacToe-v0"), ("minimax", 0, "TicTacToe-v0"), ("minimax", 1, "KInARow-v0:3x4-3")):
         with pytest.raises(ValueError, match=r"proof\.json is of another proof: its (player|seat|game) is"):
             prove(*other, folder=certificate)
+    for name, other in {"seed": 1, "claim": "wins"}.items():
+        with pytest.raises(ValueError, match=rf"proof\.json is of another proof: its {name} is"):
+            prove("minimax", 1, "TicTacToe-v0", folder=certificate, **{name: other})
     assert (certificate / "proof.json").read_bytes() == before
+
+
+def test_as_many_positions_are_asked_about_as_are_allowed(certificate: Path) -> None:
+    positions = read_proof(certificate).positions
+    for most in (positions - 1, positions):
+        assert prove("minimax", 1, "TicTacToe-v0", max_positions=most).complete == (most == positions)
 
 
 def test_more_refutations_can_be_asked_for_later(tmp_path: Path) -> None:
@@ -304,7 +315,23 @@ def damage(folder: Path, draw: random.Random) -> set[str]:
     return {path.name}
 
 
-@pytest.mark.parametrize("damages", breadth([30], [1000]))
+def test_finished_parts_are_not_asked_about_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "CHUNK", 20)
+    policy, asked = half_made(tmp_path, 60), itertools.count()
+    policy.random.random = lambda: float(next(asked) >= 0)  # type: ignore[method-assign]
+    positions = prove(policy, 0, "TicTacToe-v0", folder=tmp_path).positions
+    assert positions - 60 <= next(asked) < positions - 60 + 20
+
+
+def test_a_worker_asks_no_other_player_of_that_name() -> None:
+    game, identity = get_game("TicTacToe-v0"), load_player("rule", "TicTacToe-v0").identity
+    chunk = Chunk(0, *reply_layers.first_positions(game, 1))
+    assert len(AskedByWorker("rule", identity, game, 0)(chunk).moves) == 9
+    with pytest.raises(ValueError, match="rule is another player in a worker than here"):
+        AskedByWorker("rule", identity | {"checkpoint_sha256": "0" * 64}, game, 0)(chunk)
+
+
+@pytest.mark.parametrize("damages", breadth([20], [1000]))
 def test_damage_to_a_half_made_proof_changes_no_result(
     damages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,7 +359,7 @@ def test_damage_to_a_half_made_proof_changes_no_result(
     assert damages / 4 < refused < damages
 
 
-@pytest.mark.parametrize("damages", breadth([30], [1000]))
+@pytest.mark.parametrize("damages", breadth([20], [1000]))
 def test_damage_to_a_proof_is_refused_by_name(damages: int, certificate: Path, tmp_path: Path) -> None:
     written, draw = contents(certificate), random.Random(1)
     for number in range(damages):

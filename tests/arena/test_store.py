@@ -9,15 +9,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import breadth, playout
+from modes import full_disk
 
 from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore, ratings, round_robin
 from tictac_env.arena.tournaments.game_record import name_of_game
+from tictac_env.arena.tournaments.store import SELECT, _checksum
 from tictac_env.games import GAMES, Game
 from tictac_env.notation import format_moves
 from tictac_env.position import Position
@@ -101,6 +104,29 @@ def test_all_of_what_is_added_or_none(path: Path) -> None:
         with pytest.raises(ValueError, match="must be 1, 0 or -1, not 2"):
             store.add([RECORDS[2], replace(RECORDS[3], result=2)])
         assert list(store) == RECORDS[:2]
+
+
+def test_games_after_one_are_those_that_were_added_later(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(replace(record, fixture=record.fixture._replace(seed=3)) for record in RECORDS[:1])
+        store.add(some_record(TTT, 3, round) for round in range(5))
+        found = list(store.after(0, "TicTacToe-v0", 3))
+        ids = [id for id, _ in found]
+        assert len(ids) == 6 and ids == sorted(set(ids)) and ids[0] == 1
+        for number, id in enumerate(ids, 1):
+            assert list(store.after(id, "TicTacToe-v0", 3)) == found[number:]
+
+
+def test_after_an_addition_that_failed_others_work(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS[:2])
+        long = [replace(record, forfeit="x" * 10_000) for record in RECORDS[2:]]
+        with full_disk(path.stat().st_size + 4096), pytest.raises(OSError, match=r"games\.sqlite cannot be used"):
+            store.add(long)
+        assert list(store) == RECORDS[:2]
+        assert store.add(RECORDS[2:4]) == 2
+    with ResultStore(path) as store:
+        assert list(store) == RECORDS[:4]
 
 
 def test_games_are_exported(path: Path, tmp_path: Path) -> None:
@@ -227,6 +253,39 @@ def test_bytes_in_place_of_text_or_a_number_are_named(column: str, path: Path) -
         if table == "players":
             with pytest.raises(ValueError, match=r"games\.sqlite is damaged: the name"):
                 store.players()
+
+
+def test_a_game_without_its_player_is_damage_whatever_its_checksum(path: Path) -> None:
+    with ResultStore(path) as store:
+        store.add(RECORDS[:1])
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM players WHERE id = 1")
+    _, *values, _ = connection.execute(SELECT).fetchone()
+    assert None in values
+    connection.execute("UPDATE games SET checksum = ?", (_checksum(values),))
+    connection.commit()
+    connection.close()
+    with ResultStore(path) as store, pytest.raises(ValueError, match=r"games\.sqlite is damaged: game 1"):
+        list(store)
+
+
+def test_who_comes_second_waits_while_the_tables_are_made(path: Path) -> None:
+    path.parent.mkdir()
+    first, added = sqlite3.connect(path, isolation_level=None), list[int]()
+
+    def add() -> None:
+        with ResultStore(path) as store:
+            added.append(store.add(RECORDS))
+
+    second = threading.Thread(target=add)
+    first.execute("BEGIN IMMEDIATE")
+    second.start()
+    second.join(0.3)
+    assert second.is_alive() and not added
+    first.execute("COMMIT")
+    second.join()
+    first.close()
+    assert added == [len(RECORDS)]
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
