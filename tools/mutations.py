@@ -8,7 +8,7 @@ made in a copy of the tree, and there the tests that it names run, without those
 fails. In the end those that failed run without any edit, and must pass. An edit that nothing notices is a test that is
 missing; the program then fails.
 
-Some forty CPU-minutes, most of them for compiling: each edit of the packages makes all machine code anew. It goes on
+Some fifty CPU-minutes, most of them for compiling: each edit of the packages makes all machine code anew. It goes on
 where it was stopped. After a change of the code or of a test, delete the runs that are to be made again.
 """
 
