@@ -52,6 +52,8 @@ class ActionTable(NamedTuple):
     initial_value: float
     online: bool
     """Whether a step is learned as soon as the next action is chosen; else all of them at the end of the game."""
+    end_teaches_both: bool
+    """Whether both of two tables learn the last step of a game."""
 
     def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """A game begins on board i."""
@@ -221,6 +223,7 @@ class ActionValues(TableLearner):
             decay=float(self.decay),
             initial_value=float(self.initial_value),
             online=self._learns_online(),
+            end_teaches_both=getattr(self, "end_teaches_both", False),
         )
 
     @abstractmethod

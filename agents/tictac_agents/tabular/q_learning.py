@@ -53,17 +53,23 @@ class QTable(ActionTable):
     def update(self, i: int, step: int, last: bool) -> None:
         """Moves Q(s, a) towards its target r + gamma * max Q(s', .), or r if the step ended the game."""
         learning = judging = 0
-        if len(self.q) == 2:  # double Q-learning
+        if len(self.q) == 2 and not (last and self.end_teaches_both):  # double Q-learning
             learning = draw(self.random) & 1
             judging = 1 - learning
-        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         target = self.rewards[i, step]
         if not last:
             next_row = self.steps[i, step + 1, 0]
             best = self.best_slot(self.q[learning, next_row])
             target += self.sign * self.gamma * self.q[judging, next_row, best]
-        td_error = target - self.q[learning, row, slot]
-        self.q[learning, row, slot] += self.step_size(row, slot, learning) * td_error
+        self.move_towards(i, step, learning, target)
+        if last and self.end_teaches_both:
+            self.move_towards(i, step, 1, target)
+
+    def move_towards(self, i: int, step: int, table: int, target: float) -> None:
+        """Moves Q(s, a) of a table towards a target."""
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        td_error = target - self.q[table, row, slot]
+        self.q[table, row, slot] += self.step_size(row, slot, table) * td_error
 
     def best_slot(self, values: Floats) -> int:
         """The first slot of highest value."""
@@ -89,7 +95,7 @@ class QLearning(ActionValues):
 
     Presets (`QLearning.preset(name)`):
         S2: the published Q-table, 14,000 games against random play, half of them from each seat.
-        S2-double: the same with two tables.
+        S2-double: the same with two tables, which both learn the last step of a game.
         S2-draw: the same as S2 with a draw worth as much as a win.
         S2-minimax: S2, trained against the minimax player that draws among its best moves.
         infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
@@ -116,6 +122,7 @@ class QLearning(ActionValues):
         updates: "backward": a game's steps are learned at its end, the last one first, so that a result reaches the
             first move at once; "online": each step as it is made.
         double: whether to learn two tables.
+        end_teaches_both: with `double`, whether both tables learn the last step of a game, whose target is its reward.
         initial_value: what every action is worth at first.
         seed: makes the run reproducible; None for fresh entropy.
 
@@ -132,7 +139,9 @@ class QLearning(ActionValues):
 
     PRESETS: ClassVar[dict[str, Preset]] = {
         "S2": Preset({}, {"opponent": "random", "play_as": "alternate"}, 14_000),
-        "S2-double": Preset({"double": True}, {"opponent": "random", "play_as": "alternate"}, 14_000),
+        "S2-double": Preset(
+            {"double": True, "end_teaches_both": True}, {"opponent": "random", "play_as": "alternate"}, 14_000
+        ),
         "S2-draw": Preset({}, {"opponent": "random", "play_as": "alternate", "rewards": (1, 1, 0)}, 14_000),
         "S2-minimax": Preset({}, {"opponent": "minimax", "play_as": "alternate"}, 14_000),
         "infallible": Preset(
@@ -153,10 +162,14 @@ class QLearning(ActionValues):
         symmetry: bool = True,
         updates: str = "backward",
         double: bool = False,
+        end_teaches_both: bool = False,
         initial_value: float = 0.0,
         seed: int | None = None,
     ) -> None:
         self.double = flag("double", double)
+        self.end_teaches_both = flag("end_teaches_both", end_teaches_both)
+        if self.end_teaches_both and not self.double:
+            raise ValueError("end_teaches_both=True needs double=True: there is one table")
         super().__init__(env, gamma, epsilon, symmetry, initial_value, 2 if double else 1, learning_rate, decay, seed)
         self.updates = one_of("updates", updates, UPDATES)
         self.forget()

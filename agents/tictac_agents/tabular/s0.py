@@ -15,7 +15,7 @@ from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS
-from tictac_env.games import DRAWN, LOST, WON, Game
+from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
 from tictac_env.solver.minimax import SMALL_CELLS
 
 
@@ -23,16 +23,14 @@ from tictac_env.solver.minimax import SMALL_CELLS
 class DeadDrawTable(ValueTable):
     """A `ValueTable` for which a game is drawn as soon as neither side can win it any more."""
 
-    def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
-        """Whether a position is final, and what it is worth when it is met for the first time."""
+    def outcome(self, game: Game, own: int, opp: int) -> int:
+        """The result for the owner of the stones `own`, whoever is to move."""
         result, theirs = game.result(own, opp), game.result(opp, own)
         if result == LOST or theirs == WON:
-            return True, self.loss
+            return LOST
         if theirs == LOST or result == WON:
-            return True, self.win
-        if result == DRAWN or game.is_dead(own, opp):
-            return True, self.draw
-        return False, self.initial_value
+            return WON
+        return DRAWN if result == DRAWN or game.is_dead(own, opp) else UNFINISHED
 
 
 class S0ValueTD(ValueTD):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.rows import Ints, Rows
 from tictac_env.compiled import kernel_methods
-from tictac_env.games import DRAWN, LOST, WON, Game
+from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
 from tictac_env.policies.reflexes import pick
 
 Floats = npt.NDArray[np.float64]
@@ -66,6 +66,8 @@ class ValueTable(NamedTuple):
     """int64 (N, 2), of the routes."""
     over: Bools
     """bool (N,), whether the position after the last move is final."""
+    results: Ints
+    """int64 (3,), how many games the first player has won, how many were drawn, how many the second has won."""
     gamma: float
     trace_decay: float
     """Lambda."""
@@ -115,6 +117,8 @@ class ValueTable(NamedTuple):
         if self.self_play and (self.every_ply or final):
             self.append_reply(i, 1 - seat, self.reach(game, 1 - seat, other, mine))
         self.over[i] = final
+        if final:
+            self.count_result(game, seat, mine, other)
 
     def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
@@ -125,10 +129,17 @@ class ValueTable(NamedTuple):
             if self.every_ply or self.finals[reached]:
                 self.append_reply(i, seat, reached)
             self.over[i] = self.finals[reached]
+            if self.over[i]:
+                self.count_result(game, seat, own, opp)
         if self.over[i] or terminated or truncated:
             self.learn_backward(i)
             return True
         return False
+
+    def count_result(self, game: Game, seat: int, own: int, opp: int) -> None:
+        """Counts the result of a game that is over, as `seat` sees its end."""
+        outcome = self.outcome(game, own, opp)
+        self.results[1 + outcome if seat else 1 - outcome] += 1
 
     def append_reply(self, i: int, seat: int, row: int) -> None:
         """Adds a position after the other side's move to a route; at the end it may set the last position's value."""
@@ -234,11 +245,16 @@ class ValueTable(NamedTuple):
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
         """Whether a position is final, and what it is worth when it is met for the first time."""
+        outcome = self.outcome(game, own, opp)
+        if outcome == UNFINISHED:
+            return False, self.initial_value
+        return True, self.win if outcome == WON else self.loss if outcome == LOST else self.draw
+
+    def outcome(self, game: Game, own: int, opp: int) -> int:
+        """The result for the owner of the stones `own`, whoever is to move."""
         result, theirs = game.result(own, opp), game.result(opp, own)
         if result == LOST or theirs == WON:
-            return True, self.loss
+            return LOST
         if theirs == LOST or result == WON:
-            return True, self.win
-        if result == DRAWN:
-            return True, self.draw
-        return False, self.initial_value
+            return WON
+        return DRAWN if result == DRAWN else UNFINISHED

@@ -106,6 +106,7 @@ class ValueTD(TableLearner):
         seed: int | None = None,
     ) -> None:
         super().__init__(env, seed)
+        self._results = np.zeros(3, np.int64)
         self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
         self.gamma = number("gamma", gamma, 0, 1)
         self.epsilon = schedule("epsilon", epsilon, 0, 1)
@@ -135,6 +136,11 @@ class ValueTD(TableLearner):
             columns = (array[rows].tolist() for array in (self.table.finals, self.table.values, self.table.visits))
             copies.append({key: Entry(key, *numbers) for key, *numbers in zip(keys, *columns, strict=True)})
         return (copies[0], copies[-1])
+
+    @property
+    def results(self) -> Ints:
+        """int64 (3,): how many training games the first player has won, were drawn, and the second has won."""
+        return self._results.copy()
 
     def value(self, seat: int, own: int, opp: int) -> float:
         """What a position, with the stones `own` of the player in `seat`, is worth to that player."""
@@ -168,7 +174,7 @@ class ValueTD(TableLearner):
                 own, opp, _ = self.rows.positions[row].tolist()
                 backups.append(Backup(seat, own, opp, before, float(self.values[row])))
 
-        table = Watched(*self.table._replace(self_play=True, **self._new_games(1)))
+        table = Watched(*self.table._replace(self_play=True, results=np.zeros(3, np.int64), **self._new_games(1)))
         position = Position.start(self.game)
         table.begin_game(self.game, 0, position.seat, position.own, position.opp)
         for action in finished.moves:
@@ -193,6 +199,7 @@ class ValueTD(TableLearner):
             visits=np.zeros(capacity, np.int64),
             finals=np.zeros(capacity, np.bool_),
             **self._new_games(self.num_envs),
+            results=self._results,
             gamma=float(self.gamma),
             trace_decay=float(self.trace_decay),
             win=win,
@@ -243,8 +250,10 @@ class ValueTD(TableLearner):
         return games | {"routes": numbers[games["routes"]]}
 
     def learned(self) -> Arrays:
-        """For each table `positions` int64 (N, 2), owner's and other's, `values` float64 and `visits` int64 (N,)."""
-        arrays: Arrays = {}
+        """For each table `positions` int64 (N, 2), owner's and other's, `values` float64 and `visits` int64 (N,); and
+        `results` int64 (3,).
+        """
+        arrays: Arrays = {"results": self.results}
         for seat, rows in enumerate(self._parts()):
             arrays[f"positions_{seat}"] = self.positions[rows, :2]
             arrays[f"values_{seat}"] = self.table.values[rows]
@@ -253,6 +262,10 @@ class ValueTD(TableLearner):
 
     def set_learned(self, learned: dict[str, Any]) -> None:
         self.forget()
+        results = learned.get("results", self._results)  # older files have none
+        if results.shape != (3,) or results.dtype != np.int64 or (results < 0).any():
+            raise ValueError(f"its results are {results!r}, not three counts")
+        self._results[:] = results
         for seat in range(self._num_parts()):
             positions, values, visits = (learned[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
             if not positions.shape == (len(values), 2) or not values.shape == visits.shape == (len(values),):

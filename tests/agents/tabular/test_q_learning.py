@@ -165,12 +165,13 @@ def test_the_table_is_what_watkins_rule_makes_of_the_games(
 
 
 @pytest.mark.parametrize("opponent", ["random", None])
-@pytest.mark.parametrize("updates", ["backward", "online"])
-def test_double_q_learns_from_the_other_tables_value(opponent: str | None, updates: str) -> None:
+@pytest.mark.parametrize(("updates", "both"), [("backward", False), ("online", False), ("backward", True)])
+def test_double_q_learns_from_the_other_tables_value(opponent: str | None, updates: str, both: bool) -> None:
     """Each step changes one table, towards what the other one thinks of the action that it holds best itself. Which
-    one it was is known by its result, as no position occurs twice in a game."""
+    one it was is known by its result, as no position occurs twice in a game. The last step may change both."""
     env = Transitions(tic_tac_toe(opponent=opponent))
-    agent = QLearning(env, double=True, updates=updates, symmetry=False, learning_rate=0.5, gamma=0.9, seed=0)
+    settings: dict[str, Any] = {"updates": updates, "end_teaches_both": both, "learning_rate": 0.5, "gamma": 0.9}
+    agent = QLearning(env, double=True, symmetry=False, **settings, seed=0)
     sign = -0.9 if opponent is None else 0.9
     q: list[dict[Position, dict[int, float]]] = [{}, {}]
     chosen = Counter[int]()
@@ -190,7 +191,8 @@ def test_double_q_learns_from_the_other_tables_value(opponent: str | None, updat
                 if following is not None:
                     after = sign * others[following][max(mine[following], key=mine[following].__getitem__)]
                 expected = [table[before][action] for table in q]
-                expected[coin] += 0.5 * (reward + after - expected[coin])
+                for table in (0, 1) if both and following is None else (coin,):
+                    expected[table] += 0.5 * (reward + after - expected[table])
                 if expected == pytest.approx([table[row][action] for table in agent.tables], abs=1e-12):
                     matching.append((coin, expected))
             assert matching, "neither table learned by the rule"
@@ -298,6 +300,7 @@ NAMED = [
     ("symmetry", [1, "yes", None]),
     ("updates", ["forward", None, 1]),
     ("double", [0, "no"]),
+    ("end_teaches_both", [0, True]),  # there is one table
     ("initial_value", ["0", None, float("inf"), float("nan")]),
     ("seed", [-1, "0", 1.5]),
 ]

@@ -108,16 +108,32 @@ def test_one_table_whoever_begins() -> None:
 
 
 def test_s1_draws_most_of_its_training_games_and_itself() -> None:
-    drawn = 0
+    both = ValueTD.preset("S1", seed=0).learn(progress_bar=False)
+    assert both.results.sum() == 10_000
+    assert 6_000 <= both.results[1] <= 7_200  # a published rerun: 8,250 to 8,295
+    assert play_match(both, both, games=2).total.draws == 2  # one's vector against the other's
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+@pytest.mark.parametrize("kind", [ValueTD, S0ValueTD])
+def test_the_results_of_training_games_are_counted(kind: type[ValueTD], opponent: str | None, tmp_path: Path) -> None:
+    """As the boards show them, in games through reset and step and in the compiled loop."""
+    seen = np.zeros(3, np.int64)
 
     def count(learner: Learner) -> None:
-        nonlocal drawn
         outcome = learner.env.unwrapped.position.outcome  # type: ignore[attr-defined]
-        drawn += outcome is not None and outcome.winner is None
+        seen[1 if outcome.winner is None else 2 * outcome.winner] += 1
 
-    both = ValueTD.preset("S1", seed=0).learn(total_episodes=10_000, callback=count, progress_bar=False)
-    assert 6_000 <= drawn <= 7_200  # a published rerun: 8,250 to 8,295
-    assert play_match(both, both, games=2).total.draws == 2  # one's vector against the other's
+    settings: dict[str, Any] = {} if opponent is None else {"play_as": "random"}
+    made = [kind(gym.make("TicTacToe-v0", opponent=opponent, **settings), seed=1) for _ in range(2)]
+    made[0].learn(total_episodes=300, callback=count, progress_bar=False)
+    made[1].compile().learn(total_episodes=300, progress_bar=False)
+    assert seen.all()
+    for agent in made:
+        assert np.array_equal(agent.results, seen)
+        agent.learn_game(ROUTE)
+    made[0].save(tmp_path / "v.npz")
+    assert np.array_equal(kind.load(tmp_path / "v.npz").results, seen)
 
 
 def test_fifty_rounds_of_s1_are_not_enough() -> None:
@@ -162,6 +178,8 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     for name, wrong in (("values_0", np.full_like(arrays["values_0"], np.nan)), ("visits_1", arrays["visits_1"][:-1])):
         with pytest.raises(ValueError, match="table"):
             ValueTD.preset("S1").set_learned(arrays | {name: wrong})
+    with pytest.raises(ValueError, match="results"):
+        ValueTD.preset("S1").set_learned(arrays | {"results": np.zeros(2, np.int64)})
 
 
 @pytest.mark.parametrize(
