@@ -178,6 +178,8 @@ def test_reversed_is_the_match_from_the_other_side() -> None:
     assert back.reversed() == match
     assert back.total == WinDrawLoss(*match.total[::-1])
     assert str(match).startswith("one against two, 21 games: won 23.8 %")
+    assert str(match).endswith("as first 1/2/3, as second 4/5/6")
+    assert str(MatchResult("one", "two", WinDrawLoss(1, 0, 0), WinDrawLoss(0, 0, 0))).endswith("as first 1/0/0")
 
 
 PLAYERS = ["random", "rule", "minimax:1", "minimax"]

@@ -56,7 +56,9 @@ class MatchResult:
     def __str__(self) -> str:
         games = self.total.games
         different = "" if self.distinct in (None, games) else f" ({self.distinct} different ones)"
-        return f"{self.player} against {self.opponent}, {games} games{different}: {self.total}"
+        sides = (("first", self.as_first), ("second", self.as_second))
+        seats = ", ".join(f"as {name} {'/'.join(f'{count:g}' for count in side)}" for name, side in sides if side.games)
+        return f"{self.player} against {self.opponent}, {games} games{different}: {self.total}; W/D/L {seats}"
 
 
 def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position:
