@@ -7,9 +7,10 @@ import time
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.report import machine
+from benchmarks.report import processor_features
 from tictac_agents import GameTree
-from tictac_env.arena import GameRecord, round_robin
+from tictac_env.arena import GameRecord, move_accuracy, round_robin
+from tictac_env.policies import Policy
 
 if TYPE_CHECKING:
     from tictac_agents import FittedQ
@@ -68,9 +69,15 @@ def run_fitted(preset: str, games: int, seed: int) -> dict[str, Any]:
         },
         "first: v tree": list(to_tree.as_first),
         "second: v tree": list(to_tree.as_second),
-        "processor": machine()["processor"],
+        "mistakes": mistakes(learner),
+        "processor": processor_features(),
         "curve": curve,
     }
+
+
+def mistakes(player: Policy) -> float:
+    """The share of the positions of C4-Exact-v1 in which a player gives away its result."""
+    return round(move_accuracy(player, "C4-Exact-v1").overall.mistakes.value, 4)
 
 
 def of_each_seat(records: tuple[GameRecord, ...]) -> dict[str, float]:

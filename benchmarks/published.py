@@ -25,13 +25,16 @@ class Case(NamedTuple):
     as_second: str = ""
     note: str = ""
     """What else was published, or what ours is."""
-    until_proven: tuple[int, int] = (0, 0)
-    """Ends when proven: a verdict every so many games, forgetting all every so many."""
+    claim: str = ""
+    """What the source says of its learner, a key of `published_runs.CLAIMS`."""
+    until_proven: int = 0
+    """Ends when proven: a verdict every so many games. (S0's preset has its own rule.)"""
     most_seeds: int = 1_000
     """How many seeds at most, where one takes minutes."""
 
 
-FEW = 3
+FEW, S4_SEEDS = 3, 4
+UNLOST, DRAWN, OVER_80 = "never loses to minimax", "draws against itself", "wins over 80 % v random"
 
 SYSTEMS: tuple[Case, ...] = (
     Case(
@@ -39,18 +42,40 @@ SYSTEMS: tuple[Case, ...] = (
         "TD until proven infallible",
         "S0ValueTD:S0",
         note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
-        until_proven=(20_000, 400_000),
+        claim="unbeatable",
     ),
-    Case("S1", "two value vectors, 10,000 games", "ValueTD:S1", note="cannot be beaten; 8,250-8,295 training draws"),
-    Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="can be beaten"),
+    Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="no figure", claim="beatable"),
+    Case(
+        "S1",
+        "two value vectors, 10,000 games",
+        "ValueTD:S1",
+        note="8,250-8,295 training games drawn; opens in the centre",
+        claim="unbeatable",
+    ),
+    Case("S1", "two value vectors, 100,000 games", "ValueTD:S1:100000", note="ours: ten times as many games"),
+    Case(
+        "S1",
+        "two value vectors, 1,000,000 games",
+        "ValueTD:S1:1000000",
+        note="ours: a hundred times as many games",
+        most_seeds=FEW,
+    ),
     Case("S1", "dynamic programming", "ValueIteration:S1", note="no figure"),
-    Case("S2", "Q, trained v random", "QLearning:S2", "99.1 / 0.9 / 0", "92.6 / 7.4 / 0"),
-    Case("S2", "double Q", "QLearning:S2-double", note="no better"),
-    Case("S2", "Q, trained v randomised minimax", "QLearning:S2-minimax", "81.6 / 6.8 / 11.6", "50.0 / 27.3 / 22.7"),
-    Case("S2", "Q, draw = 1", "QLearning:S2-draw", "~95 won", "~70 won"),
-    Case("S2", "minimax, deterministic", "policy:minimax-first", "99.4 / 0.6 / 0", "79.7 / 20.3 / 0"),
-    Case("S2", "random", "policy:random", "59.6 / 13.7 / 26.7", "26.7 / 13.7 / 59.6"),
-    Case("S2", "MCTS, 4,000 playouts", "MCTS:S2", "83.4 / 16.6 / 0", "61 / 39 / 0"),
+    Case("S2", "Q, trained v random", "QLearning:S2", "99.1 / 0.9 / 0", "92.6 / 7.4 / 0", claim=UNLOST),
+    Case("S2", "double Q", "QLearning:S2-double", note="no better", claim=UNLOST),
+    Case(
+        "S2",
+        "Q, trained v randomised minimax",
+        "QLearning:S2-minimax",
+        "81.6 / 6.8 / 11.6",
+        "50.0 / 27.3 / 22.7",
+        "355 of 627 positions",
+        UNLOST,
+    ),
+    Case("S2", "Q, draw = 1", "QLearning:S2-draw", "~95 won", "~70 won", claim=UNLOST),
+    Case("S2", "minimax, deterministic", "policy:minimax-first", "99.4 / 0.6 / 0", "79.7 / 20.3 / 0", claim=UNLOST),
+    Case("S2", "random", "policy:random", "60.1 / 11.0 / 28.9", "28.9 / 11.0 / 60.1"),
+    Case("S2", "MCTS, 4,000 playouts", "MCTS:S2", "83.4 / 16.6 / 0", "61 / 39 / 0", claim=UNLOST),
     Case(
         "S2",
         "network 9-36-36-9",
@@ -58,12 +83,18 @@ SYSTEMS: tuple[Case, ...] = (
         "98.4 / 1.6 / 0",
         "75.4 / 24.6 / 0",
         "2,000,000 games a seat, over an hour",
+        UNLOST,
         most_seeds=FEW,
     ),
     Case("S2", "the same in batches, by DQN", "DQN:S2", note="ours: Stable-Baselines3's replay", most_seeds=FEW),
     Case(
-        "S3", "afterstates, 100,000 games", "ValueTD:S3", note="1,000 greedy games all drawn; a rerun lost 1.1 % as O"
+        "S3",
+        "afterstates, as published",
+        "ValueTD:S3",
+        note="1,000 greedy games all drawn; its own program loses 16.3, 23.1, 25.0 % as O (three seeds)",
+        claim=DRAWN,
     ),
+    Case("S3", "afterstates, improved", "ValueTD:S3-improved", note="ours", claim=DRAWN),
     Case("S3", "true Monte Carlo, 100,000 games", "MonteCarlo:S3", note="ours: what S3 was called"),
     Case("S4", "prequel: TD(0) table", "ValueTD:S4-prequel", note="3,375 and 3,054 entries"),
     Case("S4", "prequel: network 9-18-18-1", "DQN:S4-prequel", note="no figure", most_seeds=FEW),
@@ -74,17 +105,19 @@ SYSTEMS: tuple[Case, ...] = (
         "96.0 won",
         "73.3 won",
         "over 80 won within 2,000 games; 96.0 and 73.3 are those of a rerun of the shipped networks",
-        most_seeds=FEW,
+        OVER_80,
+        most_seeds=S4_SEEDS,
     ),
     Case(
         "S4",
         "network, all actions in one pass",
         "FittedQ:S4-all-actions:2000",
         note="ours: the same network, 2,000 games",
-        most_seeds=FEW,
+        claim=OVER_80,
+        most_seeds=S4_SEEDS,
     ),
     Case("S4", "MCTS tree, 1M games", "GameTree:ConnectFour-v0:1000000", note="about 230 games/s, 1 KB a node"),
-    Case("ours", "Q, self-play until proven", "QLearning:self-play", until_proven=(500, 0)),
+    Case("ours", "Q, self-play until proven", "QLearning:self-play", until_proven=500),
     Case("ours", "S2's network, self-play", "DQN:S2-self-play", note="S2's network surpassed", most_seeds=FEW),
     Case("ours", "Q, a loss counting ten times", "QLearning:infallible", note="S2 cured"),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import tictac_agents
-from benchmarks.fitted_runs import run_fitted
-from benchmarks.published import SYSTEMS, Case
-from benchmarks.report import machine
+from benchmarks.fitted_runs import mistakes, run_fitted
+from benchmarks.published import DRAWN, OVER_80, SYSTEMS, UNLOST, Case
+from benchmarks.report import processor_features
 from benchmarks.run_store import Settings
 from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
 from tictac_agents.deep.tuned import preset as deep_preset
@@ -24,6 +25,14 @@ NETWORKS = ("DQN", "FittedQ", "S2Network")
 
 Run = dict[str, Any]
 """The figures of one seed."""
+CLAIMS: dict[str, Callable[[Run], bool]] = {
+    "unbeatable": lambda found: bool(found["infallible"]),
+    "beatable": lambda found: not found["infallible"],
+    UNLOST: lambda found: lost_to_minimax(found) == 0,
+    DRAWN: lambda found: bool(found["draws itself"]),
+    OVER_80: lambda found: min(found[f"{seat}: v random"][0] for seat in ("first", "second")) > 0.8,
+}
+"""What sources say of their learners: whether it is true of a run."""
 
 
 def settings_of(case: Case, seed: int) -> Settings:
@@ -35,7 +44,7 @@ def settings_of(case: Case, seed: int) -> Settings:
     else:
         preset = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
         preset = preset._asdict() if hasattr(preset, "_asdict") else preset
-    named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": list(case.until_proven)}
+    named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": [case.until_proven, 0]}
     settings: Settings = json.loads(json.dumps({**named, "preset": preset, "seed": seed}))
     return settings
 
@@ -74,8 +83,8 @@ def run(settings: Settings) -> Run:
     else:
         learner: Learner = getattr(tictac_agents, kind).preset(name, seed=seed)
         games = int(rest[0]) if rest else learner.PRESETS[name].episodes
-        every, afresh = case.until_proven
-        learner.learn(total_episodes=games, callback=UntilProven(every, afresh) if every else None, progress_bar=False)
+        proof = UntilProven(case.until_proven) if case.until_proven else None
+        learner.learn(total_episodes=games, callback=proof, progress_bar=False)
         policy, games, positions = learner, learner.num_episodes, positions_of(learner)
     spent = time.process_time() - began
     found = verdict(policy, "TicTacToe-v0", seed)
@@ -88,8 +97,24 @@ def run(settings: Settings) -> Run:
         "infallible": found.infallible,
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
-        **({"processor": machine()["processor"]} if kind in NETWORKS else {}),
+        **(training_figures(policy) if isinstance(policy, ValueTD) else {}),
+        **({"processor": processor_features()} if kind in NETWORKS else {}),
     }
+
+
+def training_figures(learner: ValueTD) -> Run:
+    """The results of the training games, and how the learner opens and plays against itself."""
+    itself = play_match(learner, learner, games=1).total
+    return {
+        "training: won, drawn, lost by the first": learner.results.tolist(),
+        "draws itself": bool(itself.draws),
+        "opens with": learner.act(Position.start(learner.game), 0),
+    }
+
+
+def lost_to_minimax(found: Run) -> float:
+    """The share of games that a run's player loses to the minimax player that draws among its best moves."""
+    return float(max(found[f"{seat}: v minimax"][2] for seat in ("first", "second")))
 
 
 def is_tabular(kind: str) -> bool:
@@ -128,6 +153,7 @@ def run_tree(game: str, games: int, seed: int) -> Run:
         },
         "games/s": round(games / spent),
         "bytes a node": round(tree.nbytes / len(tree), 1),
+        "mistakes": mistakes(tree),
     }
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ PACKAGES = (
     *("tictac-env", "numpy", "gymnasium", "pettingzoo", "numba", "stable-baselines3", "sb3-contrib", "torch"),
     *("open_spiel", "pgx", "jax", "envpool"),
 )
+VECTORS = re.compile("amx|avx|fma|s*se")
 
 Row = Mapping[str, Any]
 
@@ -41,7 +43,7 @@ def machine() -> dict[str, Any]:
     """What the figures depend on: the machine, Python and the packages."""
     return {
         "date": time.strftime("%Y-%m-%d"),
-        "processor": _processor(),
+        "processor": _processor("model name") or platform.processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -89,9 +91,19 @@ def save(name: str, settings: Mapping[str, Any], tables: Mapping[str, Sequence[R
         save_text(folder / f"{name}-{key}.csv", text.getvalue())
 
 
-def _processor() -> str:
+def processor_features() -> str:
+    """The maker, family and model of the processor and its vector instructions, which decide the order of sums.
+
+    Processors of one name may differ in them, and then a network's weights differ too.
+    """
+    vectors = (flag for flag in _processor("flags").split() if VECTORS.match(flag))
+    return " ".join([*map(_processor, ("vendor_id", "cpu family", "model")), *sorted(vectors)])
+
+
+def _processor(key: str) -> str:
+    """An entry of the first processor in /proc/cpuinfo; empty if there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == key), "")

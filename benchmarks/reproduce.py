@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.published import SYSTEMS, Case
-from benchmarks.published_runs import Run, is_drawn, run, settings_of
-from benchmarks.report import RESULTS, Row, machine, positive, save, show
+from benchmarks.published import SYSTEMS, UNLOST, Case
+from benchmarks.published_runs import CLAIMS, Run, is_drawn, lost_to_minimax, run, settings_of
+from benchmarks.report import RESULTS, Row, positive, processor_features, save, show
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents.plotting import new_figure, save_figure
 from tictac_env.cli.arguments import add_workers, chosen_workers
@@ -46,7 +46,7 @@ def main() -> None:
         return
     runs = {label(case): runs_of(case, store) for case in SYSTEMS}
     runs = {name: found for name, found in runs.items() if found}
-    rows = [summary(case, runs.get(label(case), [])) for case in SYSTEMS]
+    rows = [summary(case, runs[label(case)]) for case in SYSTEMS if label(case) in runs]
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
     every = [{"case": name, **run} for name, found in runs.items() for run in found]
@@ -79,7 +79,7 @@ def runs_of(case: Case, store: RunStore) -> list[Run]:
 
 def comparable(jobs: Sequence[Settings]) -> list[Settings]:
     """The jobs whose runs can be compared with the record: not those of networks recorded on another processor."""
-    record, here = RunStore(RESULTS / "reproduce-runs.jsonl"), machine()["processor"]
+    record, here = RunStore(RESULTS / "reproduce-runs.jsonl"), processor_features()
     elsewhere = {(of["learner"], of["seed"]): run["processor"] for of, run in record if "processor" in run}
     same = [job for job in jobs if elsewhere.get((job["learner"], job["seed"]), here) == here]
     if len(same) < len(jobs):
@@ -107,31 +107,40 @@ def compare(jobs: Sequence[Settings], new: RunStore, record: RunStore) -> list[s
 
 def summary(case: Case, runs: Sequence[Run]) -> Row:
     """One line of the table: what was published, and the medians of ours with their ranges."""
-    row = {
+    return {
         "system": case.system,
         "learner": case.name,
         "published, first": case.as_first,
         "published, second": case.as_second,
-    }
-    if not runs:
-        return row | {
-            "ours, first": "not yet",
-            "ours, second": "",
-            "infallible": "",
-            "exploitability": "",
-            "games": "",
-            "CPU-s": "",
-            "published besides": case.note,
-        }
-    return row | {
         "ours, first": shares(runs, "first"),
         "ours, second": shares(runs, "second"),
         "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}" if judged(runs) else "",
+        "source's claim": case.claim,
+        "fails in": failures(case.claim, runs) if case.claim else "",
         "exploitability": spread([found["exploitability"] for found in runs], ".3f") if judged(runs) else "",
         "games": spread([found["games"] for found in runs], ",.0f"),
         "CPU-s": spread([found["CPU-s"] for found in runs], ".2f"),
-        "published besides": case.note + tree_figures(runs) + network_figures(runs),
+        "published besides": case.note + training_figures(runs) + tree_figures(runs) + network_figures(runs),
     }
+
+
+def failures(claim: str, runs: Sequence[Run]) -> str:
+    """The number of runs that contradict a source's claim; of those that lose to minimax, how much."""
+    count = sum(not CLAIMS[claim](found) for found in runs)
+    text = f"{count} of {len(runs)}"
+    if claim != UNLOST or not count:
+        return text
+    lost = [lost_to_minimax(found) for found in runs]
+    return f"{text}: up to {100 * max(lost):.0f} % lost, 40 % or more in {sum(share >= 0.4 for share in lost)}"
+
+
+def training_figures(runs: Sequence[Run]) -> str:
+    """How many training games were drawn, if that was counted, and how many players open in the centre."""
+    if "opens with" not in runs[0]:
+        return ""
+    drawn = spread([found["training: won, drawn, lost by the first"][1] for found in runs], ",.0f")
+    centre = sum(found["opens with"] == 4 for found in runs)
+    return f"; ours: {drawn} drawn, the centre first in {centre} of {len(runs)}"
 
 
 def tree_figures(runs: Sequence[Run]) -> str:
@@ -139,7 +148,7 @@ def tree_figures(runs: Sequence[Run]) -> str:
     if "games/s" not in runs[0]:
         return ""
     rate, size = (median(found[key] for found in runs) for key in ("games/s", "bytes a node"))
-    return f"; ours: {rate:,.0f} games/s, {size:.0f} bytes; 1,000 games a seat, sampled"
+    return f"; ours: {rate:,.0f} games/s, {size:.0f} bytes{errors(runs)}; 1,000 games a seat, sampled"
 
 
 def network_figures(runs: Sequence[Run]) -> str:
@@ -149,7 +158,13 @@ def network_figures(runs: Sequence[Run]) -> str:
     won = [sum(found[f"{seat}: v tree"][0] for found in runs) for seat in ("first", "second")]
     games = [sum(sum(found[f"{seat}: v tree"]) for found in runs) for seat in ("first", "second")]
     shares = (f"{100 * part / whole:.0f} %" for part, whole in zip(won, games, strict=True))
-    return f"; ours: {' and '.join(shares)} won against the tree; 1,000 games a seat, sampled"
+    return f"; ours: {' and '.join(shares)} won against the tree{errors(runs)}; 1,000 games a seat, sampled"
+
+
+def errors(runs: Sequence[Run]) -> str:
+    """The share of mistakes on the reporting suite, in the runs that were judged by it."""
+    shares = [100 * found["mistakes"] for found in runs if "mistakes" in found]
+    return f"; mistakes {spread(shares, '.1f')} %" if shares else ""
 
 
 def judged(runs: Sequence[Run]) -> bool:
@@ -193,9 +208,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--system", nargs="+", choices=sorted({case.system for case in SYSTEMS}), help="only these")
     parser.add_argument("--seeds", type=positive, default=3, help="seeds of each learner (default: %(default)s)")
-    parser.add_argument(
-        "--full", action="store_true", help="20 seeds of each learner, 3 of the networks: about half an hour"
-    )
+    parser.add_argument("--full", action="store_true", help="20 seeds of each learner, 3 to 10 of the networks: hours")
     add_workers(parser, 2)
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.published_runs import seat_figures
-from benchmarks.report import RESULTS, Row, machine, positive, save, show
+from benchmarks.report import RESULTS, Row, positive, processor_features, save, show
 from benchmarks.reproduce import shares, spread
 from benchmarks.run_store import RunStore, Settings
 from tictac_agents import S2Network
@@ -79,7 +79,7 @@ def run(settings: Settings) -> dict[str, Any]:
         "infallible": found.infallible,
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
-        "processor": machine()["processor"],
+        "processor": processor_features(),
     }
 
 

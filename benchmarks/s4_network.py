@@ -1,6 +1,6 @@
 """S4's network while it learns: wins and lengths of games against random play and against its earlier self.
 
-    python benchmarks/s4_network.py [--seeds 3] [--games 2000] [--workers 2] [--output FOLDER]
+    python benchmarks/s4_network.py [--seeds 10] [--games 2000] [--workers 2] [--output FOLDER]
 
 The runs are those of benchmarks/reproduce.py, kept in reproduce-runs.jsonl: what is there is not run again. Writes
 s4-network.json, two CSV files and a picture; then run tools/results_tables.py.
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.fitted_runs import FROZEN
-from benchmarks.published import SYSTEMS, Case
+from benchmarks.published import S4_SEEDS, SYSTEMS, Case
 from benchmarks.published_runs import Run, run, settings_of
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore
@@ -52,7 +52,7 @@ def tables(store: RunStore, games: int, seeds: int) -> tuple[list[Row], list[Row
 
 def curve_of(name: str, runs: list[Run]) -> list[Row]:
     """A row for each batch of games: the means over the seeds."""
-    rows = []
+    rows: list[Row] = []
     for points in zip(*(found["curve"] for found in runs), strict=True):
         columns = [column for column in points[0] if column != "games"]
         means = {column: round(mean(point[column] for point in points), 1) for column in columns}
@@ -66,9 +66,10 @@ def against_tree(name: str, runs: list[Run]) -> list[Row]:
     for seat in SEATS:
         wins, draws, losses = (sum(found[f"{seat}: v tree"][end] for found in runs) for end in range(3))
         games = wins + draws + losses
+        each = [100 * found[f"{seat}: v tree"][0] / sum(found[f"{seat}: v tree"]) for found in runs]
         rows.append(
             {"network": name, "seat": seat, "wins": wins, "draws": draws, "losses": losses}
-            | {"% won": round(100 * wins / games, 1)}
+            | {"% won": round(100 * wins / games, 1), "range of the seeds": f"{min(each):.1f}-{max(each):.1f}"}
         )
     return rows
 
@@ -98,7 +99,7 @@ def plot(curve: list[Row], path: Path) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=positive, default=3, help="(default: %(default)s)")
+    parser.add_argument("--seeds", type=positive, default=S4_SEEDS, help="(default: %(default)s)")
     parser.add_argument("--games", type=positive, default=2_000, help="of self-play (default: %(default)s)")
     add_workers(parser, 2)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")

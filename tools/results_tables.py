@@ -356,10 +356,14 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "levels": levels,
     "systems": partial(
         systems,
-        ("system", "learner", "published, first", "ours, first", "published, second", "ours, second", "infallible"),
+        (
+            *("system", "learner", "published, first", "ours, first", "published, second", "ours, second"),
+            *("infallible", "source's claim", "fails in"),
+        ),
     ),
     "s2-network": partial(whole, "s2-network-variants"),
     "s4-network": s4_network,
+    "s4-curve": partial(whole, "game-tree-curve"),
     "s4-tree": partial(whole, "s4-network-tree"),
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),

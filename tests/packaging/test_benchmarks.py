@@ -28,7 +28,7 @@ SCRIPTS = sorted(
     if "__main__" in path.read_text()
 )
 SMALL = {
-    "benchmarks.reproduce": "--system S1 --seeds 1 --workers 1",
+    "benchmarks.reproduce": "--system S3 --seeds 1 --workers 1",
     "benchmarks.throughput": "--seconds 0.01 --repeats 1 --boards 8 16",
     "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
@@ -168,13 +168,34 @@ def test_impossible_sizes_are_refused_by_name(
 def test_the_reproduction_is_compared_with_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--check", "--system", "S1", "--seeds", "1", "--output", str(tmp_path)]
+    words = ["--check", "--system", "S3", "--seeds", "1", "--output", str(tmp_path)]
     call("benchmarks.reproduce", words, monkeypatch)
     assert "3 runs: the same to the bit" in capsys.readouterr().out
     runs = tmp_path / "reproduce-runs.jsonl"
     runs.write_text(runs.read_text().replace('"infallible": false', '"infallible": true', 1))
     with pytest.raises(SystemExit, match="infallible is True, recorded False"):
         call("benchmarks.reproduce", words, monkeypatch)
+
+
+def test_runs_that_contradict_a_claim_are_counted() -> None:
+    script = load("benchmarks.reproduce")
+
+    def found(first: float, second: float) -> dict[str, Any]:
+        seats = {"first": first, "second": second}
+        return {f"{seat}: v minimax": [0, 1 - lost, lost] for seat, lost in seats.items()} | {"infallible": not first}
+
+    runs = [found(0, 0), found(0.1, 0), found(0, 0.444)]
+    assert script.failures("never loses to minimax", runs) == "2 of 3: up to 44 % lost, 40 % or more in 1"
+    assert script.failures("unbeatable", runs) == "1 of 3"
+    assert script.failures("beatable", runs) == "2 of 3"
+
+
+def test_only_systems_with_runs_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call("benchmarks.reproduce", ["--system", "S3", "--seeds", "1", "--output", str(tmp_path)], monkeypatch)
+    assert {row["system"] for row in rows(tmp_path / "reproduce-summary.csv")} == {"S3"}
+    assert "not yet" not in capsys.readouterr().out
 
 
 @pytest.mark.slow

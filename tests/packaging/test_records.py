@@ -50,7 +50,7 @@ def test_the_published_networks() -> None:
     assert runs.missing(script.jobs_of(script.GAMES, 3)) == [], RENAMED
     assert text(script.table(runs, script.GAMES)) == record("s2-network-variants")
     script = importlib.import_module("benchmarks.s4_network")
-    curve, tree = script.tables(store("reproduce"), 2_000, 3)
+    curve, tree = script.tables(store("reproduce"), 2_000, script.S4_SEEDS)
     assert text(curve) == record("s4-network-curve")
     assert text(tree) == record("s4-network-tree")
 
