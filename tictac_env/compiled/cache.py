@@ -64,7 +64,7 @@ def _make_private(folder: Path) -> None:
         found = one.stat()
         if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & open_to_others):
             raise _OpenToOthers(f"other users may have written into {one}")
-        if found.st_mode & 0o077:
+        if found.st_mode & 0o077 and not one.is_symlink():  # what a link leads to is not the package's
             one.chmod(0o700)
 
 
