@@ -16,8 +16,11 @@ def raw_env(
     rows: int = 6,
     cols: int = 7,
     connect: int = 4,
+    screen_scaling: int = 9,
 ) -> BoardAECEnv:
     """Connect Four, of another size if wanted; see `BoardAECEnv` for the arguments.
+
+    `screen_scaling`, which PettingZoo's environment has, is ignored.
 
     Raises:
         ValueError: an argument is not allowed, or no game of these sizes is possible.

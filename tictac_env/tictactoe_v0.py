@@ -16,8 +16,11 @@ def raw_env(
     rows: int = 3,
     cols: int = 3,
     connect: int = 3,
+    screen_height: int | None = 1000,
 ) -> BoardAECEnv:
     """Tic-tac-toe, of another size if wanted; see `BoardAECEnv` for the arguments.
+
+    `screen_height`, which PettingZoo's environment has, is ignored.
 
     Raises:
         ValueError: an argument is not allowed, or no game of these sizes is possible.

@@ -298,6 +298,19 @@ class TestMisuse:
         assert [str(make()) for make in MAKERS.values()] == [name.partition(".")[0] for name in MAKERS]
 
 
+def test_pettingzoos_arguments_of_the_window_are_ignored() -> None:
+    for env in (
+        connect_four_v0.env(render_mode="rgb_array", screen_scaling=9),
+        pettingzoo.make("aec", "tictac_env/connect_four-v0", render_mode="rgb_array", screen_scaling=9),
+        tictactoe_v0.raw_env(render_mode="rgb_array", screen_height=400),
+    ):
+        env.reset()
+        pixels = env.render()
+        plain = BoardAECEnv(env.unwrapped.position.game, render_mode="rgb_array")
+        plain.reset()
+        assert np.array_equal(pixels, plain.render())
+
+
 def test_the_modules_take_sizes() -> None:
     env = connect_four_v0.env(rows=5, cols=6, connect=3)
     assert env.position.game == KInARow.make(5, 6, 3, gravity=True)

@@ -102,7 +102,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
       `gymnasium.error.ResetNeeded` for what its wrappers there `assert`, also for a step after both agents have left,
       and says in the infos, not on the terminal, that a move was illegal;
     * `agents` is empty before the first reset;
-    * there are `state()`, `position` and "ansi", and no arguments `screen_scaling` and `screen_height`.
+    * there are `state()`, `position` and "ansi"; the arguments `screen_scaling` and `screen_height` are ignored.
 
     In tic-tac-toe, the agents are also not called `player_1` and `player_2`, and actions and boards run row by row,
     not column by column: `action` there is `action % 3 * 3 + action // 3` here, `observation` there is
