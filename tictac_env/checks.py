@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from tictac_env.games import did_you_mean
+from tictac_env.games import did_you_mean, shown
 
 MAX_DIGITS = 640
 """As many digits as Python always reads, whatever `sys.set_int_max_str_digits` was told."""
@@ -20,7 +20,7 @@ def number(name: str, value: Any, low: float, high: float) -> float:
         ValueError: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (low <= value <= high):
-        raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], not {value!r}")
+        raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], not {shown(value)}")
     return value
 
 
@@ -42,7 +42,7 @@ def flag(name: str, value: Any) -> bool:
         ValueError: it is not.
     """
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
+        raise ValueError(f"{name} must be True or False, not {shown(value)}")
     return value
 
 
@@ -54,7 +54,9 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     """
     if value not in allowed:
         near = did_you_mean(str(value), allowed, listed=True)
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}{near and f'; {near}'}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}{near and f'; {near}'}"
+        )
     return str(value)
 
 
@@ -65,7 +67,7 @@ def whole(name: str, value: Any, high: float = math.inf) -> int:
         ValueError: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
-        raise ValueError(f"{name} must be a whole number in [0, {high}], not {value!r}")
+        raise ValueError(f"{name} must be a whole number in [0, {high}], not {shown(value)}")
     return int(value)
 
 

@@ -24,7 +24,7 @@ from tictac_env.arena.suites.labelling import label
 from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import game_name
+from tictac_env.games import game_name, shown
 from tictac_env.policies import Policy, answer, as_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import track
@@ -275,13 +275,13 @@ def _board(env: Any) -> BoardEnv:
     """
     board = getattr(env, "unwrapped", None)
     if not isinstance(board, BoardEnv) or env.spec is None:
-        raise ValueError(f"env must be an environment of this package, made by gym.make, not {env!r}")
+        raise ValueError(f"env must be an environment of this package, made by gym.make, not {shown(env)}")
     for key, value in env.spec.kwargs.items():
         try:
             json.dumps(value)
         except TypeError:
             raise ValueError(
-                f"{key}={value!r} cannot be written into a dataset, from which the environment is made again; "
+                f"{key}={shown(value)} cannot be written into a dataset, from which the environment is made again; "
                 'name it, as opponent="perfect:0.1"'
             ) from None
     return board

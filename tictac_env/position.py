@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game
+from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
 from tictac_env.notation import format_moves, parse_moves
 from tictac_env.symmetry import symmetries
 
@@ -92,7 +92,9 @@ class Position:
         """
         position = cls.start(game)
         if not isinstance(moves, (str, Iterable)):
-            raise ValueError(f"moves must be a move string, such as '152', or a sequence of actions, not {moves!r}")
+            raise ValueError(
+                f"moves must be a move string, such as '152', or a sequence of actions, not {shown(moves)}"
+            )
         if not isinstance(moves, str):
             for action in moves:
                 position = position.play(action)
@@ -101,7 +103,7 @@ class Position:
             try:
                 position = position.play(action)
             except IllegalMove:
-                raise IllegalMove(f"move {ply + 1} of {moves!r}: {_refusal(position, action)}") from None
+                raise IllegalMove(f"move {ply + 1} of {shown(moves)}: {_refusal(position, action)}") from None
         return position
 
     @classmethod
@@ -114,7 +116,7 @@ class Position:
         """
         rules = get_game(game)
         if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
-            raise ValueError(f"a code must be an int, not {code!r}")
+            raise ValueError(f"a code must be an int, not {shown(code)}")
         rest, digits = int(code), []
         for _ in range(rules.cells):
             rest, digit = divmod(rest, 3)
@@ -322,7 +324,7 @@ def as_action(action: Any, num_actions: int) -> int:
     number = as_integer(action)
     if number is None:
         raise ValueError(
-            f"an action must be an integer in [0, {num_actions}), not {action!r} ({type(action).__name__})"
+            f"an action must be an integer in [0, {num_actions}), not {shown(action)} ({type(action).__name__})"
         )
     if not 0 <= number < num_actions:
         raise ValueError(f"an action must be in [0, {num_actions}), not {number}")
@@ -350,7 +352,7 @@ def illegal_move(position: Position, action: Any, who: str = "", hint: str = "")
     """The error for an `action` that is in range but illegal; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
-    said = f"{who and who + ' chose '}action {action!r}, illegal here ({allowed}): {position!r}"
+    said = f"{who and who + ' chose '}action {shown(action)}, illegal here ({allowed}): {position!r}"
     return IllegalMove(f"{said}; {hint}" if hint else said)
 
 

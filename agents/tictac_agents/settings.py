@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
-from tictac_env.games import Game, did_you_mean, game_of
+from tictac_env.games import Game, did_you_mean, game_of, shown
 
 ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type", "start")
 
@@ -37,7 +37,7 @@ class GameSettings:
                 value = tuple(value)
                 object.__setattr__(self, one.name, value)
             if not fits(value, hints[one.name]):
-                raise ValueError(f"{one.name} must be {one.type}, not {value!r}")
+                raise ValueError(f"{one.name} must be {one.type}, not {shown(value)}")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

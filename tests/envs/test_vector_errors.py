@@ -343,10 +343,10 @@ def test_a_member_that_does_not_play_is_refused_each_time() -> None:
     envs, twin = (make(num_envs=40, opponent=pool) for _ in range(2))
     for one in (envs, twin):
         one.reset(seed=0)
-    pool.add("nonsense", 9)
+    pool.add("random:x", 9)
     for use in (lambda: envs.step([0] * 40), lambda: envs.reset(seed=1)):
         for _ in range(3):
-            with unchanged(envs), pytest.raises(ValueError, match="no policy is called 'nonsense'"):
+            with unchanged(envs), pytest.raises(ValueError, match="'random' takes no argument, and not 'x'"):
                 use()
     pool.players[1] = "rule"
     goes_on_alike(envs, twin)

@@ -27,6 +27,7 @@ from tictac_env.arena import (
     tabulated_verdict,
     verdict,
 )
+from tictac_env.envs.options import read_actions
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import (
     POLICIES,
@@ -222,6 +223,30 @@ def test_a_large_table_does_not_flood_the_terminal(use: Any) -> None:
     with pytest.raises(ValueError, match=r"defaultdict does not play.*lambda observation, mask") as error:
         use(table)
     assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda table: play_match("random", "rule", table),
+        lambda table: move_accuracy("rule", [table]),
+        lambda table: round_robin(["random", table]),
+        lambda table: OpponentPool(["random"], weights=table),
+        lambda table: gym.make(TTT, rewards=table),
+        lambda table: gym.make(TTT, start=table),
+        lambda table: gym.make(TTT, illegal=table),
+        lambda table: gym.make(TTT).reset(options={"position": table}),
+        lambda table: read_actions(list(table.items()), 2, 9),
+        lambda table: Position.start(TTT).play(table),
+        lambda table: Position.from_moves(TTT, "1" * 100_000),
+        lambda table: QLearning(TTT, learning_rate=table),
+    ],
+)
+def test_no_error_prints_all_of_a_value(use: Any) -> None:
+    table = {state: [0.0] * 9 for state in range(2_000)}
+    with pytest.raises(ValueError, match=r"\.\.\.") as error:
+        use(table)
+    assert len(str(error.value)) < 1_000
 
 
 @pytest.mark.parametrize("function", [lambda board: 0, lambda board, mask, more: 0, lambda: 0])

@@ -13,7 +13,7 @@ import numpy as np
 from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS, Numbers, Setup
-from tictac_env.games import Game, describe_game
+from tictac_env.games import Game, describe_game, shown
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
@@ -62,7 +62,7 @@ class Arguments:
             ValueError: there is no such seat, or there is no opponent and it is not the default.
         """
         if self.opponent is None and play_as != PLAY_AS[0]:
-            raise ValueError(f"play_as={play_as!r} needs an opponent: with opponent=None both sides step")
+            raise ValueError(f"play_as={shown(play_as)} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
 
     def setup(self, as_numbers: Callable[[list[int]], Numbers] = tuple) -> Setup:
@@ -111,7 +111,7 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
         numbers = ()
     if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
         raise ValueError(
-            f"rewards must be finite numbers (win, draw, loss) or (win, draw, loss, step), not {rewards!r}"
+            f"rewards must be finite numbers (win, draw, loss) or (win, draw, loss, step), not {shown(rewards)}"
         )
     win, draw, loss, step = (*numbers, 0.0)[:4]
     return win, draw, loss, step
@@ -128,7 +128,7 @@ def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
     if isinstance(start, str):
         return starting_positions(game, start)
     if not isinstance(start, (Sequence, PositionBatch)):
-        raise ValueError(f"start must be a name such as 'random:8' or a list of positions, not {start!r}")
+        raise ValueError(f"start must be a name such as 'random:8' or a list of positions, not {shown(start)}")
     positions = tuple(unfinished(start[i], game) for i in range(len(start)))
     if not positions:
         raise ValueError("start is empty; give positions, or None for the empty board")
@@ -144,7 +144,7 @@ def unfinished(position: Any, game: Game) -> Position:
     if isinstance(position, str):
         position = Position.from_moves(game, position)
     if not isinstance(position, Position):
-        raise ValueError(f"a position must be a Position or a move string, not {position!r}")
+        raise ValueError(f"a position must be a Position or a move string, not {shown(position)}")
     if position.game != game:
         raise ValueError(f"{position!r} is not a position of this environment's game, {game!r}")
     if position.is_over:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
@@ -28,7 +28,7 @@ def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise ValueError(f"options must be a dict, not {options!r}")
+        raise ValueError(f"options must be a dict, not {shown(options)}")
     for key in options:
         one_of("options key", key, keys)
     return options
@@ -43,7 +43,9 @@ def read_mask(mask: Any, num_envs: int) -> Bools:
     if mask is None:
         return np.ones(num_envs, np.bool_)
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,) or not mask.any():
-        raise ValueError(f"reset_mask must be a bool array of the shape ({num_envs},), somewhere True, not {mask!r}")
+        raise ValueError(
+            f"reset_mask must be a bool array of the shape ({num_envs},), somewhere True, not {shown(mask)}"
+        )
     return mask.copy()
 
 
@@ -59,7 +61,7 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
         first = whole("seed", int(seed))
         return [first + i for i in range(num_envs)]
     if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
-        raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {seed!r}")
+        raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {shown(seed)}")
     given = seed.tolist() if isinstance(seed, np.ndarray) else seed
     return [
         None if one is None else whole(f"seed[{i}]", int(one) if isinstance(one, np.integer) else one)
@@ -113,7 +115,7 @@ def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any
     if isinstance(given, single):
         return [given] * num_envs
     if not isinstance(given, (Sequence, PositionBatch, np.ndarray)) or len(given) != num_envs:
-        raise ValueError(f"{name} must be one for all, or a sequence of {num_envs}, not {given!r}")
+        raise ValueError(f"{name} must be one for all, or a sequence of {num_envs}, not {shown(given)}")
     return given
 
 
@@ -128,9 +130,9 @@ def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
         try:
             given = np.array(actions)
         except ValueError:
-            raise ValueError(f"actions must be {num_envs} integers, not {actions!r}") from None
+            raise ValueError(f"actions must be {num_envs} integers, not {shown(actions)}") from None
         if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
-            raise ValueError(f"actions must be integers in [0, {num_actions}), not {given.dtype}: {actions!r}")
+            raise ValueError(f"actions must be integers in [0, {num_actions}), not {given.dtype}: {shown(actions)}")
         chosen = given.astype(np.int64)
     if chosen.shape != (num_envs,):
         raise ValueError(f"actions must have the shape ({num_envs},), not {chosen.shape}")

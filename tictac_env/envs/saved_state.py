@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from tictac_env.checks import flag
-from tictac_env.games import UNFINISHED, Game, describe_game
+from tictac_env.games import UNFINISHED, Game, describe_game, shown
 from tictac_env.rng import STATES
 
 NOT_SEEDED = -1
@@ -74,7 +74,9 @@ class BoardState:
         }
         for name, (low, high) in limits.items():
             if type(saved[name]) is not int or not low <= saved[name] <= high:
-                raise ValueError(f"{name} of a state must be a whole number in [{low}, {high}], not {saved[name]!r}")
+                raise ValueError(
+                    f"{name} of a state must be a whole number in [{low}, {high}], not {shown(saved[name])}"
+                )
         over, moves = flag("over of a state", saved["over"]), saved["moves"]
         if not isinstance(moves, list) or not all(type(move) is int and 0 <= move < game.num_actions for move in moves):
             raise ValueError(

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
+from tictac_env.games.registry import shown
 from tictac_env.games.status import Status
 
 MAX_BITS = 63
@@ -73,10 +74,10 @@ class KInARow(Game):
         """
         for name, value in (("rows", rows), ("cols", cols), ("connect", connect)):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-                raise ValueError(f"{name} must be a positive int, not {value!r}")
+                raise ValueError(f"{name} must be a positive int, not {shown(value)}")
         rows, cols, connect = map(operator.index, (rows, cols, connect))
         if type(gravity) is not bool:
-            raise ValueError(f"gravity must be True or False, not {gravity!r}")
+            raise ValueError(f"gravity must be True or False, not {shown(gravity)}")
         if connect > max(rows, cols):
             raise ValueError(f"connect={connect} does not fit on a board of {rows} rows and {cols} columns")
         return cls._get(rows, cols, connect, gravity)

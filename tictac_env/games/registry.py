@@ -132,7 +132,9 @@ def get_game(game: str | Game) -> Game:
     """
     if not isinstance(game, str):
         if not isinstance(game, Game):
-            raise ValueError(f"{game!r} is neither a rule book nor a game's name; {did_you_mean('', known_names())}")
+            raise ValueError(
+                f"{shown(game)} is neither a rule book nor a game's name; {did_you_mean('', known_names())}"
+            )
         return game
     if game in GAMES:
         return GAMES[game]
@@ -144,11 +146,11 @@ def get_game(game: str | Game) -> Game:
     if sized and name in FAMILIES:
         return make_game(name, **read_sizes(game, FAMILIES[name].sizes))
     if sized and name in GAMES:
-        raise ValueError(f"{name} is of one size, so {game!r} is no game; {_how_to_give_sizes()}")
+        raise ValueError(f"{name} is of one size, so {shown(game)} is no game; {_how_to_give_sizes()}")
     hint = f"; {_how_to_give_sizes()}" if sized or SIZES.search(game) else ""
     if ID.fullmatch(name):
         hint += f"; a game of your own is known once its module is imported (--game module:{name} does it)"
-    raise ValueError(f"no game is called {game!r}; {did_you_mean(name, known_names())}{hint}")
+    raise ValueError(f"no game is called {shown(game)}; {did_you_mean(name, known_names())}{hint}")
 
 
 def import_game(text: str) -> str:
@@ -296,7 +298,7 @@ def game_of(description: str | Mapping[str, Any]) -> Game:
         name, sizes = description["id"], {size: value for size, value in description.items() if size != "id"}
         return make_game(name, **sizes)
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no game fits {description!r}: {error}") from None
+        raise ValueError(f"no game fits {shown(description)}: {error}") from None
 
 
 def shown(value: Any) -> str:

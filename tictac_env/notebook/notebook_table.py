@@ -7,6 +7,7 @@ from typing import Any
 
 from tictac_env.checks import flag
 from tictac_env.cli.series import Series
+from tictac_env.games import shown
 from tictac_env.position import Position
 from tictac_env.solver.exact import shared_solver
 from tictac_env.web.board_view import board_view
@@ -114,7 +115,7 @@ class NotebookTable:
                     asked: Any = rest
                     self.show(**asked)
                 case _:
-                    raise ValueError(f"a request must be to play, undo, new, swap or show, not {request!r}")
+                    raise ValueError(f"a request must be to play, undo, new, swap or show, not {shown(request)}")
         except ValueError as error:
             self._say(problem=str(error))
 

@@ -13,7 +13,7 @@ from tictac_env.checks import flag
 from tictac_env.cli.series import Series
 from tictac_env.cli.terminal import TerminalTable
 from tictac_env.envs.arguments import Arguments, unfinished
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name, get_game, shown
 from tictac_env.policies import Player, game_for, load_player
 from tictac_env.position import Position
 
@@ -130,7 +130,7 @@ def _series(
 
 def _same_game(own: Game, given: str | Game | None) -> Game:
     if given is not None and get_game(given) != own:
-        raise ValueError(f"the environment is of {game_name(own) or own}, not of game={given!r}; leave game out")
+        raise ValueError(f"the environment is of {game_name(own) or own}, not of game={shown(given)}; leave game out")
     return own
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tictac_env.checks import parse_whole
-from tictac_env.games import Game, game_name
+from tictac_env.games import Game, game_name, shown
 from tictac_env.policies.pool import Mixture
 from tictac_env.solver.minimax import SMALL_CELLS
 
@@ -97,4 +97,4 @@ def level_settings(game: Game) -> tuple[Setting, ...]:
 
 
 def _no_level(given: object, settings: Sequence[Setting]) -> ValueError:
-    return ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {given!r}")
+    return ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {shown(given)}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
@@ -155,7 +155,7 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
     action = as_integer(choice)
     if action is None:
         legal = ", ".join(map(str, position.legal_actions))
-        what = f"an int (legal are {legal}), not {choice!r} ({type(choice).__name__})"
+        what = f"an int (legal are {legal}), not {shown(choice)} ({type(choice).__name__})"
         raise IllegalMove(f"{policy} must return {what}: {position!r}")
     if not 0 <= action < position.game.num_actions:
         raise illegal_choice(policy, position, action)

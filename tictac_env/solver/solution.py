@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tictac_env.games import shown
 from tictac_env.position import Position
 
 
@@ -81,5 +82,5 @@ def check_is_position(position: Any) -> Position:
     """
     if not isinstance(position, Position):
         example = 'Position.from_moves("ConnectFour-v0", "4453")'
-        raise ValueError(f"a position must be a Position, such as {example}, not {position!r}")
+        raise ValueError(f"a position must be a Position, such as {example}, not {shown(position)}")
     return position

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tictac_env.checks import parse_whole
-from tictac_env.games import Game, KInARow, game_name, get_game
+from tictac_env.games import Game, KInARow, game_name, get_game, shown
 from tictac_env.notation import format_moves
 from tictac_env.position import Position
 from tictac_env.render import render_text
@@ -208,7 +208,7 @@ def as_position(observation: Any) -> Position:
         return observation
     if isinstance(observation, Mapping) and observation.get(SERIALIZED):
         return _read_serialized(str(observation[SERIALIZED]))
-    raise ValueError(f"an observation must be a Position, or a mapping with {SERIALIZED!r}, not {observation!r}")
+    raise ValueError(f"an observation must be a Position, or a mapping with {SERIALIZED!r}, not {shown(observation)}")
 
 
 def _read_serialized(text: str) -> Position:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tictac_env.checks import one_of, whole
-from tictac_env.games import describe_game
+from tictac_env.games import describe_game, shown
 from tictac_env.policies.adapters import takes_seed
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
@@ -93,7 +93,7 @@ class TextPolicy(Policy):
         name: str = "",
     ) -> None:
         if not callable(complete):
-            raise ValueError(f"complete must be a function from a text to a text, not {complete!r}")
+            raise ValueError(f"complete must be a function from a text to a text, not {shown(complete)}")
         self.complete = complete
         self.retries = whole("retries", retries)
         self.on_failure = one_of("on_failure", on_failure, ON_FAILURE)

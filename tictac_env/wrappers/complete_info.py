@@ -9,6 +9,8 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
+from tictac_env.games import shown
+
 Infos = dict[str, Any]
 
 AT_THE_END = {"outcome": 0, "illegal_action": -1}
@@ -48,7 +50,7 @@ def CompleteInfo(env: Any) -> Any:
         return CompleteInfoEnv(env)
     if isinstance(env, VectorEnv):
         return CompleteInfoVectorEnv(env)
-    raise ValueError(f"env must be an environment of Gymnasium, single or vector, not {env!r}")
+    raise ValueError(f"env must be an environment of Gymnasium, single or vector, not {shown(env)}")
 
 
 class CompleteInfoEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag
+from tictac_env.games import shown
 
 KEYS = ("observation", "action_mask")
 INFO_KEY = "action_mask"
@@ -75,7 +76,7 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
     if isinstance(env, VectorEnv):
         return MaskedVectorEnv(env, keys, dtype, ones_when_over)
     if not hasattr(env, "step_wait"):
-        raise ValueError(f"env must be an environment of Gymnasium or a VecEnv of Stable-Baselines3, not {env!r}")
+        raise ValueError(f"env must be an environment of Gymnasium or a VecEnv of Stable-Baselines3, not {shown(env)}")
     module, name = SB3_WRAPPER
     return getattr(importlib.import_module(module), name)(env, keys, dtype, ones_when_over)
 
@@ -97,7 +98,7 @@ class DictForm:
         """
         names = () if isinstance(keys, str) else tuple(keys)
         if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
-            raise ValueError(f"keys must be two different names, of observation and mask, not {keys!r}")
+            raise ValueError(f"keys must be two different names, of observation and mask, not {shown(keys)}")
         kind = np.dtype(dtype)
         if kind.kind not in "biuf":
             raise ValueError(f"dtype must be one of whole numbers, floats or bool, not {kind}")

@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from tictac_env.checks import one_of
 from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.protocol import PLAY_AS, draw_seat
+from tictac_env.games import shown
 from tictac_env.policies import FunctionPolicy, Policy, as_policy
 from tictac_env.policies.adapters import adapted
 from tictac_env.policies.pool import Mixture, OpponentPool
@@ -56,7 +57,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
     def __init__(self, env: Any, opponent: Any = "random", play_as: str = "first") -> None:
         agents = list(getattr(env, "possible_agents", []))
         if len(agents) != 2:
-            raise ValueError(f"env must be an AEC environment of two agents, not {env!r} with {agents}")
+            raise ValueError(f"env must be an AEC environment of two agents, not {shown(env)} with {agents}")
         for kind, space_of in (("observation", env.observation_space), ("action", env.action_space)):
             if space_of(agents[0]) != space_of(agents[1]):
                 raise ValueError(f"the {kind} spaces of the agents {agents} of {env} differ")
@@ -177,7 +178,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             choice = opponent.act(self.env.unwrapped.position, seed)
         action = as_integer(choice)
         if action is None:
-            what = f"must return an int, not {choice!r} ({type(choice).__name__})"
+            what = f"must return an int, not {shown(choice)} ({type(choice).__name__})"
             raise IllegalMove(f"the opponent {opponent} {what}, as {agent}; legal are {legal}")
         if action not in legal:
             raise IllegalMove(f"the opponent {opponent} chose {action} as {agent}; legal are {legal}")
@@ -198,7 +199,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         policy = None if isinstance(opponent, (str, Policy)) else adapted(opponent)
         if policy is None:
             raise ValueError(
-                f"{opponent!r} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
+                f"{shown(opponent)} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
                 "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies "
                 "play this package's games only)"
             )

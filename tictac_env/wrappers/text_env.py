@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import whole
+from tictac_env.games import shown
 from tictac_env.position import Position
 from tictac_env.text_players.harness import BoardHarness, GameHarness
 from tictac_env.wrappers.regret_info import RegretInfo
@@ -74,7 +75,7 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
             gymnasium.error.ResetNeeded: no game is under way.
         """
         if not isinstance(action, str):
-            raise ValueError(f"an action must be a str, a language model's answer, not {action!r}")
+            raise ValueError(f"an action must be a str, a language model's answer, not {shown(action)}")
         if self._info is None:
             raise ResetNeeded(f"no game is under way, call reset() first: {self._position!r}")
         legal = {text: number for number, text in self.harness.get_legal_moves(self._position).items()}

@@ -21,7 +21,7 @@ from tictac_agents.settings import Settings
 from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
-from tictac_env.games import Game, describe_game
+from tictac_env.games import Game, describe_game, shown
 from tictac_env.policies import Policy, named_policy
 from tictac_env.storage import writing
 
@@ -74,7 +74,7 @@ class Checkpoint:
             ValueError: the settings are another algorithm's, or one of them is out of its range.
         """
         if type(settings) is not cls.SETTINGS:
-            raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {settings!r}")
+            raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {shown(settings)}")
         made: Any = cls
         model: Self = made(
             settings.policy, settings.boards(), seed=seed, device=device, **settings.keywords(), **kwargs
@@ -224,8 +224,8 @@ class Checkpoint:
         if self.env is None:
             opponent, start = self._recorded_settings["opponent"], self._recorded_settings["start"]
             raise ValueError(
-                f"the boards cannot be made from opponent={opponent!r} and start={start!r}: to learn, load the model "
-                "with env, or with other names"
+                f"the boards cannot be made from opponent={shown(opponent)} and start={shown(start)}: to learn, load "
+                "the model with env, or with other names"
             )
         return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
 

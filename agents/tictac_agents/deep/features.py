@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.line_network.lines import cells_beneath, num_features, windows
-from tictac_env.games import Game, game_of
+from tictac_env.games import Game, game_of, shown
 from tictac_env.games.k_in_a_row import KInARow
 
 try:
@@ -54,7 +54,7 @@ class LineFeatures(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Space[Any], game: str | Mapping[str, Any] | Game) -> None:
         rules = game_of(game) if isinstance(game, (str, Mapping)) else game
         if not isinstance(rules, KInARow):
-            raise ValueError(f"LineFeatures needs a game of the KInARow family, not {game!r}")
+            raise ValueError(f"LineFeatures needs a game of the KInARow family, not {shown(game)}")
         shape = observation_space.shape or ()
         if shape not in ((2, rules.rows, rules.cols), (rules.rows, rules.cols)):
             raise ValueError(f"LineFeatures needs planes or boards of {rules!r}, not {observation_space}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tictac_agents.games_learner import MAX_GAMES, GamesLearner
 from tictac_env.checks import flag, number, one_of, positive, schedule, whole
-from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game
+from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import reading, save_arrays
@@ -133,7 +133,7 @@ class FittedQ(GamesLearner):
         self.target_step = number("target_step", target_step, 0, 1)
         self.epsilon = schedule("epsilon", epsilon, 0, 1)
         if len(rewards) != 3:
-            raise ValueError(f"rewards must be three numbers, for a win, a draw and a loss, not {rewards!r}")
+            raise ValueError(f"rewards must be three numbers, for a win, a draw and a loss, not {shown(rewards)}")
         self.rewards = tuple(number(f"rewards[{i}]", reward, -100, 100) for i, reward in enumerate(rewards))
         self.seed = None if seed is None else whole("seed", seed)
         self.device = device

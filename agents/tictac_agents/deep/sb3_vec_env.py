@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from tictac_env.envs.options import check_options
 from tictac_env.envs.vector.board_views import CALLED_ONCE
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
-from tictac_env.games import Game, gym_keywords
+from tictac_env.games import Game, gym_keywords, shown
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -108,7 +108,7 @@ class SB3VecEnv(VecEnv):
             ValueError: the options are not such; see `BoardVectorEnv.reset`.
         """
         if len(self._options) != self.num_envs:
-            raise ValueError(f"options must be a dict, or a list of {self.num_envs}, not {self._options!r}")
+            raise ValueError(f"options must be a dict, or a list of {self.num_envs}, not {shown(self._options)}")
         each = [check_options(options, ("position", "play_as")) for options in self._options]
         options = {
             key: [one.get(key) for one in each] for key in ("position", "play_as") if any(key in one for one in each)
@@ -214,7 +214,7 @@ def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) ->
     """The boards: `env` itself, or made from it."""
     for name in ("copy", "autoreset_mode"):
         if name in kwargs:
-            raise ValueError(f"Stable-Baselines3 dictates {name}; leave out {name}={kwargs[name]!r}")
+            raise ValueError(f"Stable-Baselines3 dictates {name}; leave out {name}={shown(kwargs[name])}")
     required: dict[str, Any] = {"copy": True, "autoreset_mode": AutoresetMode.SAME_STEP}
     if isinstance(env, BoardVectorEnv):
         if num_envs is not None or kwargs:
@@ -230,7 +230,7 @@ def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) ->
             return made
     elif isinstance(env, Game):
         return BoardVectorEnv(env, num_envs, **required, **kwargs)
-    raise ValueError(f"env must be the id of an environment of ours, a rule book or a BoardVectorEnv, not {env!r}")
+    raise ValueError(f"env must be the id of an environment of ours, a rule book or a BoardVectorEnv, not {shown(env)}")
 
 
 def _board_infos(infos: dict[str, Any], boards: Any = slice(None)) -> list[dict[str, Any]]:

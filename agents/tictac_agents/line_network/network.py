@@ -18,7 +18,7 @@ from tictac_agents.line_network.lines import cell_bits, num_features, window_bit
 from tictac_agents.predicts import Predicts
 from tictac_agents.shipped import shipped_file
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_of, get_game
+from tictac_env.games import Game, describe_game, game_of, get_game, shown
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
@@ -98,7 +98,7 @@ class LineNetwork(Predicts, Policy):
             or layers[-1].out_features != 1
         ):
             raise ValueError(
-                f'{model!r} is no DQN with "AfterstatePolicy", LineFeatures, ReLU and linear outputs'
+                f'{shown(model)} is no DQN with "AfterstatePolicy", LineFeatures, ReLU and linear outputs'
                 ", which LineNetwork needs"
             )
         return cls(game, [(one.weight.detach().cpu().numpy().T, one.bias.detach().cpu().numpy()) for one in layers])

@@ -20,7 +20,7 @@ from tictac_agents.predicts import Predicts
 from tictac_agents.shipped import shipped_file
 from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_of, get_game
+from tictac_env.games import Game, describe_game, game_of, get_game, shown
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
@@ -255,8 +255,8 @@ def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cell
     """
     found = tuple(tuple(cells) for cells in tuples)
     if not found or len({len(cells) for cells in found}) > 1 or not 1 <= len(found[0]) <= MAX_LENGTH:
-        raise ValueError(f"tuples must all be of one length from 1 to {MAX_LENGTH}, not {found!r}")
+        raise ValueError(f"tuples must all be of one length from 1 to {MAX_LENGTH}, not {shown(found)}")
     for cells in found:
         if len(set(cells)) < len(cells) or not all(cell in range(game.cells) for cell in cells):
-            raise ValueError(f"a tuple must have different cells from 0 to {game.cells - 1}, not {cells!r}")
+            raise ValueError(f"a tuple must have different cells from 0 to {game.cells - 1}, not {shown(cells)}")
     return found

@@ -33,7 +33,7 @@ from tictac_agents.planning.tabular_model import LARGEST, Bools, Floats, Ints, T
 from tictac_agents.predicts import Predicts
 from tictac_env import progress
 from tictac_env.checks import flag, number, one_of, whole
-from tictac_env.games import describe_game, game_of, gym_keywords
+from tictac_env.games import describe_game, game_of, gym_keywords, shown
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
 from tictac_env.position import Position
@@ -134,7 +134,9 @@ class DynamicProgramming(Predicts, Policy):
         except TypeError:
             row = -1
         if isinstance(observation, bool) or not 0 <= row < self.model.num_states:
-            raise ValueError(f"an observation must be a state in [0, {self.model.num_states}), not {observation!r}")
+            raise ValueError(
+                f"an observation must be a state in [0, {self.model.num_states}), not {shown(observation)}"
+            )
         return self._best_of(row, self.model.available[row] & mask, f"state {row}")
 
     def act(self, position: Position, seed: int) -> int:

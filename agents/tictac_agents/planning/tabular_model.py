@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tictac_agents.planning.board_model import Bits, Transition, enumerate_board
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import Game, gym_keywords
+from tictac_env.games import Game, gym_keywords, shown
 from tictac_env.position import Position
 
 Floats = npt.NDArray[np.float64]
@@ -116,7 +116,7 @@ class TabularModel:
                 where = f"P[{state}][{action}]"
                 if action < 0 or isinstance(outcomes, str) or not isinstance(outcomes, Sequence) or not outcomes:
                     raise ValueError(
-                        f"{where} must list tuples (probability, next state, reward, terminated), not {outcomes!r}"
+                        f"{where} must list tuples (probability, next state, reward, terminated), not {shown(outcomes)}"
                     )
                 transitions += [_transition(outcome, where) for outcome in outcomes]
                 pairs += [(state, action)] * len(outcomes)
@@ -290,4 +290,4 @@ def _transition(outcome: Any, where: str) -> Transition:
             return float(prob), operator.index(next_state), float(reward), bool(terminated)
     except (TypeError, ValueError):
         pass
-    raise ValueError(f"{where} holds {outcome!r}, not (probability, next state, reward, True or False)")
+    raise ValueError(f"{where} holds {shown(outcome)}, not (probability, next state, reward, True or False)")

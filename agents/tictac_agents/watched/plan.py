@@ -15,7 +15,7 @@ from tictac_agents.deep.tuned import TUNED
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.checks import flag, one_of, positive, whole
-from tictac_env.games import Game, get_game, gym_keywords
+from tictac_env.games import Game, get_game, gym_keywords, shown
 from tictac_env.solver.minimax import SMALL_CELLS
 
 TABLES = ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD")
@@ -66,7 +66,7 @@ class Plan:
         whole("seed", self.seed, 2**53)
         positive("total", self.total, MOST_STEPS if self.is_network else MOST_EPISODES[self.is_small])
         if not isinstance(self.settings, Mapping) or (self.settings and self.is_network):
-            raise ValueError(f"settings must be an object, for networks an empty one, not {self.settings!r}")
+            raise ValueError(f"settings must be an object, for networks an empty one, not {shown(self.settings)}")
         if self.until_proven and not self.is_small:
             raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not {self.game!r}")
         if self.is_network:

@@ -13,7 +13,6 @@ from tictac_env.policies import Player, Policy, make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
-from tictac_env.solver.exact import shared_solver
 
 
 def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: int, progress: bool) -> dict[str, Any]:
@@ -56,6 +55,8 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
 
 
 def _given_away(game: Game, line: str, seat: int) -> str | None:
+    from tictac_env.solver.exact import shared_solver  # it is compiled, as above
+
     solver = shared_solver(game)
 
     def scores_of(position: Position) -> tuple[int | None, ...]:

@@ -12,7 +12,7 @@ from tictac_env.arena.conformance.difference import Conformance, Difference, des
 from tictac_env.arena.conformance.peer import GameGoesOn, OpponentUnused, Peer, Rewards, as_peer
 from tictac_env.arena.conformance.probes import Probe, probe_games
 from tictac_env.checks import positive, whole
-from tictac_env.games import DRAWN, Game, get_game
+from tictac_env.games import DRAWN, Game, get_game, shown
 from tictac_env.position import Position
 from tictac_env.render.text import NAMES, status
 
@@ -62,7 +62,7 @@ def conformance(
     theirs = list(range(rules.num_actions)) if actions is None else [int(action) for action in actions]
     if len(theirs) != rules.num_actions or len(set(theirs)) != len(theirs):
         raise ValueError(
-            f"actions must be {rules.num_actions} different numbers, one for each of ours, not {actions!r}"
+            f"actions must be {rules.num_actions} different numbers, one for each of ours, not {shown(actions)}"
         )
     peer = as_peer(env)
     probes = probe_games(rules, games, seed)

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from tictac_env.games import shown
+
 Rewards = tuple[float | None, float | None]
 """All that the first and the second player have been paid in a game; None where it is not told."""
 
@@ -117,9 +119,9 @@ def as_peer(env: Any) -> Peer:
     if callable(env) and not inspect.isclass(env):
         return functional_peers.FunctionPeer(env)
     raise ValueError(
-        f"{env!r} is no environment of a known kind: give an AEC or Gymnasium environment, a function with a parameter "
-        "`opponent` that makes one, a game of OpenSpiel, an environment with init and step, a function from actions to "
-        "a dict, or a Peer"
+        f"{shown(env)} is no environment of a known kind: give an AEC or Gymnasium environment, a function with a "
+        "parameter `opponent` that makes one, a game of OpenSpiel, an environment with init and step, a "
+        "function from actions to a dict, or a Peer"
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.suites.scored_positions import INVALID, ScoredPosition, check_scores, read_scored_positions
-from tictac_env.games import UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game
+from tictac_env.games import UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, tabulate
@@ -69,7 +69,7 @@ class Suite:
             raise ValueError("there are no positions to make a suite of")
         for entry in scored:
             if not (isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], Position)):
-                raise ValueError(f"{entry!r} is not a scored position: give a ScoredPosition, or a file of them")
+                raise ValueError(f"{shown(entry)} is not a scored position: give a ScoredPosition, or a file of them")
             check_scores(*entry)
         rows = [[NO_SCORE if score is None else score for score in scores] for _, scores in scored]
         return cls(name, PositionBatch.of([position for position, _ in scored]), np.array(rows, np.int16))

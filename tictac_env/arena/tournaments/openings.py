@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeVar
 
 from tictac_env.checks import parse_whole, positive, whole
-from tictac_env.games import UNFINISHED, Game, get_game
+from tictac_env.games import UNFINISHED, Game, get_game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
@@ -174,7 +174,7 @@ def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Po
         ValueError: there are none, one comes twice, is over, of another game, or its moves are not known.
     """
     if isinstance(openings, (bool, str)) or not isinstance(openings, (int, Sequence)):
-        raise ValueError(f"openings must be a number of plies, or positions and move strings, not {openings!r}")
+        raise ValueError(f"openings must be a number of plies, or positions and move strings, not {shown(openings)}")
     if isinstance(openings, int):
         return all_openings(game, openings)
     found: dict[Position, None] = {}

@@ -23,7 +23,7 @@ from tictac_env.envs.vector.board_views import HasBoardViews
 from tictac_env.envs.vector.boards import OVER, Given
 from tictac_env.envs.vector.buffers import StepBuffers
 from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
-from tictac_env.games import Game, describe_game, game_name
+from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, illegal_move
@@ -184,7 +184,7 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
             ValueError: `state` is not such a dict, or is of another game or another number of boards.
         """
         if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
-            raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {state!r}")
+            raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {shown(state)}")
         if state["game"] != describe_game(self._game):
             raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
         given = state["boards"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.policies.adapters import observer_of
 from tictac_env.policies.foreign.python_code import object_named, places
 from tictac_env.policies.foreign.reading import Reading
@@ -34,7 +34,7 @@ class PettingZooAgent(Policy):
     def __init__(self, agent: Any) -> None:
         function: Callable[..., Any] | None = getattr(agent, "act", agent if callable(agent) else None)
         if isinstance(agent, type) or not callable(function):
-            raise ValueError(f"{agent!r} is no agent of PettingZoo's: give a function, or an object with `act`")
+            raise ValueError(f"{shown(agent)} is no agent of PettingZoo's: give a function, or an object with `act`")
         self._function = function
         self._given = places(function, 2)
         self.name = getattr(agent, "__name__", type(agent).__name__)
