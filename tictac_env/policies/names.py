@@ -73,8 +73,8 @@ def named_policy(name: str, game: Game) -> Policy:
 
 def check_name(name: str) -> None:
     """Raises a ValueError, which has the near names, if no policy has this name (its argument is not looked at)."""
-    base = name.partition(":")[0]
-    if base not in POLICIES:
+    base = str(name).partition(":")[0]
+    if not isinstance(name, str) or base not in POLICIES:
         raise ValueError(f"no policy is called {shown(name)}; {did_you_mean(base, POLICIES)}")
 
 

@@ -16,6 +16,7 @@ from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.games import Game, get_game, gym_keywords, shown
+from tictac_env.policies import named_policy
 from tictac_env.solver.minimax import SMALL_CELLS
 
 TABLES = ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD")
@@ -69,6 +70,8 @@ class Plan:
             raise ValueError(f"settings must be an object, for networks an empty one, not {shown(self.settings)}")
         if self.until_proven and not self.is_small:
             raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not {self.game!r}")
+        if self.opponent is not None:
+            named_policy(self.opponent, self.rules)  # a plan comes over the web, and must not name code to run
         if self.is_network:
             self.network_settings()
         else:
