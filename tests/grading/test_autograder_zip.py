@@ -52,6 +52,10 @@ def test_a_zip_grades_in_a_clean_folder(tmp_path: Path) -> None:
     assert (root / "source" / "setup.sh").stat().st_mode & 0o111 and (root / "run_autograder").stat().st_mode & 0o111
     pins = (root / "source" / "requirements.txt").read_text().splitlines()
     assert f"numpy=={importlib.metadata.version('numpy')}" in pins and all("==" in pin for pin in pins)
+    assert "-P -m tictac_env grade" in (root / "run_autograder").read_text(), "it imports nothing of the current folder"
+    make_zip(tmp_path / "small.toml", tmp_path / "open.zip", unconfined=True)
+    scripts = [zipfile.ZipFile(tmp_path / name).read("run_autograder") for name in ("small.zip", "open.zip")]
+    assert [b"--unconfined" in script for script in scripts] == [False, True]
     (root / "submission" / "mine.py").write_text("def choose(cells, legal):\n    return legal[0]\n")
     run(root, "run_autograder", AUTOGRADER_PYTHON=sys.executable, PYTHONPATH=str(root / "source" / "package"))
     told = json.loads((root / "results" / "results.json").read_text())

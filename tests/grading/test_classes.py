@@ -115,7 +115,8 @@ def test_a_name_cannot_forge_a_line_of_the_table(tmp_path: Path) -> None:
     (tmp_path / "class" / "eve\nann  10 of 10\x1b[2J").mkdir(parents=True)
     ((name, path),) = handed_in_by_all([tmp_path / "class"], "submission.py").items()
     assert name == "eve ann 10 of 10?[2J" and path.is_dir()
-    assert grade(path, "minimax").submission == name
+    found = grade(path, "minimax")
+    assert found.submission == name and found.reason == f"{name} has no file submission.py"
 
 
 def test_links_to_the_work_of_others_get_nothing(tmp_path: Path) -> None:

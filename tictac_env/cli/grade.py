@@ -53,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tournament", action="store_true", help="also play everybody against everybody")
     parser.add_argument("--jobs", type=whole_number(1), help="submissions graded at a time (default: the cores)")
     parser.add_argument(
-        "--unconfined", action="store_true", help="run them also where nothing keeps them from this machine"
+        "--unconfined", action="store_true", help="run submissions even if this system cannot confine them"
     )
     parser.add_argument("--page", default=PAGE, metavar="URL", help="the page of links (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the assignments")

@@ -25,7 +25,7 @@ PROGRAM = Path("/run/tictac-env/program")
 
 @functools.lru_cache(maxsize=1)
 def works() -> bool:
-    """Whether this system has bubblewrap, allows it namespaces and a tmpfs of a size, and lets us look into that."""
+    """Tries bubblewrap: namespaces, a tmpfs of a given size, and a look into it from outside."""
     if not sys.platform.startswith("linux") or shutil.which("bwrap") is None:
         return False
     numbers, number = os.pipe()

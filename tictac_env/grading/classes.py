@@ -36,7 +36,7 @@ ALIKE = 0.98
 """Pairs that choose the same move in this share of the positions are shown."""
 MOST_PAIRS = 20
 WIDEST = 80
-"""So many characters the table has of why a submission does not have all points."""
+"""Characters of a reason that the table shows."""
 
 
 class Likeness(NamedTuple):

@@ -30,11 +30,11 @@ MOST = 200
 """So many files may be handed in."""
 NOTEBOOK = ".ipynb"
 SCRATCH = "tictac-grade-"
-"""How the names of scratch folders begin."""
+"""Prefix of the names of scratch folders."""
 YOUNG = 60.0
-"""So many seconds after its last change a folder is left alone: it may be one that has no lock yet."""
+"""Seconds after its last change for which a folder is left alone: it may have no lock yet."""
 LONGEST_CODE = 100_000
-"""So many characters of code a notebook may have."""
+"""Characters of code that a notebook may have."""
 TIMED = re.compile(r"\A\s*%%(time|capture|prun)\b.*\n")
 """The first line of a cell that is run, and timed or silenced."""
 
@@ -90,7 +90,9 @@ def handed_in_by_all(paths: Iterable[Path], name: str) -> dict[str, Path]:
         for given, one in several:
             whose = clean(given)
             if whose in found:
-                raise ValueError(f"two submissions are called {whose!r}: {found[whose]} and {one}")
+                raise ValueError(
+                    f"two submissions are called {whose!r}: {clean(str(found[whose]))} and {clean(str(one))}"
+                )
             found[whose] = one
     return found
 
@@ -107,7 +109,7 @@ def _handed_in(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def clean(name: str) -> str:
-    """A name of somebody else's for a line of a table."""
+    """A third-party name or message as one line that cannot steer a terminal."""
     return " ".join(printable(name).split())
 
 
@@ -192,7 +194,7 @@ def notebook_source(path: Path) -> str:
 
 @functools.cache
 def transformer() -> Callable[[str], str]:
-    """What IPython makes Python of a cell by; it runs nothing.
+    """The function by which IPython makes Python of a cell; it runs nothing.
 
     Raises:
         ImportError: IPython is not installed.

@@ -78,7 +78,7 @@ def grade(
     except Unprotected:
         raise
     except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
-        trouble = str(error)
+        trouble = clean(str(error))
         results = [_of(test, Finding(0.0, "not found out", None, trouble), rubric, page) for test in rubric.tests]
     return Grade(
         submission=clean(name or (path.name if path.is_dir() else path.stem)),

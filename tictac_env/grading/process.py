@@ -36,6 +36,7 @@ MOST_PRINTED = 1 << 14
 MOST_FILES = 1000
 """So many files and folders may lie in the scratch folder."""
 MOST_THREADS = 32
+"""Threads that a submission may have at a time."""
 UNPROTECTED = (
     "nothing was run: to confine submissions, this system needs seccomp, and bubblewrap or Landlock (Linux 6.2); "
     "--unconfined (unconfined=True) runs them all the same"

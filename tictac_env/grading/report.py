@@ -116,7 +116,7 @@ class Grade:
 
     @property
     def reason(self) -> str:
-        """Why it does not have all points: the trouble, or the first thing that is wrong; empty if it has them."""
+        """Reason for missing points: the trouble, or the first thing that is wrong; empty if none is missing."""
         if self.score >= self.points:
             return self.trouble
         return self.trouble or next((result.why for result in self.results if not result.passed and result.why), "")
@@ -151,7 +151,7 @@ class Grade:
 
 
 def confined(layers: Sequence[str]) -> str:
-    """What some layers keep a submission to, in words."""
+    """Words for what some layers keep a submission to."""
     return "; ".join(CONFINED[layer] for layer in layers if layer in CONFINED) or "it was not run"
 
 

@@ -124,7 +124,7 @@ def load(path: str) -> Any:
 
 
 class Notebook:
-    """What cells of a notebook ask of IPython: `%time` runs its code, and nothing else does anything."""
+    """Answers what cells of a notebook ask of IPython: `%time` runs its code, all else does nothing."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names

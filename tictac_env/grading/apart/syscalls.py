@@ -66,15 +66,15 @@ openat 257 56, openat2 437 437, prctl 157 167
 
 CLONE_THREAD = 0x00010000
 FCNTL = (*range(8), 36, 37, 38, 1030, 1032)
-"""What of `fcntl` is allowed: flags, copies and locks of files, the size of a pipe."""
+"""Commands of `fcntl` that are allowed: flags, copies and locks of files, the size of a pipe."""
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""What of `ioctl` is allowed: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
+"""Commands of `ioctl` that are allowed: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 PRCTL = (3, 15, 16, 23, 39, 0x53564D41)
-"""What of `prctl` is allowed: to ask for privileges, and to name threads and memory."""
+"""Commands of `prctl` that are allowed: to ask for privileges, and to name threads and memory."""
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 """The flags of a file that is opened to be written or changed."""
 NAMELESS = 0x400000
-"""What of the flag O_TMPFILE is no other flag's."""
+"""The bit of the flag O_TMPFILE that no other flag has."""
 
 
 def refuse_calls(writes: bool, removes: bool) -> bool:
