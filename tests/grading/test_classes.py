@@ -13,6 +13,7 @@ from tictac_env.grading import grade, load_rubric
 from tictac_env.grading.classes import ByAnswers, ClassReport, class_tournament, grade_class
 from tictac_env.grading.exam import questions_of
 from tictac_env.grading.files import handed_in_by_all
+from tictac_env.grading.process import Process
 from tictac_env.grading.report import confined
 from tictac_env.symmetry import symmetries
 
@@ -135,3 +136,24 @@ def test_links_to_the_work_of_others_get_nothing(tmp_path: Path) -> None:
     told = {"ann": "ann is a link", "bob": "bob.py is a link", "cid": "ps1 is a link", "dan": "ps1 has no file"}
     assert {one.submission: one.score for one in found} == dict.fromkeys(told, 0.0)
     assert all(one.reason.startswith(told[one.submission]) for one in found)
+
+
+def test_an_error_of_the_system_costs_one_submission_and_not_the_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    for name in ("ann", "bob"):
+        (tmp_path / f"{name}.py").write_text(BLOCKER)
+
+    def stop(process: Process) -> None:
+        whole(process)
+        if process.plan.source.endswith("ann.py"):
+            raise OSError(22, "Invalid argument")
+
+    whole = Process.stop
+    monkeypatch.setattr(Process, "stop", stop)
+    found = grade_class(
+        {name: tmp_path / f"{name}.py" for name in ("ann", "bob")}, load_rubric(tmp_path / "small.toml")
+    )
+    assert {one.submission: one.reason for one in found.grades}["ann"] == "[Errno 22] Invalid argument"
+    assert found.grades[0].submission == "bob" and found.grades[0].score > 8

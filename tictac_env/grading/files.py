@@ -90,9 +90,8 @@ def handed_in_by_all(paths: Iterable[Path], name: str) -> dict[str, Path]:
         for given, one in several:
             whose = clean(given)
             if whose in found:
-                raise ValueError(
-                    f"two submissions are called {whose!r}: {clean(str(found[whose]))} and {clean(str(one))}"
-                )
+                both = " and ".join(clean(str(path)) for path in (found[whose], one))
+                raise ValueError(f"two submissions are called {whose!r}: {both}")
             found[whose] = one
     return found
 
