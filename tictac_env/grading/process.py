@@ -304,7 +304,7 @@ class Process:
         if now - self._looked < LOOK:
             return
         self._looked = now
-        with contextlib.suppress(OSError):  # it has ended, or this is not Linux
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or this is not Linux
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
                 raise Gone(f"it began more than {MOST_THREADS} threads")
         size = count = 0
