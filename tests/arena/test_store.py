@@ -123,6 +123,8 @@ def test_after_an_addition_that_failed_others_work(path: Path) -> None:
         long = [replace(record, forfeit="x" * 10_000) for record in RECORDS[2:]]
         with full_disk(path.stat().st_size + 4096), pytest.raises(OSError, match=r"games\.sqlite cannot be used"):
             store.add(long)
+        with pytest.raises(UnicodeEncodeError):
+            store.add([*RECORDS[2:], replace(some_record(TTT, 50), forfeit="\ud800")])
         assert list(store) == RECORDS[:2]
         assert store.add(RECORDS[2:4]) == 2
     with ResultStore(path) as store:
