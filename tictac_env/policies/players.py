@@ -159,7 +159,7 @@ def own_game(player: Any) -> Game | None:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is damaged, or holds no agent.
+        ValueError: it is no regular file, is damaged, or holds no agent.
         DependencyNotInstalled: the file needs Stable-Baselines3, which is not installed.
 
     Example:
@@ -171,8 +171,7 @@ def own_game(player: Any) -> Game | None:
         True
     """
     if isinstance(player, os.PathLike) or (isinstance(player, str) and _is_path(player) and not _is_import(player)):
-        if not Path(player).is_file():
-            raise FileNotFoundError(f"there is no file {os.fspath(player)!r}")
+        _check_file(os.fspath(player))
         found: Game | None = _called(RECORDED_GAME)(Path(player)) if Path(player).suffix in SUFFIXES else None
         return found
     policy: Any = player.policy if isinstance(player, Player) else player
@@ -257,16 +256,11 @@ def _refuse_unused(player: Any, reading: Reading) -> None:
 
 
 def _from_file(source: str, game: Game, reading: Reading) -> Player:
-    path = Path(source)
+    path = _check_file(source)
     try:
-        check_regular(path)
         digest = sha256(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {source!r}") from None
     except OSError as error:
         raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ValueError(f"{source!r} cannot be read: {error}") from None
     settings: dict[str, Any] | None = None
     if path.suffix in SUFFIXES:
         agent, settings = _called(AGENT_FILES)(path, game)
@@ -283,6 +277,17 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
         )
     policy.name = path.stem
     return _described(policy, path.stem, "file", source, settings, digest)
+
+
+def _check_file(source: str) -> Path:
+    """The path of a file that may be read."""
+    try:
+        check_regular(source)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {source!r}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{source!r} cannot be read: {error}") from error
+    return Path(source)
 
 
 def _submission(path: Path, game: Game) -> Policy:
