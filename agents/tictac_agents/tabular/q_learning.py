@@ -56,20 +56,17 @@ class QTable(ActionTable):
         if len(self.q) == 2 and not (last and self.end_teaches_both):  # double Q-learning
             learning = draw(self.random) & 1
             judging = 1 - learning
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         target = self.rewards[i, step]
         if not last:
             next_row = self.steps[i, step + 1, 0]
             best = self.best_slot(self.q[learning, next_row])
             target += self.sign * self.gamma * self.q[judging, next_row, best]
-        self.move_towards(i, step, learning, target)
+        td_error = target - self.q[learning, row, slot]
+        self.q[learning, row, slot] += self.step_size(row, slot, learning) * td_error
         if last and self.end_teaches_both:
-            self.move_towards(i, step, 1, target)
-
-    def move_towards(self, i: int, step: int, table: int, target: float) -> None:
-        """Moves Q(s, a) of a table towards a target."""
-        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-        td_error = target - self.q[table, row, slot]
-        self.q[table, row, slot] += self.step_size(row, slot, table) * td_error
+            other_error = target - self.q[1, row, slot]
+            self.q[1, row, slot] += self.step_size(row, slot, 1) * other_error
 
     def best_slot(self, values: Floats) -> int:
         """The first slot of highest value."""

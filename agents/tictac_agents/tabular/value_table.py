@@ -179,10 +179,9 @@ class ValueTable(NamedTuple):
     def update_value(self, seat: int, row: int, next_row: int) -> float:
         """Moves v(s) towards its target, the result or r + gamma * v(s'), and returns the TD error."""
         self.visits[row] += 1
-        target = self.values[next_row]
-        if not self.finals[next_row]:
-            target = self.step + self.gamma * target
-        td_error = target - self.values[row]
+        td_error = self.step + self.gamma * self.values[next_row] - self.values[row]
+        if self.finals[next_row]:
+            td_error = self.values[next_row] - self.values[row]
         self.correct(seat, row, td_error)
         return float(td_error)
 
