@@ -161,15 +161,18 @@ class ReplyTree:
         own, opp = (np.concatenate([piece[side] for piece in whole] or [NONE.own]) for side in range(2))
         return own, opp
 
+    def _with_images(self, layer: Layer) -> tuple[Ints, Ints]:
+        images = mirror(self.game, layer.own), mirror(self.game, layer.opp)
+        return distinct(*map(np.append, (layer.own, layer.opp), images))
+
     def _failing(self) -> dict[int, Layer]:
         """The part of each layer from which some replies lead to a draw or a loss."""
         failing: dict[int, Layer] = {}
         for ply in sorted(self.layers, reverse=True):
-            layer, after = self.layers[ply], failing.get(ply + 2, NONE)
-            images = mirror(self.game, after.own), mirror(self.game, after.opp)
-            both = distinct(*map(np.append, (after.own, after.opp), images))
+            layer = self.layers[ply]
             wrong = np.empty(len(layer.own), np.bool_)
-            mark_failing(self.game, *layer, *both, wrong)
+            after = (self._with_images(layers.get(ply + 2, NONE)) for layers in (self.layers, failing))
+            mark_failing(self.game, *layer, *next(after), *next(after), wrong)
             failing[ply] = Layer(*(column[wrong] for column in layer))
         return failing
 

@@ -27,6 +27,7 @@ SHORT = {
     "FittedQ --preset S4-all-actions --total-games 3000": [("slow", "--total-games 600", "random")],
     "MaskablePPO --seed 1": [("slow", "--num-envs 128 --batch-size 256 --total-timesteps 60000", 0.5)],
     "NTupleTD": [("", "--game TicTacToe-v0", 0.0)],
+    "QLearning --game examples.hex:Hex-v0:3 --total-episodes 20000": [("", "--total-episodes 3000", "random")],
     "QLearning --preset self-play --stop-when-proven": [("", "", 0.0)],
     "S2Network --preset S2": [("slow", "--games-a-seat 100000", "random")],
 }

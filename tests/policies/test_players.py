@@ -114,7 +114,7 @@ def test_a_module_and_a_name_are_imported(tmp_path: Path, monkeypatch: pytest.Mo
         ("nowhere/agent.npz", FileNotFoundError, "nowhere/agent.npz"),
         (Path("agent.zip"), FileNotFoundError, "agent.zip"),
         (RandomPolicy, ValueError, "give an instance"),
-        (5, ValueError, "5 does not play"),
+        (5, ValueError, "int does not play.*not 5"),
     ],
 )
 def test_what_is_no_player_is_named(player: Any, error: type[Exception], match: str) -> None:

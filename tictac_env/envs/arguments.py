@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from tictac_env.arena.tournaments.openings import starting_positions
 from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS, Numbers, Setup
 from tictac_env.games import Game, describe_game, shown
@@ -126,6 +125,8 @@ def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
     if start is None:
         return None
     if isinstance(start, str):
+        from tictac_env.arena.tournaments.openings import starting_positions  # which may need the solver's tables
+
         return starting_positions(game, start)
     if not isinstance(start, (Sequence, PositionBatch)):
         raise ValueError(f"start must be a name such as 'random:8' or a list of positions, not {shown(start)}")
