@@ -208,7 +208,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--system", nargs="+", choices=sorted({case.system for case in SYSTEMS}), help="only these")
     parser.add_argument("--seeds", type=positive, default=3, help="seeds of each learner (default: %(default)s)")
-    parser.add_argument("--full", action="store_true", help="20 seeds of each learner, 3 to 7 of the networks: hours")
+    parser.add_argument("--full", action="store_true", help="20 seeds of each learner, 3 to 10 of the networks: hours")
     add_workers(parser, 2)
     parser.add_argument("--fresh", action="store_true", help="run again what is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")

@@ -1,6 +1,6 @@
 """S4's network while it learns: wins and lengths of games against random play and against its earlier self.
 
-    python benchmarks/s4_network.py [--seeds 7] [--games 2000] [--workers 2] [--output FOLDER]
+    python benchmarks/s4_network.py [--seeds 10] [--games 2000] [--workers 2] [--output FOLDER]
 
 The runs are those of benchmarks/reproduce.py, kept in reproduce-runs.jsonl: what is there is not run again. Writes
 s4-network.json, two CSV files and a picture; then run tools/results_tables.py.
