@@ -455,5 +455,5 @@ def test_layers_are_merged_in_pieces_as_at_once(layers: list[list[tuple[int, int
 
 def test_a_proof_prints_what_is_proven() -> None:
     assert str(prove("minimax", 1, "TicTacToe-v0")).startswith("minimax as second on TicTacToe-v0: never loses, proven")
-    assert str(prove("rule", 1, "TicTacToe-v0")).startswith("rule as second on TicTacToe-v0: refuted ('never loses') by ")
+    assert str(prove("rule", 1, "TicTacToe-v0")).startswith("rule as second on TicTacToe-v0: refuted")
     assert isinstance(prove("rule", 1, "TicTacToe-v0"), Proof)
