@@ -57,7 +57,6 @@ SMALL = {
     "benchmarks.soak": "--minutes 1 --share 0.5 --megabytes 64",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
-    "tools.small_certificate": "--parts",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }
 NAMED = {
