@@ -305,24 +305,6 @@ def audits() -> Table:
     ]
 
 
-def conformance() -> Table:
-    """Other packages' environments beside ours."""
-    return [
-        {
-            "package": f"{row['package']} {row['version']}",
-            "environment": f"`{row['environment']}`",
-            "games": row["games"],
-            "positions": plain(row["positions"]),
-            "illegal moves": row["illegal moves"],
-            "difference": row["difference"],
-            "in games": row["times"] if row["times"] != "0" else "",
-            "first after": f"`{row['moves']}`" if row["moves"] else "",
-            "theirs": row["theirs"],
-        }
-        for row in read("conformance-environments")
-    ]
-
-
 def differential() -> Table:
     return chosen(
         read("differential-games"),
@@ -409,7 +391,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "book-cost": partial(whole, "book-cost-plies"),
     "web-load": partial(whole, "web-load-replies"),
     "audits": audits,
-    "conformance": conformance,
     "mutations": partial(whole, "mutations-parts"),
     "differential": differential,
     "soak": soak,

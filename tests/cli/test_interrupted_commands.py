@@ -91,7 +91,6 @@ LONG = {
     "solve": Long("solve 4 --no-book"),
     "audit": Long("audit bots:slow --html page.html --card card"),
     "grade": Long("grade class --assignment small.toml --csv grades.csv"),
-    "conformance": Long("conformance pettingzoo.classic.tictactoe_v3:env --games 1000000"),
     "serve": Long("serve --port 0", needs="starlette"),
     "warm": Long("warm"),
     "play": Long("play level:1"),

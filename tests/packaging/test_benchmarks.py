@@ -52,7 +52,6 @@ SMALL = {
     "benchmarks.workers": "--rounds 1 --games 2 --seconds 0.02 --no-ray",
     "benchmarks.book_cost": "--plies 4 5 --runs 2",
     "benchmarks.audits": "--players random --sample 3",
-    "benchmarks.conformance": "--packages pettingzoo --games 2",
     "benchmarks.differential": "--games 20000",
     "benchmarks.soak": "--minutes 1 --share 0.5 --megabytes 64",
     "tools.build_suites": "",

@@ -164,16 +164,6 @@ def test_the_audits() -> None:
     assert searches == sorted(searches, reverse=True) and searches[0] < float(rows[0]["mistakes"])
 
 
-def test_the_conformance_of_others() -> None:
-    """Each package was compared; and what is known of one release was found."""
-    script, runs = importlib.import_module("benchmarks.conformance"), store("conformance")
-    rows = record("conformance-environments")
-    assert text(script.rows_of(runs, script.GAMES)) == rows
-    assert {row["package"] for row in rows} == set(script.PACKAGES)
-    static = [row for row in rows if row["difference"] == "static observation"]
-    assert [(row["version"], row["environment"]) for row in static] == [("1.6.10", "connect_four")]
-
-
 def test_board_sizes_are_solved_within_a_minute() -> None:
     rows = record("solver-sizes")
     assert len(rows) >= 24 and all(float(row["seconds"]) < 60 for row in rows)

@@ -34,7 +34,6 @@ COMMANDS: dict[str, str] = {
     "audit": "one record of how good a player is",
     "grade": "grade what others have written, by a rubric of theorems",
     "prove": "every reply to a player: a proof that it never loses, or wins",
-    "conformance": "somebody else's environment beside ours",
     "tournament": "everybody against everybody, with ratings",
     "solve": "the exact score of a position and of each move",
     "render": "a position or a game as text, SVG, PNG or GIF",
@@ -57,8 +56,7 @@ STOPPED, BROKEN_PIPE = 130, 141
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status: 0, 2 after an error, 130 after Ctrl-C, and 1 if a limit was reached or
-    environments differ.
+    """Runs the command; returns its exit status: 0, 2 after an error, 130 after Ctrl-C, and 1 if a limit was reached.
 
     SIGTERM, with which batch systems and containers end programs, does what Ctrl-C does: what is learned or played so
     far is kept wherever Ctrl-C keeps it.
