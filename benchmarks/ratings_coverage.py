@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import RESULTS, Row, positive, save, show
+from tictac_env.arena.davidson import Davidson
 from tictac_env.arena.intervals import wilson
-from tictac_env.arena.rating.davidson import Davidson
-from tictac_env.arena.rating.ratings import ELO, ratings
+from tictac_env.arena.ratings import ELO, ratings
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord
 from tictac_env.progress import track
 

@@ -85,8 +85,7 @@ def ratings(record: Record, plies: int) -> str:
         "seats. &gt; means that the games set no upper bound."
     )
     first, draws = record["first_advantage"], record["draws_between_equals"]
-    note = f"To play first is worth {interval(first, 1, ' Elo')}. Equals draw {interval(draws, 100, ' %')} of games. "
-    note += "; ".join(f"{' beats '.join([*cycle, cycle[0]])}" for cycle in record["cycles"]) or "Results are transitive"
+    note = f"To play first is worth {interval(first, 1, ' Elo')}. Equals draw {interval(draws, 100, ' %')} of games."
     rows = [
         (
             agent["name"],

@@ -56,7 +56,6 @@ def game_record(
         "first_advantage": estimate(ratings.first_advantage),
         "draws_between_equals": estimate(ratings.draws),
         "resampled": {"number": ratings.clusters, "what": ratings.resampled_by},
-        "cycles": [list(cycle) for cycle in ratings.cycles],
         "agents": agents,
         "pairs": pairs(tournament, ratings),
         "forfeits": [

@@ -9,7 +9,7 @@ from tictac_env.arena.endurance import Endurance, Resistance, resistance
 from tictac_env.arena.exact.tabulated import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
 from tictac_env.arena.exact.verdict import GameResults, OpponentResult, exact_results, verdict
 from tictac_env.arena.exact.walk import SeatResult
-from tictac_env.arena.rating.ratings import Estimate, PlayerRating, Ratings, ratings
+from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.suites.scored_positions import ScoredPosition, read_scored_positions
 from tictac_env.arena.suites.suite import Suite, suite
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord

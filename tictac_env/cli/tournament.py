@@ -137,7 +137,6 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "cross_table": ratings.cross_table(),
         "first_advantage": _finite(ratings.first_advantage),
         "draws": _finite(ratings.draws),
-        "cycles": ratings.cycles,
         "forfeits": [
             {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
         ],

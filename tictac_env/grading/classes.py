@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tictac_env.arena.rating.ratings import aligned
+from tictac_env.arena.ratings import aligned
 from tictac_env.arena.tournaments.openings import sampled_openings
 from tictac_env.arena.tournaments.tournament import Tournament, round_robin
 from tictac_env.games import Game

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.arena import ResultStore, ratings
-from tictac_env.arena.rating.game_counts import count_games
-from tictac_env.arena.rating.ratings import Estimate
+from tictac_env.arena.ratings import Estimate, count_games
 from tictac_env.arena.tournaments.game_record import GameRecord, distinct_games, game_called
 from tictac_env.notation import parse_moves
 from tictac_env.web.asking import Refused
@@ -89,7 +88,7 @@ class Results:
             `players`: best first, each `name`, `elo`, `low`, `high` (None where there is no bound), `score`, `games`,
             `distinct` and `forfeits`; `pairs`: for each ordered pair `player`, `opponent`, `score`, `expected`, and
             `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`, `anchor`, `first_advantage`, `draws`,
-            `resampled`, `cycles`.
+            `resampled`.
         """
         read, games = self._games(store)
         found = _game_in(games, game)
@@ -193,7 +192,6 @@ def _table(found: GamesOfStore) -> dict[str, Any]:
         "first_advantage": _estimate(rated.first_advantage, "value"),
         "draws": _estimate(rated.draws, "value"),
         "resampled": f"{rated.clusters} {rated.resampled_by}",
-        "cycles": rated.cycles,
     }
 
 

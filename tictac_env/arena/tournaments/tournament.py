@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from tictac_env.arena.intervals import percentage
-from tictac_env.arena.rating.ratings import Ratings, aligned, ratings
+from tictac_env.arena.ratings import Ratings, aligned, ratings
 from tictac_env.arena.tournaments.entrants import check_first_moves, given_players, load_entrants
 from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.tournaments.match import MatchResult

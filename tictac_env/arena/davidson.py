@@ -24,6 +24,7 @@ single game."""
 LARGEST_STEP = 5.0
 SETTLED = 1e-9
 MAX_ITERATIONS = 200
+LARGE = 1e-6
 
 
 class Davidson:
@@ -42,12 +43,12 @@ class Davidson:
         self.pairings: Ints = np.asarray(pairings, np.int64).reshape(-1, 2)
         self.players = players
         cells = np.arange(len(self.pairings))
-        self._design = np.zeros((len(cells), players + 1))  # of d, by theta and gamma
-        self._design[cells, self.pairings[:, 0]] += 1
-        self._design[cells, self.pairings[:, 1]] -= 1
-        self._design[:, players] = 1
+        self.design = np.zeros((len(cells), players + 1))  # of d, by theta and gamma
+        self.design[cells, self.pairings[:, 0]] += 1
+        self.design[cells, self.pairings[:, 1]] -= 1
+        self.design[:, players] = 1
         size = players + 1
-        self._products = (self._design[:, :, None] * self._design[:, None, :]).reshape(-1, size * size)
+        self._products = (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, size * size)
 
     def probabilities(self, parameters: Floats) -> Floats:
         """How likely the first player of each pairing wins, draws and loses: float64 (B, C, 3)."""
@@ -71,12 +72,12 @@ class Davidson:
         games = counts.sum(axis=2)
         by_d = (counts[:, :, 0] - counts[:, :, 2] - games * (wins - losses)) / 2
         gradient = np.empty((len(counts), size + 1))
-        gradient[:, :size] = by_d @ self._design
+        gradient[:, :size] = by_d @ self.design
         gradient[:, size] = (counts[:, :, 1] - games * draws).sum(axis=1)
         information = np.empty((len(counts), size + 1, size + 1))
         by_dd = games * (wins + losses - (wins - losses) ** 2) / 4
         information[:, :size, :size] = (by_dd @ self._products).reshape(-1, size, size)
-        information[:, :size, size] = (-games * draws * (wins - losses) / 2) @ self._design
+        information[:, :size, size] = (-games * draws * (wins - losses) / 2) @ self.design
         information[:, size, :size] = information[:, :size, size]
         information[:, size, size] = (games * draws * (1 - draws)).sum(axis=1)
         return gradient, information
@@ -137,7 +138,74 @@ class Davidson:
 
     def _utilities(self, parameters: Floats) -> Floats:
         """The logarithms of what the chances of a win, a draw and a loss are in proportion to: float64 (B, C, 3)."""
-        difference = parameters[:, :-1] @ self._design.T
+        difference = parameters[:, :-1] @ self.design.T
         drawn = np.broadcast_to(parameters[:, -1:], difference.shape)
         utilities: Floats = np.stack([difference / 2, drawn, -difference / 2], axis=2)
         return utilities
+
+
+def unbounded(model: Davidson, counts: Floats, anchor: int) -> npt.NDArray[np.bool_]:
+    """Players whose strength, less the anchor's, the games leave without a bound: bool (P, 2), above and below.
+
+    A player is bounded from above if a chain of results leads from the anchor to it, each player of the chain having
+    scored against the next, and from below if one leads back (Ford, "Solution of a ranking problem from binary
+    comparisons", 1957). Without games that tell a player's strength from the advantage of playing first, both are True.
+
+    Args:
+        model: the players and pairings.
+        counts: (C, 3), how often the first player won, drew and lost.
+        anchor: the player whose strength is taken off.
+    """
+    reached = scored_against(model, counts[None])[0]
+    ends = ~np.stack([reached[anchor], reached[:, anchor]], axis=1)
+    differences = np.eye(model.players + 1)[:-1] - np.eye(model.players + 1)[anchor]
+    known = model.design.T @ np.linalg.lstsq(model.design.T, differences.T, rcond=None)[0]
+    ends[np.abs(known - differences.T).max(axis=0) > LARGE] = True
+    return ends
+
+
+def scored_against(model: Davidson, counts: Floats) -> npt.NDArray[np.bool_]:
+    """Who drew or won a game against whom, or did so against one who did, and so on: bool (B, P, P).
+
+    Where this does not lead from the anchor to a player, no rating bounds that player's from above.
+    """
+    reached = np.zeros((len(counts), model.players, model.players), bool)
+    for cell, (first, second) in enumerate(model.pairings):
+        reached[:, first, second] |= counts[:, cell, :2].sum(axis=1) > 0
+        reached[:, second, first] |= counts[:, cell, 1:].sum(axis=1) > 0
+    reached |= np.eye(model.players, dtype=bool)
+    for _ in range(model.players.bit_length()):
+        reached = np.matmul(reached.astype(np.float32), reached.astype(np.float32)) > 0
+    return reached
+
+
+def likelihood_bound(
+    model: Davidson, counts: Floats, fitted: Floats, player: int, anchor: int, upper: bool, confidence: float
+) -> float:
+    """The bound of a player's strength less the anchor's on the side where there is one, by the likelihood ratio.
+
+    Args:
+        model: the players and pairings.
+        counts: (C, 3), how often the first player won, drew and lost.
+        fitted: (P + 2,), the parameters fitted to them.
+        player: whose bound it is.
+        anchor: the player whose strength is taken off.
+        upper: whether the strength is unbounded below, so that its upper bound is asked for.
+        confidence: of the two-sided interval whose one end this is.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import chdtri
+
+    allowed = float(chdtri(1, 1 - confidence)) / 2
+    one, sign = counts[None], 1 if upper else -1
+    best = float(model.log_likelihood(one, fitted[None])[0])
+
+    def excess(difference: float) -> float:
+        held = model.fit(one, fitted, held=(player, anchor, difference))
+        return best - float(model.log_likelihood(one, held)[0]) - allowed
+
+    near = float(fitted[player] - fitted[anchor])
+    reach = 1.0
+    while excess(near + sign * reach) < 0:
+        reach *= 2
+    return float(brentq(excess, near, near + sign * reach, xtol=1e-4))

@@ -1,1 +1,0 @@
-"""Ratings with intervals, from the records of games."""
