@@ -123,15 +123,6 @@ def whole(name: str) -> Table:
     return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
 
 
-def searches() -> Table:
-    """A row for each search, and how each player's games against it end."""
-    rows: dict[str, Record] = {}
-    for row in read("ntuple-searches-games"):
-        ends = " / ".join(fixed(4)(row[f"{end}, %"]) for end in ("won", "drawn", "lost"))
-        rows.setdefault(row["opponent"], {"as first v": row["opponent"]})[f"{row['player']}, W/D/L %"] = ends
-    return list(rows.values())
-
-
 def levels() -> Table:
     exact = {row["level"]: row for row in read("levels-tic-tac-toe")}
     perfect = {row["policy"]: row for row in read("exact-results-perfect")}
@@ -229,11 +220,6 @@ def solver_speed() -> Table:
     return chosen(read("solver-speed"), {"set": ("set", plain), "positions": ("positions", plain)} | columns)
 
 
-def solver_ablation() -> Table:
-    rows = read("solver-ablation-techniques")
-    return chosen(rows, {name: (name, significant if name.endswith("ms") else plain) for name in rows[0]})
-
-
 def solver_sizes() -> Table:
     """Who wins on the empty board, heights down, widths across."""
     found = {(row["height"], row["width"]): row for row in read("solver-sizes")}
@@ -245,13 +231,6 @@ def solver_sizes() -> Table:
         return f"{outcomes[row['outcome']]}, {fixed(3)(row['seconds'])}" if row else ""
 
     return [{"height": height} | {f"width {width}": cell(height, width) for width in widths} for height in heights]
-
-
-def early_positions() -> Table:
-    columns = {"ply": ("ply", plain), "positions": ("positions", plain)}
-    for what, heading in (("score", "score"), ("columns", "all columns")):
-        columns |= {f"{heading}, {which}": (f"{what} {which} ms", significant) for which in ("median", "p99", "max")}
-    return chosen(read("early-positions-plies"), columns)
 
 
 def suites() -> Table:
@@ -272,39 +251,6 @@ def s4_network() -> Table:
     return chosen(read("s4-network-curve"), columns)
 
 
-def ceilings() -> Table:
-    """Networks of Connect Four as the solver taught them, each after the means of those that learned by themselves."""
-    sets = {"end_easy": "mistakes on end_easy, %", "middle_easy": "mistakes on middle_easy, %"}
-    sets |= {"middle_medium": "mistakes on middle_medium, %", "C4-Exact-v1": "mistakes on C4-Exact-v1, %"}
-    sets |= {phase: f"C4-Exact-v1, {phase}, %" for phase in ("opening", "middle", "end")}
-    learned = [row for row in read("connect-four-runs") if row["model"] == "best"]
-    table = []
-    for row in read("ceilings-networks"):
-        agent, _, shown = row["network"].partition(": ")
-        alone = [one for one in learned if one["agent"] == agent and shown == "lines, afterstates"]
-        if alone:
-            means = {
-                name: f"{sum(float(one[column]) for one in alone) / len(alone):.1f}" for name, column in sets.items()
-            }
-            table.append({"network": row["network"], "taught by": "its own games"} | means)
-        means = {name: fixed(1)(row[name]) for name in sets}
-        table.append({"network": row["network"], "taught by": f"the solver: {row['learns']}"} | means)
-    return table
-
-
-def audits() -> Table:
-    """Players judged on the reporting suite of Connect Four."""
-    percent, columns = fixed(1, 100), ("mistakes", "opening", "middle", "end")
-    return [
-        {"player": f"`{row['player']}`"}
-        | {"mistakes": f"{percent(row['mistakes'])} ({percent(row['low'])}-{percent(row['high'])})"}
-        | {phase: percent(row[phase]) for phase in columns[1:]}
-        | {"regret": fixed(3)(row["regret"])}
-        | {name: percent(row[name]) for name in ("perfect", "wins", "speed", "resistance")}
-        for row in read("audits-players")
-    ]
-
-
 def differential() -> Table:
     return chosen(
         read("differential-games"),
@@ -313,21 +259,6 @@ def differential() -> Table:
             for name in ("game", "implementation", "games", "plies", "plies a CPU-second", "differences")
         },
     )
-
-
-def soak() -> Table:
-    columns = {
-        "process": "process",
-        "done": "done",
-        "CPU-s": "CPU-s",
-        "MB half way": "MB half way",
-        "MB at the end": "MB at the end",
-        "growth, MB": "growth in the second half, MB",
-        "allowed, MB": "allowed, MB",
-        "files": "files at the end",
-        "growth, files": "growth in the second half, files",
-    }
-    return chosen(read("soak-processes"), {heading: (column, plain) for heading, column in columns.items()})
 
 
 TABLES: dict[str, Callable[[], Table | str]] = {
@@ -350,23 +281,14 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
     "connect-four": partial(whole, "connect-four-summary"),
-    "ceilings": ceilings,
     "network-search": partial(whole, "network-search-mistakes"),
     "ntuple": partial(whole, "ntuple-summary"),
-    "ntuple-ablation": partial(whole, "ntuple-ablation-rows"),
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "prove-ntuple": partial(whole, "prove-ntuple-rounds"),
     "ntuple-search": partial(whole, "ntuple-search-mistakes"),
     "ntuple-speed": partial(whole, "ntuple-speed-threads"),
-    "ntuple-clock": partial(whole, "ntuple-clock-runs"),
     "refuted-6x5": partial(whole, "refuted-6x5-judged"),
     "learned-second-seat": partial(whole, "learned-second-seat-exactly"),
-    "ntuple-searches": searches,
-    "ntuple-searches-proofs": partial(whole, "ntuple-searches-proofs"),
-    "second-seat": partial(whole, "second-seat-players"),
-    "network-inputs": partial(whole, "network-inputs-networks"),
-    "self-play-cost": partial(whole, "self-play-cost"),
-    "tutorial": partial(whole, "pettingzoo-tutorial-summary"),
     "speed-single": partial(by_game, "throughput-single", "one environment", "times minimal"),
     "speed-pettingzoo": partial(by_game, "throughput-aec", "PettingZoo", "times PettingZoo's"),
     "speed-vector-connect-four": partial(vector_speed, "Connect Four"),
@@ -379,21 +301,11 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "search-mistakes": partial(whole, "search-mistakes"),
     "search-solver-switch": solver_switch,
     "solver-speed": solver_speed,
-    "solver-ablation": solver_ablation,
     "solver-sizes": solver_sizes,
-    "early-positions": early_positions,
     "suites": suites,
-    "ratings-coverage": partial(whole, "ratings-coverage-worlds"),
-    "arena-speed": partial(whole, "arena-speed-games"),
-    "workers-overhead": partial(whole, "workers-overhead"),
-    "workers-tournament": partial(whole, "workers-tournament"),
-    "workers-start": partial(whole, "workers-start"),
-    "book-cost": partial(whole, "book-cost-plies"),
     "web-load": partial(whole, "web-load-replies"),
-    "audits": audits,
     "mutations": partial(whole, "mutations-parts"),
     "differential": differential,
-    "soak": soak,
     "examples": example_list,
     "example-outputs": example_outputs,
 }

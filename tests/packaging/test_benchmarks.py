@@ -30,30 +30,16 @@ SCRIPTS = sorted(
 SMALL = {
     "benchmarks.reproduce": "--system S3 --seeds 1 --workers 1",
     "benchmarks.throughput": "--seconds 0.01 --repeats 1 --boards 8 16",
-    "benchmarks.early_positions": "--plies 0 8 --count 3 --no-check",
     "benchmarks.game_tree": "--games 200 --frozen 100 --matches 5",
     "benchmarks.s2_network": "--games 40 --seeds 1 --workers 1",
     "benchmarks.s4_network": "--games 4 --seeds 1 --workers 1",
-    "benchmarks.arena_speed": "--games 20",
     "benchmarks.learning": "--seeds 1",
     "benchmarks.learned_ntuple": "--seeds 2 --games 300 --positions 50",
-    "benchmarks.ntuple_ablation": "--games 300 --positions 50",
     "benchmarks.ntuple_speed": "--games 200 --tuples 3 --rounds 1",
-    "benchmarks.ntuple_clock": "--games 300",
-    "benchmarks.ntuple_searches": "--game TicTacToe-v0",
-    "benchmarks.second_seat": "--games 10",
-    "benchmarks.ceilings": "--games 5",
-    "benchmarks.ratings_coverage": "--tournaments 3 --resamples 50",
-    "benchmarks.self_play": "--steps 2048 --runs 1",
-    "benchmarks.pettingzoo_tutorial": "--steps 2048 --seeds 1 --games 3",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule",
-    "benchmarks.workers": "--rounds 1 --games 2 --seconds 0.02 --no-ray",
-    "benchmarks.book_cost": "--plies 4 5 --runs 2",
-    "benchmarks.audits": "--players random --sample 3",
     "benchmarks.differential": "--games 20000",
-    "benchmarks.soak": "--minutes 1 --share 0.5 --megabytes 64",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "--seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
@@ -61,20 +47,12 @@ SMALL = {
 NAMED = {
     "benchmarks.learning": ["SB3's own DQN"],
     "benchmarks.learned_ntuple": ["NTupleTD 3 min"],
-    "benchmarks.ntuple_ablation": ["trace 0.9", "temporal coherence"],
-    "benchmarks.ntuple_clock": ["NTupleTD 3 min"],
-    "benchmarks.ntuple_searches": ["rule"],
-    "benchmarks.second_seat": ["rule"],
-    "benchmarks.ceilings": ["DQN: planes"],
     "tools.tune": ["MaskablePPO"],
 }
 """Arguments that stand before the others."""
 QUICK = ["benchmarks.reproduce", "benchmarks.exact_results"]
 NEEDS = {
     "learning": "sb3_contrib",
-    "ceilings": "sb3_contrib",
-    "self_play": "sb3_contrib",
-    "pettingzoo_tutorial": "sb3_contrib",
 }
 NEEDS |= {
     "s4_network": "torch",
@@ -82,7 +60,6 @@ NEEDS |= {
     "solver": "bitbully",
     "openings": "bitbully",
     "web_load": "starlette",
-    "soak": "starlette",
     "differential": "pyspiel",
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import learned_ntuple, ntuple_ablation
+from benchmarks import learned_ntuple
 from tictac_agents import NTupleTD
 from tictac_env.arena import exact_results
 
@@ -58,12 +58,3 @@ def test_means_are_over_the_points_of_the_last_fifth_and_over_the_seeds() -> Non
     low, high = map(float, interval.strip("()").split("-"))
     assert 0 <= low < 61 < high <= 100
     assert rows["games"]["one"] == "100"
-
-
-def test_each_row_of_the_ablation_is_a_learner_of_its_own() -> None:
-    made = {name: NTupleTD(**learned_ntuple.CHOSEN | changes, seed=0) for name, changes in ntuple_ablation.ROWS.items()}
-    default = made.pop("the defaults")
-    assert (default.tuples, default.length, default.trace, default.epsilon) == (70, 8, 0.7, 0.04)
-    assert (default.step, default.final_step) == (0.25, 0.08)
-    for name, other in made.items():
-        assert any(getattr(other, key) != getattr(default, key) for key in ntuple_ablation.ROWS[name]), name
