@@ -228,6 +228,82 @@ def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) ->
     assert cache_files(cache) == edited
 
 
+def test_kernels_stay_after_an_edit_that_they_cannot_reach(probe_folder: Path, tmp_path: Path) -> None:
+    package, cache = probe_folder / "tictac_env", tmp_path / "cache"
+    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    assert run_probe(probe_folder, cache)[:2] == (-1, False)
+    for edited in (package / "cli" / "main.py", package / "games" / "k_in_a_row.py", probe_folder / "probe.py"):
+        edited.write_text("# a comment\n" + edited.read_text())
+    assert run_probe(probe_folder, cache)[:2] == (-1, True)
+
+
+REACHED = """
+import sys
+from typing import NamedTuple
+import numpy as np
+import helpers
+from tictac_env.compiled import kernel, kernel_methods
+
+@kernel_methods
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+    def difference(self):
+        return self.first - self.second
+
+@kernel
+def inner(x):
+    return x + 1
+
+@kernel
+def outer(pair, x):
+    return pair.difference() + inner(x) + helpers.plain(x) + int(helpers.LEVEL)
+
+print(outer(Pair(5, 3), 10), sum(outer.stats.cache_hits.values()))
+"""
+HELPERS = """
+import numpy as np
+LEVEL = np.int64(7)
+
+def plain(x):
+    return 2 * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "result"),
+    [
+        ("reached.py", "first: int\n    second: int", "second: int\n    first: int", 36),
+        ("reached.py", "self.first - self.second", "self.first + self.second", 46),
+        ("reached.py", "return x + 1", "return x + 2", 41),
+        ("helpers.py", "return 2 * x", "return 3 * x", 50),
+        ("helpers.py", "np.int64(7)", "np.int64(8)", 41),
+    ],
+)
+def test_kernels_follow_an_edit_of_whatever_they_reach(
+    file: str, old: str, new: str, result: int, tmp_path: Path
+) -> None:
+    """Fields and methods of records, kernels, plain functions and constants of other modules."""
+    package = tmp_path / "tictac_agents"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "reached.py").write_text(REACHED.replace("import helpers", "from tictac_agents import helpers"))
+    (package / "helpers.py").write_text(HELPERS)
+    environment = os.environ | {"TICTAC_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+
+    def run() -> list[str]:
+        command = [sys.executable, "-c", "import tictac_agents.reached"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run() == ["40", "0"] and run() == ["40", "1"]
+    edited = package / file
+    edited.write_text(edited.read_text().replace(old, new))
+    assert run() == [str(result), "0"]
+
+
 OWN_RULES = """
 import numba
 import numpy as np

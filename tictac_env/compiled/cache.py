@@ -17,14 +17,12 @@ VARIABLE = "TICTAC_CACHE_DIR"
 def _cache_folder() -> tuple[str, bool, str]:
     """The folder of compiled kernels, whether it is kept between runs, and what the user should know, mostly "".
 
-    It is a folder of the user's, named after the source of both packages. Numba itself only looks at the file a kernel
-    stands in; after a change to a rule book, or to a constant of another file, it would run the old one. Nobody else
-    may write there: Numba keeps pickles beside the machine code, and loading either runs what is in it.
+    It is a folder of the user's, named after the source of this sub-package, which decides how kernels are compiled.
+    Within it, the code of a kernel is found by the source that the kernel can reach (`callees.fingerprint`). Nobody else
+    may write there: Numba keeps pickles next to the machine code, and loading either runs what is in it.
     """
-    agents = PACKAGE.parent / "agents" / "tictac_agents"
-    agents = agents if agents.is_dir() else PACKAGE.parent / "tictac_agents"
     digest = hashlib.sha256()
-    for path in (*sorted(PACKAGE.rglob("*.py")), *sorted(agents.rglob("*.py"))):
+    for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     name = f"tictac-env/{digest.hexdigest()[:16]}"
     refused: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator
@@ -33,16 +34,29 @@ def compile_callees(function: Function) -> None:
             compile_callees(called)
 
 
-def fingerprint(functions: list[Function]) -> str:
-    """A number for what these functions and all that they call do, in 16 hexadecimal digits."""
-    digest, todo, seen = hashlib.sha256(), list(functions), set[Function]()
+@functools.cache
+def fingerprint(*reached: Function | type) -> str:
+    """A hash of the code of functions, of all that they call, and of the fields and methods of records."""
+    digest, todo, seen = hashlib.sha256(), list(reached), set[Function | type]()
     while todo:
-        function = todo.pop()
-        if function not in seen:
-            seen.add(function)
-            digest.update(repr((function.__qualname__, function.__defaults__, *_parts(function))).encode())
-            todo += _callees(function)
-            todo += (named.py_func for named in _named(function) if hasattr(named, "py_func"))  # compiled by its owner
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if inspect.isclass(one):
+            digest.update(repr((one.__qualname__, getattr(one, "_fields", ()))).encode())
+            todo += (
+                method for _, method in inspect.getmembers(one, inspect.isfunction) if _package(method) == _package(one)
+            )
+            continue
+        digest.update(repr((one.__qualname__, one.__defaults__, *_parts(one))).encode())
+        todo += _callees(one)
+        for named in _named(one):
+            if hasattr(named, "py_func"):  # compiled by its owner
+                digest.update(repr(sorted(named.targetoptions.items())).encode())
+                todo.append(named.py_func)
+            elif inspect.isclass(named) and hasattr(named, "_fields"):
+                todo.append(named)
     return digest.hexdigest()[:16]
 
 
@@ -71,7 +85,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _package(function: Function) -> str:
+def _package(function: Function | type) -> str:
     return (function.__module__ or "").split(".")[0]
 
 
@@ -80,7 +94,7 @@ def _parts(function: Function) -> Iterator[object]:
     yield from _instructions(function.__code__)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     for value in (*cells, *_named(function)):
-        if isinstance(value, (bool, int, float, str, tuple)):
+        if isinstance(value, (bool, int, float, str, tuple, np.generic)):
             yield value
         elif isinstance(value, np.ndarray):
             yield str(value.dtype), value.shape, value.tobytes()

@@ -97,7 +97,7 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
     for name, method in methods.items():
         _compile_method(type_class, name, method)
         compile_callees(method)
-    return type_class, f"{fingerprint([*methods.values(), *getters])} {numbers}"
+    return type_class, f"{fingerprint(*methods.values(), *getters)} {numbers}"
 
 
 def _compile_method(type_class: type[GameType], name: str, method: Callable[..., Any]) -> None:

@@ -9,8 +9,8 @@ import numba
 
 import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
 from tictac_env.compiled.cache import CACHE_FOLDER
-from tictac_env.compiled.callees import compile_callees
-from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point, keep_code
+from tictac_env.compiled.callees import compile_callees, fingerprint
+from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point, keep_code, records_in
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -50,8 +50,13 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
         if numba.config.DISABLE_JIT:
             return function
         compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else Kernel(function, options)
-        keep_code(compiled)
+        how = repr(sorted(options.items())) + str(parallel)
+        keep_code(compiled, lambda signature: how + fingerprint(function, *_in_order(records_in(signature))))
     return compiled  # type: ignore[no-any-return]
+
+
+def _in_order(classes: set[type]) -> list[type]:
+    return sorted(classes, key=lambda one: (one.__module__, one.__qualname__))
 
 
 def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:

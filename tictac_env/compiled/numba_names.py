@@ -6,6 +6,7 @@ A new version of Numba may change them, so `pyproject.toml` has an upper bound: 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numba
 from numba import types
 from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -90,7 +91,23 @@ UNKEPT: list[OSError] = []
 
 
 class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Machine code on the disk, of which there may be none: it can always be compiled again."""
+    """Machine code on the disk, of which there may be none: it can always be compiled again.
+
+    Numba would compile a function again after any edit of its file, and after none of another file.
+
+    Args:
+        dispatcher: the compiled function.
+        reach: names the source that the function reaches, called with arguments of the given types.
+    """
+
+    def __init__(self, dispatcher: Any, reach: Callable[[Any], str]) -> None:
+        super().__init__(dispatcher.py_func)
+        self._reach = reach
+        name = re.sub(r"-\d+(\.py\d+)", r"\1", self._impl.filename_base)  # without the number of the line
+        self._cache_file = IndexDataCacheFile(self._cache_path, name, source_stamp=None)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), self._reach(sig))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -111,9 +128,22 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
             UNKEPT.append(error)
 
 
-def keep_code(dispatcher: Any) -> None:
-    """Has the machine code of a function kept in the folder of `cache_in`, and used again."""
-    dispatcher._cache = _KeptCode(dispatcher.py_func)
+def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
+    """Keeps the machine code of a function in the folder of `cache_in`; see `_KeptCode`."""
+    dispatcher._cache = _KeptCode(dispatcher, reach)
+
+
+def records_in(signature: Any) -> set[type]:
+    """The classes of the named tuples among the arguments of a signature, and of those within them."""
+    found = set()
+    todo = list(signature if isinstance(signature, tuple) else signature.args)
+    while todo:
+        one = todo.pop()
+        if isinstance(one, types.BaseTuple):
+            todo += one.types if hasattr(one, "types") else [one.dtype]
+        if isinstance(one, types.BaseNamedTuple):
+            found.add(one.instance_class)
+    return found
 
 
 def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
