@@ -33,7 +33,7 @@ from tictac_env.position import Position
 
 GAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 POLICIES = (
-    *("random", "rule", "minimax", "minimax-first", "mcts", "perfect", "network", "ntuple", "ntuple:4"),
+    *("random", "rule", "minimax", "minimax-first", "mcts", "perfect", "ntuple", "ntuple:4"),
     *("level:5", "level:10"),
 )
 THINKING = (0.5, 1.5)

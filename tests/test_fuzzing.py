@@ -120,12 +120,6 @@ def network(path: Path) -> Callable[[Path], Any]:
     return tictac_agents.NTupleNetwork.load
 
 
-def shipped(path: Path) -> Callable[[Path], Any]:
-    folder = Path(tictac_agents.__file__).parent / "line_network" / "shipped"
-    path.write_bytes((folder / "TicTacToe-v0.npz").read_bytes())
-    return tictac_agents.LineNetwork.load
-
-
 def suite(path: Path) -> Callable[[Path], Any]:
     positions = [Position.from_moves(TTT, moves) for moves in ("1", "15", "152", "1523")]
     batch = PositionBatch.of(positions)
@@ -152,7 +146,6 @@ MORE_SAVED = SAVED | {
     "S2Network.npz": learned("S2Network", 5),
     "ValueIteration.npz": planner,
     "NTupleNetwork.npz": network,
-    "LineNetwork.npz": shipped,
     "DQN.zip": network_of_torch,
 }
 

@@ -281,7 +281,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
     "connect-four": partial(whole, "connect-four-summary"),
-    "network-search": partial(whole, "network-search-mistakes"),
     "ntuple": partial(whole, "ntuple-summary"),
     "ship-ntuple": partial(whole, "ship-ntuple-rounds"),
     "prove-ntuple": partial(whole, "prove-ntuple-rounds"),

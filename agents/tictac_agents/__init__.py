@@ -3,7 +3,6 @@
 - `tabular/`: Q-learning, Sarsa, Monte Carlo control and TD learning with tables.
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
-- `line_network/`: a learned network of state values that plays without torch.
 - `ntuple/`: n-tuple networks, which learn from self-play without torch.
 - `deep/`: DQN and MaskablePPO on Stable-Baselines3, and two published networks.
 
@@ -27,7 +26,6 @@ _HOME = {
     "GamesCurve": "tictac_agents.games_curve",
     "LearningCurve": "tictac_agents.tabular.learning_curve",
     "Learner": "tictac_agents.tabular.learner",
-    "LineNetwork": "tictac_agents.line_network.network",
     "MCTS": "tictac_agents.mcts.mcts",
     "MaskablePPO": "tictac_agents.deep.maskable_ppo",
     "ModelPolicy": "tictac_env.policies.adapters",
@@ -52,13 +50,17 @@ _HOME = {
     "policy_evaluation": "tictac_agents.planning.dynamic_programming",
 }
 
+REMOVED = {"LineNetwork": "removed in 1.1.0; use NTupleNetwork, the policy 'ntuple'"}
+"""Agents of earlier versions, and what to use instead: for the messages when they are imported or loaded."""
+
 
 def __getattr__(name: str) -> Any:
     """Imports an agent when it is first asked for (PEP 562), so that one without torch needs no torch."""
     if name == "__all__":
         return _importable()
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        removed = f": {REMOVED[name]}" if name in REMOVED else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{removed}")
     return getattr(importlib.import_module(_HOME[name]), name)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tictac_agents.line_network.network import LineNetwork
 from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
 from tictac_agents.ntuple.network import NTupleNetwork
@@ -72,7 +71,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     if isinstance(policy, MCTS):
         return _search(policy, position, seed)
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
-    networks = LineNetwork, NTupleNetwork, NTupleTD
+    networks = NTupleNetwork, NTupleTD
     if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
         found = move_values(agent, position)
         text = NETWORK if isinstance(agent, networks) else "its values"

@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 
 from tictac_agents.deep.s2_network import S2Network
-from tictac_agents.line_network.network import SHIPPED, LineNetwork
 from tictac_agents.mcts.evaluators import NetworkEvaluator
 from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
@@ -49,14 +48,8 @@ def use_tables(game: str) -> None:
 
 
 def use_networks(game: str) -> None:
-    """Plays by the shipped network and searches with it, where there is one for this game; learns with the network that
-    has a compiled loop, on games in which each cell is an action.
-    """
+    """Learns with the network that has a compiled loop, on games in which each cell is an action."""
     start = Position.start(game)
-    if (SHIPPED / f"{game}.npz").exists():
-        network = LineNetwork.shipped(game)
-        for agent in (network, MCTS(4, evaluator=network)):
-            agent.act(start, 0)
     if start.game.num_actions == start.game.cells:
         S2Network(start.game, seed=0).learn(2, progress_bar=False).act(start, 0)
 

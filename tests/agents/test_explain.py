@@ -44,7 +44,7 @@ def test_planners_and_trees_tell_their_values() -> None:
     assert [one.action for one in explain(tree, POSITION).thoughts] == list(POSITION.legal_actions)
 
 
-@pytest.mark.parametrize("name", ["network", "ntuple", "ntuple:3"])
+@pytest.mark.parametrize("name", ["ntuple", "ntuple:3"])
 def test_networks_without_torch_tell_values(name: str) -> None:
     agent = make_policy(name, POSITION.game)
     found = explain(agent, POSITION)

@@ -16,7 +16,7 @@ from conftest import breadth
 from oracle import Hurried
 
 import tictac_agents
-from tictac_agents import LineNetwork, QLearning
+from tictac_agents import NTupleNetwork, QLearning
 from tictac_env import Policy, Position, cli, solve
 from tictac_env.cli.hints import hints
 from tictac_env.cli.session import Session
@@ -256,15 +256,15 @@ def test_a_table_plays_without_the_compiler(tmp_path: Path) -> None:
     assert "plays" in played.stdout and played.stderr == ""
 
 
-@pytest.mark.parametrize("agent", ["QLearning", "LineNetwork", "DQN"])
+@pytest.mark.parametrize("agent", ["QLearning", "NTupleNetwork", "DQN"])
 def test_the_game_is_that_of_the_agents_file(
     agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / ("agent.zip" if agent == "DQN" else "agent.npz")
     if agent == "QLearning":
         QLearning("KInARow-v0:3x4-3", seed=0).save(path)
-    elif agent == "LineNetwork":
-        LineNetwork.shipped(TTT).save(path)
+    elif agent == "NTupleNetwork":
+        NTupleNetwork.shipped(TTT).save(path)
     else:
         pytest.importorskip("stable_baselines3")
         boards = tictac_agents.SB3VecEnv(TTT, num_envs=1)

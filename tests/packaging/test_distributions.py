@@ -55,7 +55,6 @@ def test_the_wheel_has_both_packages_whole_and_the_assignments_and_nothing_else(
         "tictac_env/web/export/js/rules.js",
         "tictac_env/notebook/static/widget.js",
         "tictac_env/grading/assignments/minimax/rubric.toml",
-        "tictac_agents/line_network/shipped/ConnectFour-v0.npz",
         "tictac_agents/ntuple/shipped/ConnectFour-v0.npz",
         "tictac_env/py.typed",
         "tictac_agents/py.typed",

@@ -79,7 +79,7 @@ def test_thoughts_are_of_each_legal_move(client: Client, opponent: str, kind: st
     assert total == pytest.approx(200 if kind == "visits" else 1)
 
 
-@pytest.mark.parametrize("opponent", ["network", "ntuple", "ntuple:2"])
+@pytest.mark.parametrize("opponent", ["ntuple", "ntuple:2"])
 def test_networks_say_what_their_moves_are_worth(client: Client, opponent: str) -> None:
     fields = {"game": "ConnectFour-v0", "moves": "4453", "opponent": opponent}
     found = client.post("/api/thoughts", **fields)

@@ -17,13 +17,15 @@ POLICIES: dict[str, str] = {
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
-    "network": "tictac_agents.line_network.network:LineNetwork",
     "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
     "level": "tictac_env.policies.levels:Level",
     "perfect": "tictac_env.solver.perfect:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
 }
 """Where each named policy lives; it is imported when it is first used."""
+
+REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
+"""The names of policies of earlier versions, and what to use instead."""
 
 
 def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) -> Policy:
@@ -75,7 +77,7 @@ def check_name(name: str) -> None:
     """Raises a ValueError, which has the near names, if no policy has this name (its argument is not looked at)."""
     base = str(name).partition(":")[0]
     if not isinstance(name, str) or base not in POLICIES:
-        raise ValueError(f"no policy is called {shown(name)}; {did_you_mean(base, POLICIES)}")
+        raise ValueError(f"no policy is called {shown(name)}; {REMOVED.get(base) or did_you_mean(base, POLICIES)}")
 
 
 def check_player(player: Any) -> None:

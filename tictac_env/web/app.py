@@ -78,7 +78,7 @@ class Server:
         """Loads, or compiles, what the first visitors would wait for."""
         for name, game in self.games.items():
             start = Position.start(game)
-            for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "network", "ntuple", "ntuple:2"):
+            for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "ntuple", "ntuple:2"):
                 with suppress(Refused):  # no network comes with a game of one's own
                     self.opponents.get(opponent, game).act(start, 0)
             use_solver(name)

@@ -15,6 +15,7 @@ from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
 from tictac_env.policies.levels import level_settings
+from tictac_env.policies.names import REMOVED
 from tictac_env.policies.players import SUFFIXES, load_player
 from tictac_env.solver.minimax import SMALL_CELLS
 from tictac_env.web.asking import Refused
@@ -105,7 +106,8 @@ class Opponents:
         base, _, argument = name.partition(":")
         if base not in POLICIES or base == "human":
             known = ", ".join(one for one in POLICIES if one != "human")
-            raise Refused(f"no opponent is called {name!r}; there are {known}, with arguments, and {FILE}NAME", 404)
+            there_are = f"there are {known}, with arguments, and {FILE}NAME"
+            raise Refused(f"no opponent is called {name!r}; {REMOVED.get(base, there_are)}", 404)
         if base == "perfect":
             error = _share(argument)
             return LimitedPerfect(self.solvers, error, seconds)

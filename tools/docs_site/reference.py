@@ -46,7 +46,7 @@ FAMILIES = {
     "Tree search": Family(("MCTS", "GameTree"), ("search.md", "reproduction.md")),
     "N-tuple networks": Family(("NTupleTD", "NTupleNetwork"), ("ntuple.md",), ("ntuple", "ntuple-search")),
     "Deep agents": Family(("DQN", "MaskablePPO"), ("deep.md",), ("deep-agents", "connect-four")),
-    "Published networks": Family(("S2Network", "FittedQ", "LineNetwork"), ("deep.md", "reproduction.md")),
+    "Published networks": Family(("S2Network", "FittedQ"), ("deep.md", "reproduction.md")),
 }
 RESULTS = {
     "systems": "Against random play, won / drawn / lost in per cent: published, and ours",

@@ -7,9 +7,74 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.line_network.kernels import LineWeights, find_features
-
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+class LineWeights(NamedTuple):
+    """What is needed to find the features of lines."""
+
+    cells: Ints
+    """(cells,): the bit of each cell, row by row from the top left."""
+    lines: Ints
+    """(windows,): the cells of each window."""
+    active: Ints
+    """(features + 1,): scratch, the numbers of the features that are 1."""
+
+
+def find_features(game: Any, net: LineWeights, own: int, opp: int) -> int:
+    """Fills `active` with the numbers that `LineFeatures` gives the features that are 1; returns how many there are."""
+    cells, windows, active = len(net.cells), len(net.lines), net.active
+    count = 0
+    for cell in range(cells):
+        if own & net.cells[cell]:
+            active[count] = cell
+            count += 1
+        elif opp & net.cells[cell]:
+            active[count] = cells + cell
+            count += 1
+    first = 2 * cells
+    for lacking in (2, 1):
+        if lacking < game.connect:
+            wanted = game.connect - lacking
+            for window in range(windows):
+                ours, theirs = own & net.lines[window], opp & net.lines[window]
+                if theirs == 0:
+                    active[count] = first + window
+                    count += ours.bit_count() == wanted
+                elif ours == 0:
+                    active[count] = first + windows + window
+                    count += theirs.bit_count() == wanted
+            first += 2 * windows
+    for side in range(2):
+        if game.has_won(opp if side else own, side):
+            active[count] = first + side
+            count += 1
+    first += 2
+    empty = game.full & ~(own | opp)
+    own_threats, opp_threats = game.threats(own, 0) & empty, game.threats(opp, 1) & empty
+    for cell in range(cells):
+        if (own_threats | opp_threats) & net.cells[cell]:
+            if own_threats & net.cells[cell]:
+                active[count] = first + cell
+                count += 1
+            if opp_threats & net.cells[cell]:
+                active[count] = first + cells + cell
+                count += 1
+    if game.gravity:
+        first += 2 * cells
+        lowest = game.playable(own, opp)
+        for cells_of in (lowest, lowest << 1 & game.full):
+            for col in range(game.cols):
+                column = game.column << col * game.stride
+                if own_threats & cells_of & column:
+                    active[count] = first + col
+                    count += 1
+                if opp_threats & cells_of & column:
+                    active[count] = first + game.cols + col
+                    count += 1
+            first += 2 * game.cols
+    return count
 
 
 class Layer(NamedTuple):

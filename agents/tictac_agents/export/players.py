@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.line_network.kernels import LineWeights, action_values
 from tictac_agents.mcts.rollouts import first_state
 from tictac_agents.mcts.root import best_action, best_proven, node_statistics
 from tictac_agents.mcts.search_tree import add_node, new_tree
@@ -167,18 +166,6 @@ class NTuples(NamedTuple):
         while not deepen(game, self.tables, search, self.plies, AT_ONCE) and perf_counter() < end:
             pass
         return int(answer(game, search, scores[0]))
-
-
-class LineValues(NamedTuple):
-    """A network of state values over lines and threats."""
-
-    weights: LineWeights
-
-    def choose(self, game: Any, own: int, opp: int, seed: int, end: float) -> int:
-        """The action of the highest value."""
-        values = np.empty((1, game.num_actions), np.float32)
-        action_values(game, self.weights, np.array([own]), np.array([opp]), values)
-        return int(values[0].argmax())
 
 
 class TableValues(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 
 from tictac_agents.export import packing, players
 from tictac_agents.export.bundle import RULES, Bundle
-from tictac_agents.line_network.network import LineNetwork
 from tictac_agents.mcts.evaluators import CompiledEvaluator
 from tictac_agents.mcts.leaves import Rollouts
 from tictac_agents.mcts.mcts import MAX_SIMULATIONS, MCTS
@@ -47,7 +46,7 @@ WHAT_AGENTS_CALL = (
     players.time_limit,
 )
 ALLOWED = (
-    "random, rule, minimax[:plies], minimax-first[:plies], mcts[:simulations], ntuple[:plies or :ms], network, "
+    "random, rule, minimax[:plies], minimax-first[:plies], mcts[:simulations], ntuple[:plies or :ms], "
     "level:1 to level:9, and the files of learned tables (QLearning, Sarsa, MonteCarlo, ValueTD), of n-tuple networks "
     f"and of DQN, PPO, A2C and MaskablePPO; on boards of up to {SMALL_CELLS} cells everybody but people"
 )
@@ -207,8 +206,6 @@ def _record(player: Any, game: Game) -> NamedTuple | None:
         seconds = math.inf if player.milliseconds is None else player.milliseconds / 1000
         timed = player.milliseconds is not None
         return players.NTuples(player.compiled(game), game.cells if timed else player.plies, seconds, timed)
-    if isinstance(player, LineNetwork):
-        return players.LineValues(player.compiled(game))
     if isinstance(player, TableLearner):
         return players.TableValues(player.table) if player.game == game else None
     if isinstance(player, Mixture):

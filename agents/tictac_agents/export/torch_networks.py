@@ -10,11 +10,9 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.dqn.policies import DQNPolicy
 
 from tictac_agents.deep.actor_critic import AfterstateActorCritic
-from tictac_agents.deep.features import ConvFeatures, LineFeatures
+from tictac_agents.deep.features import ConvFeatures, LineFeatures, cell_bits, window_bits
 from tictac_agents.deep.networks import AfterstateQNetwork
-from tictac_agents.export.networks import DeepNetwork, Layer
-from tictac_agents.line_network.kernels import LineWeights
-from tictac_agents.line_network.lines import cell_bits, window_bits
+from tictac_agents.export.networks import DeepNetwork, Layer, LineWeights
 from tictac_env.games import Game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import observation_type_of
@@ -82,13 +80,8 @@ def _layers(modules: list[Any]) -> tuple[Layer, ...]:
 
 def _line_weights(game: KInARow, features: int) -> LineWeights:
     """What finds the features of lines, without a network."""
-    nothing = np.zeros(0, np.float32)
     return LineWeights(
         cells=np.array(cell_bits(game), np.int64),
         lines=np.array(window_bits(game), np.int64),
-        inputs=np.zeros(0, np.int64),
-        rows=nothing,
-        last=nothing,
-        units=nothing,
         active=np.zeros(features + 1, np.int64),
     )

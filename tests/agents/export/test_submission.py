@@ -65,7 +65,7 @@ def small_network(**settings: Any) -> NTupleNetwork:
     return NTupleNetwork(GAME, cells, weights, **settings)
 
 
-@pytest.mark.parametrize("player", ["random", "rule", "minimax:4", "minimax-first:3", "mcts:40", "network", "level:3"])
+@pytest.mark.parametrize("player", ["random", "rule", "minimax:4", "minimax-first:3", "mcts:40", "level:3"])
 def test_a_file_chooses_the_same_moves(player: str) -> None:
     assert not disagreements(player, 12)
 

@@ -178,6 +178,9 @@ def test_it_evaluates_the_leaves_of_a_search(learners: dict[str, NTupleTD]) -> N
         assert value == -plain_value(learner, position)
     report = MCTS(200, evaluator=learner.network).search(Position.start("ConnectFour-v0"))
     assert report.simulations == 200
+    two = MCTS(200, evaluator=learner.network, threads=2)  # each with scratch memory of its own
+    position = Position.from_moves("ConnectFour-v0", "4453")
+    assert two.search(position, 3).moves == two.search(position, 3).moves
     with pytest.raises(ValueError, match="plays ConnectFour-v0, not TicTacToe-v0"):
         learner.network.compiled(get_game("TicTacToe-v0"))
 
