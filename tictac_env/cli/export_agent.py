@@ -1,7 +1,8 @@
 """Writes a player as one Python file that needs NumPy only, as Kaggle's ConnectX takes it.
 
-The file chooses the moves that the player chooses here. It is slower there, as nothing is compiled; a search that does
-not end within the time for a move (actTimeout) answers by what it has found so far.
+The file is plain Python that can be read, with the player's weights. It chooses the moves that the player chooses here.
+A search that does not end within the time for a move (actTimeout) answers by what it has found so far. Tree search
+(mcts, level:5 and above) and the exact solver (perfect) cannot be exported.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ EXAMPLES = """examples:
 
   tictac export-agent ntuple:4 --output submission.py
   tictac export-agent models/dqn.zip --output submission.py
-  tictac export-agent mcts:500 --game KInARow-v0:5x6-4 --output small.py
+  tictac export-agent minimax:6 --game KInARow-v0:5x6-4 --output small.py
   tictac export-agent q.npz --output tictactoe.py         of tic-tac-toe, as the file says
 """
 

@@ -1,85 +1,60 @@
-"""Which record plays as a policy does, and the file that is made of it."""
+"""Players as one file: the parts of `agent_template.py` that a player needs, and its weights."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import lzma
 import math
 import os
-from typing import Any, NamedTuple
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tictac_agents.export import packing, players
-from tictac_agents.export.bundle import RULES, Bundle
-from tictac_agents.mcts.evaluators import CompiledEvaluator
-from tictac_agents.mcts.leaves import Rollouts
-from tictac_agents.mcts.mcts import MAX_SIMULATIONS, MCTS
+from tictac_agents.export.agent_template import Network
 from tictac_agents.ntuple.network import NTupleNetwork
 from tictac_agents.ntuple.ntuple_td import NTupleTD
-from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.action_values import ActionValues
+from tictac_agents.tabular.value_table import ValueTable
+from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.arena.action_probabilities import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.observation import observation_type_of
 from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.policies.pool import Mixture
 from tictac_env.policies.reflex_policies import RandomPolicy, RulePolicy
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
 from tictac_env.storage import save_text
+from tictac_env.symmetry import symmetries
 
+Ints = npt.NDArray[np.int64]
+
+TEMPLATE = Path(__file__).parent / "agent_template.py"
 SMALL_CELLS = 9
-"""On boards of so many cells every player is exported, as the table of its moves."""
-SHARE = 0.75
-"""How much of the time for a move a search may take."""
-MAX_NODES = 1 << 17
-"""Of a tree that grows by the clock; interpreted search adds some thousand a second."""
+"""On boards of up to this many cells every player is exported, as the table of its moves."""
 SEED_LIMIT = 2**63 - 1
-WHAT_AGENTS_CALL = (
-    packing.unpack,
-    packing.scattered,
-    players.read_board,
-    players.check_configuration,
-    players.time_limit,
-)
 ALLOWED = (
-    "random, rule, minimax[:plies], minimax-first[:plies], mcts[:simulations], ntuple[:plies or :ms], "
-    "level:1 to level:9, and the files of learned tables (QLearning, Sarsa, MonteCarlo, ValueTD), of n-tuple networks "
-    f"and of DQN, PPO, A2C and MaskablePPO; on boards of up to {SMALL_CELLS} cells everybody but people"
+    "random, rule, minimax[:plies], minimax-first[:plies], ntuple[:plies or :ms], level:1 to level:4, mixtures of "
+    "these; files of QLearning, Sarsa, MonteCarlo, ValueTD, of n-tuple networks and of DQN, PPO, A2C and MaskablePPO; "
+    f"for games of the KInARow family; on boards of up to {SMALL_CELLS} cells every player but people"
 )
-"""Who can be exported, in words."""
 
-FILE = '''"""An agent for {name}: {player}.
+TITLE = '''"""An agent for {game}: {player}.
 
-{told}
-It needs NumPy only. `agent`, at the end, takes an observation with the cells of the board, row by row (0 empty, 1 and 2
-the players' stones), and the mark of the player to move, as Kaggle's ConnectX gives them, and returns {action}.
+{budget}It needs NumPy only. `agent`, at the end, takes an observation with the cells of the board, row by row (0 empty,
+1 and 2 the players' stones), and the mark of the player to move, as Kaggle's ConnectX gives them, and returns {action}.
 
-Written by tictac-env {version} (MIT licence), from its own source.
-"""
-
-from __future__ import annotations
-
-{source}
-
-GAME = {rules}()
-SIZES = {sizes!r}
-SEED = {seed}
-SHARE = {share}
-PLAYER = {record}
-
-
-def agent(observation, configuration):
-    """The action for an observation, within the time that the configuration gives."""
-    end = time_limit(configuration, SHARE)
-    check_configuration(SIZES, configuration)
-    own, opp = read_board(GAME, observation["board"], observation["mark"])
-    with np.errstate(all="ignore"):
-        return int(PLAYER.choose(GAME, own, opp, position_seed(own, opp, SEED), end))
-'''
+Written by tictac-env {version} (MIT licence).
+"""'''
 
 
 def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | None = None, seed: int = 0) -> int:
@@ -87,15 +62,15 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | N
 
     Args:
         player: see `submission`.
-        path: the file, which is replaced if it is there, whole or not at all.
+        path: the file, which is replaced atomically if it exists.
         game: see `submission`.
         seed: see `submission`.
 
     Returns:
-        How many bytes the file has.
+        The size of the file in bytes.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
 
     Example:
         >>> import tempfile
@@ -108,20 +83,29 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | N
     return len(text.encode())
 
 
+<<<<<<< HEAD
 def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> str:
     """A player as the source of one file that needs NumPy only, and defines the function `agent` last.
+=======
+def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) -> str:
+    """Returns a player as the source of one file that needs NumPy only, and defines the function `agent` last.
+>>>>>>> 5891879 (Agents as one file: one readable template and the weights, instead of our own source copied function by function)
 
-    It is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`. What
-    is a pure function of position and seed chooses the same moves in the file, however slower it is there; a search
-    that does not end in the time it is given answers by what it has found so far.
+    The file is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`.
+    A pure function of position and seed chooses the same moves in the file, though more slowly; a search that does not
+    end within three quarters of the time for a move answers by what it has found so far.
 
     Args:
         player: whatever `load_player` accepts.
+<<<<<<< HEAD
         game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
+=======
+        game: a game's name or rules.
+>>>>>>> 5891879 (Agents as one file: one readable template and the weights, instead of our own source copied function by function)
         seed: in [0, 2**63).
 
     Raises:
-        ValueError: the player cannot be exported; the message says which can.
+        ValueError: the player cannot be exported; the message lists the players that can.
 
     Example:
         >>> text = submission("rule")
@@ -135,115 +119,178 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
     rules = game_for(game, player, default="ConnectFour-v0")
     found = load_player(player, rules)
     whole("seed", seed, SEED_LIMIT)
-    record = record_of(found.policy, rules, seed)
-    bundle = Bundle(rules)
-    for kind in dict.fromkeys([*packing.records_in(record)]):
-        bundle.add(kind)
-    for function in (*WHAT_AGENTS_CALL, position_seed):
-        bundle.add(function)
-    sizes = {"rows": rules.rows, "columns": rules.cols}
-    if isinstance(rules, KInARow):
-        sizes["inarow"] = rules.connect
-    return FILE.format(
-        name=game_name(rules) or repr(rules),
+    written = _expression(found.policy, rules, seed)
+    title = TITLE.format(
+        game=game_name(rules) or repr(rules),
         player=_quoted(found.name),
-        told=_told(found.budget),
+        budget=f"How much it searches a move: {_quoted(found.budget)}.\n" if found.budget else "",
         action="a column from the left, from 0" if rules.stones_fall else "a cell, row by row, from 0",
         version=tictac_env.__version__,
-        source=bundle.text(),
-        rules=RULES,
-        sizes=sizes,
-        seed=seed,
-        share=SHARE,
-        record=packing.source_of(record),
     )
-
-
-def _told(budget: str) -> str:
-    return f"How much it searches a move: {_quoted(budget)}." if budget else ""
+    connect, gravity = (rules.connect, rules.gravity) if isinstance(rules, KInARow) else (0, False)
+    common, *parts = re.split("^# ---- (.+)\n", TEMPLATE.read_text(), flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    end = sections.pop("The end").replace("PLAYER: Player = Rule()", f"PLAYER: Player = {written}")
+    used = [text.strip("\n") + "\n\n\n" for name, text in sections.items() if f"{name}(" in written]
+    settings = f"{(rules.rows, rules.cols, connect, gravity, seed)}".strip("()")
+    common = re.sub(r"(?<=CONNECT, GRAVITY, SEED = ).*", settings, title + common.split('"""', 2)[2])
+    return common + "".join(used) + end.lstrip("\n")
 
 
 def _quoted(text: str) -> str:
-    """Text that ends no docstring: a player's name may be that of a file, which anybody chose."""
+    """Escapes a text so that it ends no docstring: a player's name may be that of a file, with any characters."""
     return json.dumps(text)[1:-1]
 
 
-def record_of(policy: Policy, game: Game, seed: int = 0) -> NamedTuple:
-    """The record of `export.players` that plays as `policy` does.
+def _expression(policy: Policy, game: Game, seed: int) -> str:
+    """Writes the call of a class of the template that makes a policy's player.
 
     Raises:
-        ValueError: there is none; the message says which policies have one.
+        ValueError: there is none; the message lists the policies that have one.
     """
+    written = None
     if not isinstance(policy, HumanPolicy) and game.cells <= SMALL_CELLS:
-        return _known_moves(policy, game, seed)
-    record = _record(policy.model if isinstance(policy, ModelPolicy) else policy, game)
-    if record is None:
-        raise ValueError(f"{policy} ({type(policy).__name__}) cannot be exported for {game_name(game)}; can: {ALLOWED}")
-    return record
+        written = _moves_of_small_game(policy, game, seed)
+    elif type(game) is KInARow:
+        written = _player(policy, game)
+    if written is None:
+        raise ValueError(
+            f"{policy} ({type(policy).__name__}) cannot be exported for {game_name(game) or repr(game)}; can: {ALLOWED}"
+        )
+    return written
 
 
-def _known_moves(policy: Policy, game: Game, seed: int) -> players.KnownMoves:
-    table = tabulate(game)
-    rows = np.flatnonzero((table.children >= 0).any(axis=1))
-    batch = PositionBatch(game, table.own[rows], table.opp[rows])
-    moves = np.full(3**game.cells, -1, np.int8)
-    moves[[batch[i].code for i in range(len(batch))]] = fixed_actions(policy, batch, seed)
-    return players.KnownMoves(moves)
-
-
-def _record(player: Any, game: Game) -> NamedTuple | None:
-    """The record of a policy or of a model; None if there is none."""
+def _player(policy: Any, game: KInARow) -> str | None:
+    """The call for a policy or a model; None if no class of the template plays like it."""
+    player = policy.model if isinstance(policy, ModelPolicy) else policy
     if type(player) in (RandomPolicy, RulePolicy):
-        return players.Reflex(type(player) is RulePolicy)
+        return "Random()" if type(player) is RandomPolicy else "Rule()"
     if type(player) in (Minimax, MinimaxFirst):
-        exact = player.depth is None
-        return players.AlphaBeta(game.cells if exact else player.depth, type(player) is MinimaxFirst, exact)
-    if isinstance(player, MCTS):
-        return _tree_search(player, game)
+        depth = game.cells if player.depth is None else player.depth
+        return _call("Minimax", depth=depth, first=type(player) is MinimaxFirst, signs=player.depth is None)
     if isinstance(player, NTupleTD):
         player = player.network
     if isinstance(player, NTupleNetwork):
-        seconds = math.inf if player.milliseconds is None else player.milliseconds / 1000
-        timed = player.milliseconds is not None
-        return players.NTuples(player.compiled(game), game.cells if timed else player.plies, seconds, timed)
-    if isinstance(player, TableLearner):
-        return players.TableValues(player.table) if player.game == game else None
+        return _n_tuples(player) if player.game == game else None
+    if isinstance(player, (ActionValues, ValueTD)) and player.game == game:
+        return _table(player)
     if isinstance(player, Mixture):
-        return _mixed(player, game)
-    return _deep(player, game)
+        drawn = [(player.member(i, game), weight) for i, weight in enumerate(player.weights)]
+        members = [_player(member, game) if weight else "Random()" for member, weight in drawn]
+        weights = tuple(map(float, player.cumulative))
+        return None if None in members else f"Mixture([{', '.join(map(str, members))}], {weights})"
+    return _network(player, game)
 
 
-def _mixed(player: Mixture, game: Game) -> NamedTuple | None:
-    members = [_record(player.member(number, game), game) for number in range(len(player.players))]
-    used = [members[i] is not None or player.weights[i] == 0 for i in range(len(members))]
-    if not all(used):
-        return None
-    return players.Mixed(tuple(members), tuple(float(one) for one in player.cumulative))
+def _call(name: str, arrays: dict[str, Any] | None = None, **settings: Any) -> str:
+    """Writes a call, with numbers and texts as they are and arrays compressed."""
+    given = [f"{name}={value!r}" for name, value in settings.items()]
+    if arrays:
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        text = base64.encodebytes(lzma.compress(file.getvalue(), preset=2)).decode()
+        given.append(f'**unpacked("""\n{text}""")')
+    return f"{name}({', '.join(given)})"
 
 
-def _tree_search(player: MCTS, game: Game) -> NamedTuple | None:
-    """None if it has a memory, several trees, or an evaluator that is asked in Python."""
-    compiled = isinstance(player.evaluator, CompiledEvaluator)
-    if player.threads > 1 or player.reuse or not (player.evaluator is None or compiled):
-        return None
-    simulations = MAX_SIMULATIONS if player.simulations is None else player.simulations
-    leaves: Any = player.evaluator.compiled(game) if compiled else Rollouts(player.rollout == "rule")  # type: ignore[union-attr]
-    return players.TreeSearch(
-        simulations=simulations,
-        seconds=math.inf if player.milliseconds is None else player.milliseconds / 1000,
-        nodes=player.capacity(game) if player.milliseconds is None else MAX_NODES,
-        by_value=player.choose == "value",
-        params=player.params,
-        leaves=leaves,
-    )
+def _moves_of_small_game(policy: Policy, game: Game, seed: int) -> str:
+    """The move in every position of a game, whatever its family."""
+    table = tabulate(game)
+    rows = np.flatnonzero((table.children >= 0).any(axis=1))
+    batch = PositionBatch(game, table.own[rows], table.opp[rows])
+    return _moves(game, np.stack([batch.own, batch.opp], axis=1), fixed_actions(policy, batch, seed), strict=True)
 
 
-def _deep(player: Any, game: Game) -> NamedTuple | None:
-    """The record of a model of Stable-Baselines3's, or of a `Snapshot` of one; None if it is none."""
-    policy = getattr(player, "policy", getattr(player, "_policy", None))
-    space = getattr(player, "observation_space", getattr(player, "_space", None))
+def _moves(game: Game, positions: Ints, actions: Ints, strict: bool) -> str:
+    """The call for a list of positions, int64 (N, 2), and a move in each."""
+    template = KInARow.make(game.rows, game.cols, 1, gravity=False)  # which numbers the cells as the template does
+    translated = np.zeros_like(positions)
+    for cell in np.ndindex(game.rows, game.cols):
+        translated |= np.where(positions & game.cell(*cell), template.cell(*cell), 0)
+    return _call("Moves", {"positions": translated, "actions": actions.astype(np.int8)}, strict=strict)
+
+
+def _table(learner: ActionValues | ValueTD) -> str | None:
+    """The call for a learned table: its values of states, or the best move wherever it has values of actions."""
+    if isinstance(learner, ValueTD):
+        table = learner.table
+        if type(table) is not ValueTable:
+            return None
+        arrays = {"positions": learner.positions, "values": table.values[: len(learner)]}
+        kinds = {"win": float(table.win), "draw": float(table.draw), "other": float(table.initial_value)}
+        return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **kinds)
+    game, stored = learner.game, learner.positions[:, :2]
+    images = []
+    for symmetry in symmetries(game) if learner.symmetry else symmetries(game)[:1]:
+        image = np.zeros_like(stored)
+        for cell, goal in symmetry.bits:
+            image |= np.where(stored & cell, goal, 0)
+        images.append(image)
+    positions = np.unique(np.concatenate(images), axis=0)
+    batch = PositionBatch(game, positions[:, 0].copy(), positions[:, 1].copy())
+    return _moves(game, positions, learner.act_many(batch, np.zeros(len(positions), np.int64)), strict=False)
+
+
+def _n_tuples(network: NTupleNetwork) -> str:
+    """The call for an n-tuple network."""
+    images = network.images
+    length = len(network.tuples[0])
+    number = np.repeat(np.arange(len(network.tuples)), len(images) // len(network.tuples))
+    arrays = {
+        "cells": np.array(images, np.int64),
+        "begins": number << 2 * length,
+        "weights": network.weights.reshape(-1, 2),
+    }
+    if network.milliseconds is None:
+        return _call("NTuples", arrays, plies=network.plies, seconds=math.inf)
+    return _call("NTuples", arrays, plies=network.game.cells, seconds=network.milliseconds / 1000)
+
+
+def _network(model: Any, game: KInARow) -> str | None:
+    """The call for a model of Stable-Baselines3, or for a `Snapshot` of one; None if it is no such model.
+
+    Raises:
+        ValueError: the network has a part that the template does not have, or it sees neither planes nor boards.
+    """
+    policy = getattr(model, "policy", getattr(model, "_policy", None))
+    space = getattr(model, "observation_space", getattr(model, "_space", None))
     if policy is None or space is None or not hasattr(policy, "set_training_mode"):
         return None
-    from tictac_agents.export.torch_networks import deep_network  # needs torch
+    from stable_baselines3.common.torch_layers import FlattenExtractor  # needs torch, as the others here
 
-    return deep_network(policy, space, game)
+    from tictac_agents.deep.actor_critic import AfterstateActorCritic
+    from tictac_agents.deep.features import ConvFeatures, LineFeatures, windows
+    from tictac_agents.deep.networks import AfterstateQNetwork
+
+    kind = observation_type_of(game, space).name
+    if kind not in ("planes", "board"):
+        raise ValueError(f"a network that sees {kind!r} cannot be exported; planes and boards can")
+    sees = "planes last" if space.shape == (game.rows, game.cols, 2) != (2, game.rows, game.cols) else kind
+    if hasattr(policy, "q_net"):
+        net = getattr(policy, "q_net_ema", policy.q_net)
+        after, features, modules = isinstance(net, AfterstateQNetwork), net.features_extractor, list(net.q_net)
+    else:
+        net, after, features = policy, isinstance(policy, AfterstateActorCritic), policy.pi_features_extractor
+        last = policy.action_net
+        modules = [*policy.mlp_extractor.policy_net, *(last if after else [last])]
+        features = features.of_board if after else features
+    arrays: dict[str, Any] = {}
+    if isinstance(features, ConvFeatures):
+        modules = [*features.layers, *modules]
+    elif isinstance(features, LineFeatures):
+        arrays["windows"] = windows(features.game)
+    elif not isinstance(features, FlattenExtractor):
+        raise ValueError(f"features by {type(features).__name__} cannot be exported")
+    activations: list[str] = []
+    for name, module in [(type(module).__name__, module) for module in modules]:
+        if name in ("Linear", "Conv2d"):
+            for part in ("weight", "bias"):
+                arrays[f"{part}_{len(activations)}"] = getattr(module, part).detach().cpu().numpy()
+            activations.append("")
+        elif name in Network.ACTIVATIONS and activations:
+            activations[-1] = name
+        elif name not in ("Flatten", "Identity"):
+            raise ValueError(f"a network with a part {name} cannot be exported")
+    if getattr(net, "squashed", False):
+        activations[-1] = "Sigmoid"
+    return _call("Network", arrays, sees=sees, after=after, activations=tuple(activations))

@@ -9,9 +9,9 @@ import pytest
 from test_submission import GAME, loaded, positions, seen
 
 from tictac_agents.export import submission
-from tictac_agents.export.submission import record_of
 from tictac_env.games import get_game
 from tictac_env.policies import as_policy
+from tictac_env.position import Position
 
 pytest.importorskip("stable_baselines3")
 
@@ -43,27 +43,29 @@ MODELS = [
 def test_a_network_chooses_the_same_moves(algorithm: str, policy: str, obs_type: str, kwargs: dict[str, Any]) -> None:
     """But where two actions are worth the same up to rounding, which differs with the order of a sum."""
     trained = model(algorithm, policy, obs_type, **kwargs)
-    agent = loaded(submission(trained))["agent"]
-    game = get_game(GAME)
-    player = as_policy(trained, game)
-    record = record_of(player, game)
+    names = loaded(submission(trained))
+    agent, player = names["agent"], as_policy(trained, get_game(GAME))
     for position in positions(GAME, 30):
         ours, theirs = player.act(position, 0), agent(seen(position), {})
         if ours != theirs:
-            values = [worth(record, game, position, action) for action in (ours, theirs)]
+            values = [worth(names, position, action) for action in (ours, theirs)]
             assert abs(values[0] - values[1]) < 1e-5, position
 
 
-def worth(record: Any, game: Any, position: Any, action: int) -> float:
-    if record.after:
-        return float(record.evaluate(game, game.play(position.own, position.opp, action)[1], position.opp)[0])
-    return float(record.evaluate(game, position.own, position.opp)[action])
+def worth(names: dict[str, Any], position: Position, action: int) -> float:
+    network, stone = names["PLAYER"], names["moves"](position.own, position.opp)[action]
+    if network.after:
+        return float(network.outputs(position.own | stone, position.opp)[0])
+    return float(network.outputs(position.own, position.opp)[action])
 
 
 def test_a_checkpoint_is_exported_from_its_file(tmp_path: Path) -> None:
     trained = model("DQN", "MlpPolicy", "planes")
     trained.save(tmp_path / "dqn.zip")
-    assert submission(tmp_path / "dqn.zip").split("PLAYER = ")[1] == submission(trained).split("PLAYER = ")[1]
+    assert (
+        submission(tmp_path / "dqn.zip").split("PLAYER: Player = ")[1]
+        == submission(trained).split("PLAYER: Player = ")[1]
+    )
 
 
 def test_a_model_of_stable_baselines3_is_exported(tmp_path: Path) -> None:
