@@ -378,15 +378,12 @@ class StateValues(Player):
         values: float64 (N,).
         tables: for each side the number of its table.
         win: the value of a won position that is not in the table.
-        draw: of a drawn one.
-        other: of any other one.
+        other: of any other one; no choice depends on a draw, as the last stone has one cell.
     """
 
-    def __init__(
-        self, positions: Any, values: Any, tables: Sequence[int], win: float, draw: float, other: float
-    ) -> None:
+    def __init__(self, positions: Any, values: Any, tables: Sequence[int], win: float, other: float) -> None:
         self.known = dict(zip(map(tuple, positions.tolist()), values.tolist(), strict=True))
-        self.tables, self.win, self.draw, self.other = tables, win, draw, other
+        self.tables, self.win, self.other = tables, win, other
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
         """The best action."""
@@ -394,8 +391,7 @@ class StateValues(Player):
         values = {}
         for action, stone in moves(own, opp).items():
             after = own | stone
-            new = self.win if has_line(after) else self.draw if after | opp == FULL else self.other
-            values[action] = self.known.get((after, opp, table), new)
+            values[action] = self.known.get((after, opp, table), self.win if has_line(after) else self.other)
         return max(values, key=lambda action: values[action])
 
 

@@ -217,8 +217,8 @@ def _table(learner: ActionValues | ValueTD) -> str | None:
         if type(table) is not ValueTable:
             return None
         arrays = {"positions": learner.positions, "values": table.values[: len(learner)]}
-        kinds = {"win": float(table.win), "draw": float(table.draw), "other": float(table.initial_value)}
-        return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **kinds)
+        new = {"win": float(table.win), "other": float(table.initial_value)}
+        return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **new)
     game, stored = learner.game, learner.positions[:, :2]
     images = []
     for symmetry in symmetries(game) if learner.symmetry else symmetries(game)[:1]:
