@@ -83,13 +83,8 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | N
     return len(text.encode())
 
 
-<<<<<<< HEAD
 def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> str:
-    """A player as the source of one file that needs NumPy only, and defines the function `agent` last.
-=======
-def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) -> str:
     """Returns a player as the source of one file that needs NumPy only, and defines the function `agent` last.
->>>>>>> 5891879 (Agents as one file: one readable template and the weights, instead of our own source copied function by function)
 
     The file is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`.
     A pure function of position and seed chooses the same moves in the file, though more slowly; a search that does not
@@ -97,11 +92,7 @@ def submission(player: Any, game: str | Game = "ConnectFour-v0", seed: int = 0) 
 
     Args:
         player: whatever `load_player` accepts.
-<<<<<<< HEAD
-        game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
-=======
-        game: a game's name or rules.
->>>>>>> 5891879 (Agents as one file: one readable template and the weights, instead of our own source copied function by function)
+        game: a game's name or rules; None for the agent's own (`own_game`), else Connect Four.
         seed: in [0, 2**63).
 
     Raises:
