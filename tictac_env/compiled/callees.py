@@ -51,6 +51,7 @@ def fingerprint(*reached: Function | type) -> str:
             continue
         digest.update(repr((one.__qualname__, one.__defaults__, *_parts(one))).encode())
         todo += _callees(one)
+        named: Any
         for named in _named(one):
             if hasattr(named, "py_func"):  # compiled by its owner
                 digest.update(repr(sorted(named.targetoptions.items())).encode())
