@@ -18,7 +18,7 @@ import gymnasium as gym
 import tictac_agents
 import tictac_env
 from benchmarks.run_store import RunStore, key_of
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.settings import tuned
 from tictac_agents.settings import Settings
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.games import Game

@@ -31,7 +31,7 @@ from gymnasium.vector import AutoresetMode
 from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.games import GAMES, LOST, UNFINISHED
-from tictac_env.notation import format_moves
+from tictac_env.position import format_moves
 from tictac_env.progress import progress_bar
 
 SHAPES = {"TicTacToe-v0": (3, 3, 3, False), "ConnectFour-v0": (6, 7, 4, True)}

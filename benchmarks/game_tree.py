@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.report import RESULTS, Row, positive, save, show
 from tictac_agents import GameTree
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import new_figure, save_figure
 from tictac_env.arena import play_match
 from tictac_env.policies import Policy
 

@@ -22,7 +22,7 @@ import tictac_agents
 from benchmarks.learning_curves import Panel, told
 from benchmarks.run_store import Settings
 from tictac_agents import Snapshot
-from tictac_agents.deep.tuned import TUNED, tuned
+from tictac_agents.deep.settings import TUNED, tuned
 from tictac_env.arena import exact_results, move_accuracy, round_robin
 
 GAME, NAME, SEEDS = "ConnectFour-v0", "connect-four", 3

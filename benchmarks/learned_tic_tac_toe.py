@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from benchmarks.learning_curves import Panel
 from benchmarks.run_store import Settings
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.settings import tuned
 
 GAME, NAME, SEEDS = "TicTacToe-v0", "learning", 5
 TITLE = "Deep agents"

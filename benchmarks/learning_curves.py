@@ -10,7 +10,7 @@ from statistics import mean, stdev
 
 from scipy.stats import t
 
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import new_figure, save_figure
 
 Points = Sequence[tuple[float, float]]
 

@@ -31,11 +31,10 @@ from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore, Settings
 from benchmarks.searchers import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork
-from tictac_agents.ntuple.look_ahead import ALL, ROWS_A_MS, deepen_until, new_search
-from tictac_agents.ntuple.search import NODES, SEARCHED, answer, begin, deepen
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import new_figure, save_figure
+from tictac_agents.ntuple.search import ALL, NODES, ROWS_A_MS, SEARCHED, answer, begin, deepen, deepen_until, new_search
 from tictac_env.arena import move_accuracy
-from tictac_env.arena.suites.suite import Suite, as_suite, phases, suite
+from tictac_env.arena.suites import Suite, as_suite, phases, suite
 from tictac_env.policies import Policy
 from tictac_env.position import Position
 

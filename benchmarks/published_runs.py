@@ -13,7 +13,7 @@ from benchmarks.published import DRAWN, OVER_80, SYSTEMS, UNLOST, Case
 from benchmarks.report import processor_features
 from benchmarks.run_store import Settings
 from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
-from tictac_agents.deep.tuned import preset as deep_preset
+from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import SeatVerdict, play_match, verdict
 from tictac_env.policies import Policy, make_policy

@@ -20,7 +20,7 @@ from benchmarks.published import SYSTEMS, UNLOST, Case
 from benchmarks.published_runs import CLAIMS, Run, is_drawn, lost_to_minimax, run, settings_of
 from benchmarks.report import RESULTS, Row, positive, processor_features, save, show
 from benchmarks.run_store import RunStore, Settings
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import new_figure, save_figure
 from tictac_env.cli.arguments import add_workers, chosen_workers
 
 TIMED = ("CPU-s", "games/s", "processor")

@@ -17,7 +17,7 @@ from benchmarks.published import S4_SEEDS, SYSTEMS, Case
 from benchmarks.published_runs import Run, run, settings_of
 from benchmarks.report import RESULTS, Row, positive, save, show
 from benchmarks.run_store import RunStore
-from tictac_agents.plotting import new_figure, save_figure
+from tictac_agents.curves import new_figure, save_figure
 from tictac_env.cli.arguments import add_workers, chosen_workers
 
 SEATS = ("first", "second")

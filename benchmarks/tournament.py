@@ -61,7 +61,7 @@ from benchmarks.tournament_record import (
 )
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.audits.judging import REPORTING
-from tictac_env.arena.tournaments.entrants import entrant_of
+from tictac_env.arena.play import entrant_of
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.jobs import Workers

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tictac_env import background
-from tictac_env.background import Background
+from tictac_env import progress as background
+from tictac_env.progress import Background
 
 
 class Diary:

@@ -23,12 +23,11 @@ from hypothesis.extra import numpy as arrays_of
 import tictac_agents
 from benchmarks.run_store import RunStore
 from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
-from tictac_env.arena.suites.labelling import LabelStore, label
+from tictac_env.arena.suite_making import LabelStore, label
 from tictac_env.games import GAMES, Game
-from tictac_env.notation import format_moves, parse_moves
 from tictac_env.observation import read_observation
 from tictac_env.policies.policy import action_of
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 from tictac_env.storage import load_arrays, save_arrays

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.canvas import action_masks, finished, legal_sets, played
 from tictac_env.games import Game
-from tictac_env.observation import observation_type
+from tictac_env.observation import action_masks, finished, legal_sets, observation_type, played
 from tictac_env.position import Position
 
 

@@ -9,8 +9,7 @@ import argparse
 from pathlib import Path
 
 from tictac_env.position import Position
-from tictac_env.render.scene import PAGE, Circle, Line, Rect, Ring, Scene, Shape, scene
-from tictac_env.render.svg import scene_to_svg
+from tictac_env.render.scene import PAGE, Circle, Line, Rect, Ring, Scene, Shape, scene, scene_to_svg
 from tictac_env.storage import save_text
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "boards.svg"

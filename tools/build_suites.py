@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, save, show
-from tictac_env.arena.suites.making import Games, make_suite
-from tictac_env.arena.suites.suite import FOLDER, PHASES, Suite, suite
+from tictac_env.arena.suite_making import Games, make_suite
+from tictac_env.arena.suites import FOLDER, PHASES, Suite, suite
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.jobs import Workers, joined
 

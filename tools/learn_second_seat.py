@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 from benchmarks.report import RESULTS, Row, save, show
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_env.arena import SeatResult
-from tictac_env.arena.exact.walk import seat_result
-from tictac_env.arena.tournaments.play import BOARDS, Job, play_games
+from tictac_env.arena.play import BOARDS, Job, play_games
+from tictac_env.arena.walk import seat_result
 from tictac_env.games import Game
-from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, make_policy
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.progress import progress_bar
 from tictac_env.rng import new_state
 from tictac_env.solver import Solver

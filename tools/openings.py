@@ -18,7 +18,7 @@ from pathlib import Path
 from bitbully import BitBully, Board
 
 from benchmarks.solver import difficulty
-from tictac_env.arena.tournaments.openings import random_opening
+from tictac_env.arena.game_record import random_opening
 from tictac_env.games import GAMES
 from tictac_env.position import Position
 from tictac_env.storage import save_text

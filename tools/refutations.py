@@ -16,9 +16,8 @@ import numpy as np
 
 from benchmarks.report import Row, positive, show
 from tictac_env.games import KInARow, get_game
-from tictac_env.notation import format_moves
 from tictac_env.policies import Policy, load_player
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tictac_agents import NTupleNetwork
-from tictac_env.arena.proofs.listed_player import mark_failing
-from tictac_env.arena.proofs.reply_layers import Ints, Moves, distinct, find, merged, rows_of
+from tictac_env.arena.listed_player import mark_failing
+from tictac_env.arena.reply_layers import Ints, Moves, distinct, find, merged, rows_of
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import LOST, UNFINISHED
 from tictac_env.games.k_in_a_row import KInARow

@@ -3,8 +3,8 @@
     python tools/tune.py DQN --trials 20                # goes on with the trials that are there
     python tools/tune.py MaskablePPO --seconds 60 --seeds 3 --workers 2
 
-The first trial has the tuned settings (`tictac_agents.deep.tuned`). A trial's score is the mean over its seeds of the
-CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
+The first trial has the tuned settings (`tictac_agents.deep.settings`). A trial's score is the mean over its seeds of
+the CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
 exploitability.
 Trials that are worse half-way than the median of the others are ended. Every trial is kept as it ends, so that a
 stopped search loses none. Writes tune-<algorithm>.csv and .json, and says how to train with the best settings.
@@ -34,7 +34,7 @@ import tictac_agents
 from benchmarks.report import RESULTS, positive, save, show
 from tictac_agents import ExactEvalCallback
 from tictac_agents.deep.callbacks import Judgement
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.settings import tuned
 from tictac_agents.settings import Settings
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.jobs import map_jobs

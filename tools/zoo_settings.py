@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tictac_agents.deep.tuned import TUNED
+from tictac_agents.deep.settings import TUNED
 from tictac_env.storage import save_text
 
 OUTPUT = Path(__file__).parents[1] / "examples" / "rl_zoo3"
@@ -26,7 +26,7 @@ OURS = ("double", "symmetry", "target_epsilon", "ema_decay")
 FILES = {"dqn": "DQN", "ppo": "MaskablePPO", "tictac_dqn": "DQN", "maskable_ppo": "MaskablePPO"}
 """Each algorithm of the zoo, and whose settings it gets."""
 PLAIN = ("dqn", "ppo")
-HEAD = "# Written by tools/zoo_settings.py from the settings in tictac_agents/deep/tuned.py. Do not edit.\n"
+HEAD = "# Written by tools/zoo_settings.py from the settings in tictac_agents/deep/settings.py. Do not edit.\n"
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import tictac_agents
 from tictac_env.games import Game, game_name, game_of
-from tictac_env.policies.players import settings_of
+from tictac_env.policies.loading import settings_of
 from tictac_env.storage import kind_of, load_arrays
 
 OURS = "tictac_agents."
@@ -81,8 +81,8 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
 
 def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
     """What a .zip file holds, its settings, and its game where the file says it."""
+    from tictac_agents.deep.callbacks import Snapshot
     from tictac_agents.deep.sb3_files import PICKLED, load_model, read_checkpoint  # needs torch
-    from tictac_agents.deep.self_play import Snapshot
 
     data, _ = read_checkpoint(path)
     steps = {"num_timesteps": data.get("num_timesteps")}

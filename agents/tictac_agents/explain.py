@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
 from tictac_agents.ntuple.network import NTupleNetwork
 from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.planning.dynamic_programming import DynamicProgramming
+from tictac_agents.published.ariel_tree import GameTree
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.value_display import move_values
 from tictac_env.policies import ModelPolicy, Policy
@@ -92,7 +92,7 @@ def _search(agent: MCTS, position: Position, seed: int) -> Explanation:
 
 
 def _network(agent: Any, position: Position) -> Explanation:
-    from tictac_agents.deep.self_play import Snapshot
+    from tictac_agents.deep.callbacks import Snapshot
 
     copy = agent if isinstance(agent, Snapshot) else Snapshot(agent)
     scores = copy.scores_many(PositionBatch.of([position]))[0]

@@ -7,15 +7,15 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-from tictac_agents.deep.s2_network import S2Network
 from tictac_agents.mcts.evaluators import NetworkEvaluator
-from tictac_agents.mcts.game_tree import GameTree
 from tictac_agents.mcts.mcts import MCTS
 from tictac_agents.ntuple.ntuple_td import NTupleTD
+from tictac_agents.published.ariel_tree import GameTree
+from tictac_agents.published.nested_q import S2Network
+from tictac_agents.published.swan_td import S0ValueTD
 from tictac_agents.tabular.monte_carlo import MonteCarlo
 from tictac_agents.tabular.q_learning import QLearning
 from tictac_agents.tabular.rows import FEWEST_ROWS, new_rows
-from tictac_agents.tabular.s0 import S0ValueTD
 from tictac_agents.tabular.sarsa import Sarsa
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import ValueTD

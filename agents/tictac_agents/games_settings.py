@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, ClassVar
 
-from tictac_agents.games_learner import GamesLearner
+from tictac_agents.checkpoint import GamesLearner
 from tictac_agents.settings import GameSettings
 
 

@@ -28,11 +28,9 @@ import gymnasium as gym
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
-from tictac_agents.checkpoint import Checkpoint
+from tictac_agents.checkpoint import Checkpoint, GamesLearner
 from tictac_agents.command_line import add_arguments, settings_from
-from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
-from tictac_agents.deep.tuned import PRESETS, TUNED
-from tictac_agents.games_learner import GamesLearner
+from tictac_agents.deep.settings import PRESETS, TUNED, DQNSettings, MaskablePPOSettings
 from tictac_agents.games_settings import games_settings
 from tictac_agents.settings import GameSettings, Settings
 from tictac_agents.tabular.learner import Learner

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tictac_agents.curves import new_figure, save_figure
 from tictac_agents.mcts.evaluators import HasValues
 from tictac_agents.planning.dynamic_programming import DynamicProgramming
-from tictac_agents.plotting import new_figure, save_figure
 from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.games import Game, game_name
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.render.text import NAMES, status
 
 AFTER_POINT = " " * 5

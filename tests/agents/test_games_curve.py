@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tictac_agents import GamesCurve, GameTree, NTupleTD
-from tictac_agents.games_curve import COLUMNS
+from tictac_agents.curves import COLUMNS
 from tictac_env.arena import verdict
 
 TTT = "TicTacToe-v0"

@@ -14,8 +14,7 @@ import gymnasium as gym
 import pytest
 
 from tictac_agents.command_line import explanations
-from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
-from tictac_agents.deep.tuned import PRESETS, TUNED, preset, tuned
+from tictac_agents.deep.settings import PRESETS, TUNED, DQNSettings, MaskablePPOSettings, preset, tuned
 from tictac_agents.games_settings import games_settings
 from tictac_agents.settings import GameSettings, Settings
 from tictac_agents.tabular.settings import preset_settings, tabular_settings

@@ -17,7 +17,7 @@ from tictac_env.arena.audits.html import audit_page
 from tictac_env.arena.audits.text import in_words
 from tictac_env.games import get_game
 from tictac_env.policies import RandomPolicy
-from tictac_env.render.game_text import render_game_text
+from tictac_env.render.text import render_game_text
 
 TTT = "TicTacToe-v0"
 SVG = "{http://www.w3.org/2000/svg}"

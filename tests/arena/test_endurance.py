@@ -9,7 +9,7 @@ import pytest
 
 from tictac_env.arena import resistance, suite
 from tictac_env.arena.endurance import NoWonPositions
-from tictac_env.arena.suites.suite import Suite, all_positions
+from tictac_env.arena.suites import Suite, all_positions
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch

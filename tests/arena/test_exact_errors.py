@@ -125,7 +125,7 @@ def test_unknown_games_are_refused(game: str) -> None:
 def test_too_large_a_game_is_refused_by_its_name(
     measure: Callable[..., object], game: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tictac_env.arena.exact.tabulated.tabulate", functools.partial(tabulate, limit=1000))
+    monkeypatch.setattr("tictac_env.arena.verdicts.tabulate", functools.partial(tabulate, limit=1000))
     with pytest.raises(ValueError, match=f"{game} has more than 1,000 positions, .*`verdict`.*`move_accuracy`"):
         measure("random", game)
 

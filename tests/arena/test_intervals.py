@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tictac_env.arena import WinDrawLoss
-from tictac_env.arena.intervals import mean_interval, percentage
+from tictac_env.arena.outcomes import mean_interval, percentage
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 7), (1, 9), (30, 12), (5, 0), (400, 600)])

@@ -11,8 +11,8 @@ from conftest import HEX, breadth, title
 
 from tests.naive import NaiveBoard
 from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof
-from tictac_env.arena.proofs import proof as proving
-from tictac_env.arena.proofs.reply_layers import layer_files, layer_path
+from tictac_env.arena import proof as proving
+from tictac_env.arena.reply_layers import layer_files, layer_path
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position

@@ -11,8 +11,8 @@ from conftest import title
 from naive import NaiveBoard
 
 from tictac_env.arena import all_openings, sampled_openings
-from tictac_env.arena.tournaments import openings
-from tictac_env.arena.tournaments.openings import as_openings, random_opening, starting_positions
+from tictac_env.arena import game_record as openings
+from tictac_env.arena.game_record import as_openings, random_opening, starting_positions
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
 

@@ -25,10 +25,9 @@ from hypothesis import strategies as st
 from benchmarks.check_proof import check
 from examples.hex import Hex
 from tests.naive import NaiveBoard
-from tictac_env.arena import ListedPlayer, Proof, prove, read_proof, verdict
-from tictac_env.arena.proofs import proof as proving
-from tictac_env.arena.proofs import reply_layers
-from tictac_env.arena.proofs.asking import AskedByWorker, Chunk
+from tictac_env.arena import ListedPlayer, Proof, prove, read_proof, reply_layers, verdict
+from tictac_env.arena import proof as proving
+from tictac_env.arena.proof import AskedByWorker, Chunk
 from tictac_env.games import Game, get_game
 from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.position import IllegalMove, Position
@@ -400,7 +399,7 @@ def test_lists_without_a_certificate_are_not_taken_up(tmp_path: Path, monkeypatc
 
 PROGRAM = """
 import sys
-from tictac_env.arena.proofs import proof as proving
+from tictac_env.arena import proof as proving
 proving.CHUNK = 100
 proving.prove("minimax-first:2", 0, "KInARow-v0:4x4-4", refutations=None, folder=sys.argv[1])
 """

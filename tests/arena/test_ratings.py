@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
 from tictac_env.arena.davidson import PENALTY, Davidson, scored_against
-from tictac_env.arena.ratings import ELO, _interval
+from tictac_env.arena.rating import ELO, _interval
 
 Floats = npt.NDArray[np.float64]
 

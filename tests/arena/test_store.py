@@ -19,11 +19,10 @@ from conftest import breadth, playout
 from modes import full_disk
 
 from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore, ratings, round_robin
-from tictac_env.arena.tournaments.game_record import name_of_game
-from tictac_env.arena.tournaments.store import SELECT, _checksum
+from tictac_env.arena.game_record import name_of_game
+from tictac_env.arena.store import SELECT, _checksum
 from tictac_env.games import GAMES, Game
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 
 PLAYERS = [Entrant("random", '{"budget": "no search"}'), Entrant("net", '{"layers": [64, 64]}', "0f" * 32)]
 

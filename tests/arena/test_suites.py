@@ -12,9 +12,9 @@ from conftest import DATA, HEX, playout
 from oracle import Oracle
 
 from tictac_env.arena import ScoredPosition, Suite, move_accuracy, read_scored_positions, suite
-from tictac_env.arena.suites import suite as module
-from tictac_env.arena.suites.making import Games, Listed, is_decisive, make_suite
-from tictac_env.arena.suites.suite import HASHES, PHASES, all_positions, phase_begins
+from tictac_env.arena import suites as module
+from tictac_env.arena.suite_making import Games, Listed, is_decisive, make_suite
+from tictac_env.arena.suites import HASHES, PHASES, all_positions, phase_begins
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch

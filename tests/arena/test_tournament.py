@@ -23,8 +23,7 @@ from conftest import breadth
 
 from tictac_agents import QLearning
 from tictac_env.arena import GameRecord, ResultStore, Tournament, all_openings, ratings, round_robin, sampled_openings
-from tictac_env.arena.tournaments.entrants import content_hash, entrant_of
-from tictac_env.arena.tournaments.play import Job, boards_together, play_games
+from tictac_env.arena.play import Job, boards_together, content_hash, entrant_of, play_games
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import BatchedPolicy, Policy, RandomPolicy, load_player, make_policy
 from tictac_env.position import Position

@@ -14,8 +14,7 @@ from oracle import Oracle
 from test_exact import FixedMap, chances_of
 
 from tictac_env import verdict
-from tictac_env.arena import GameResults, SeatResult, Verdict, exact_results, play_match
-from tictac_env.arena.exact import walk
+from tictac_env.arena import GameResults, SeatResult, Verdict, exact_results, play_match, walk
 from tictac_env.games import LOST, UNFINISHED, Game, KInARow, get_game
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.policies.pool import Mixture

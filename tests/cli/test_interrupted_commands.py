@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tictac_env.arena.tournaments.store import ResultStore
+from tictac_env.arena.store import ResultStore
 from tictac_env.cli.main import COMMANDS
 from tictac_env.storage import kind_of
 

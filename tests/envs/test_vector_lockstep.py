@@ -13,8 +13,7 @@ import pytest
 from conftest import COMPILED_GAMES, OBLONG, WIDE, breadth, id_and_sizes, playout, title
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, boards_of
-from tictac_env.envs.vector.buffers import StepBuffers
+from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, StepBuffers, boards_of
 from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.observation import OBSERVATION_TYPES, Observer

@@ -8,7 +8,7 @@ import gymnasium as gym
 import pytest
 import yaml
 
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.settings import tuned
 from tools.zoo_settings import FILES, OUTPUT, written
 
 

@@ -23,7 +23,7 @@ from some_work import Fatal, Loading, refused_from_five, squared, told, trained
 
 from benchmarks.run_store import RunStore
 from tictac_env.arena import ResultStore, prove, sampled_openings
-from tictac_env.arena.suites.labelling import label
+from tictac_env.arena.suite_making import label
 from tictac_env.games import get_game
 from tictac_env.jobs import Cluster, WorkerLost, joined, map_jobs
 from tictac_env.jobs.ray_pool import ENVIRONMENT
@@ -153,7 +153,7 @@ def test_a_sweep_outlives_a_machine(machines: Machines, tmp_path: Path) -> None:
 def test_labels_and_proofs(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     positions = sampled_openings(get_game("ConnectFour-v0"), 30, 200)
     assert (label(positions, tmp_path / "scores.sqlite", workers=machines.cluster) == label(positions)).all()
-    monkeypatch.setattr("tictac_env.arena.proofs.proof.CHUNK", 32)
+    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 32)
     player = entered(tmp_path / "killed")["deadly"]
     for folder, workers in (("workers", machines.cluster), ("alone", 1)):
         proof = prove(player, 1, "TicTacToe-v0", refutations=None, folder=tmp_path / folder, workers=workers)

@@ -11,8 +11,7 @@ import pytest
 from some_players import Deadly, raising
 
 from tictac_env.arena import prove, sampled_openings
-from tictac_env.arena.suites.labelling import LabelStore, label
-from tictac_env.arena.suites.making import Games, make_suite
+from tictac_env.arena.suite_making import Games, LabelStore, label, make_suite
 from tictac_env.games import get_game
 from tictac_env.solver import Solver
 
@@ -42,7 +41,7 @@ def test_suites() -> None:
 
 @posix
 def test_proofs_though_a_worker_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tictac_env.arena.proofs.proof.CHUNK", 32)
+    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 32)
     by_workers = _prove(tmp_path / "workers", Deadly(tmp_path / "killed"), workers=2)
     assert (tmp_path / "killed").exists(), "nobody was killed"
     alone = _prove(tmp_path / "alone", Deadly(tmp_path / "killed"))
@@ -61,7 +60,7 @@ def test_an_error_of_a_player_is_that_of_one_process(tmp_path: Path) -> None:
 
 
 def test_a_proof_begun_by_workers_goes_on_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tictac_env.arena.proofs.proof.CHUNK", 32)
+    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 32)
     begun = prove("minimax", 1, "TicTacToe-v0", folder=tmp_path, max_positions=300, workers=2)
     assert not begun.complete and 0 < begun.positions <= 300
     ended = prove("minimax", 1, "TicTacToe-v0", folder=tmp_path)

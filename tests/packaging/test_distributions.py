@@ -50,7 +50,7 @@ def test_the_wheel_has_both_packages_whole_and_the_assignments_and_nothing_else(
     assert {Path(name).suffix for name in inside} <= KINDS
     for needed in (
         "tictac_env/solver/data/ConnectFour-v0.npz",
-        "tictac_env/arena/suites/data/C4-Exact-v1.npz",
+        "tictac_env/arena/data/C4-Exact-v1.npz",
         "tictac_env/web/static/index.html",
         "tictac_env/web/export/js/rules.js",
         "tictac_env/notebook/static/widget.js",

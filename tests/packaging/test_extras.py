@@ -19,7 +19,7 @@ SINGLE = sorted(EXTRAS.keys() - {"all"})
 TO_MINARI = "import gymnasium, tictac_env; tictac_env.to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))"
 USES: dict[str, dict[str, str]] = {
     "rl": {
-        "torch": "import tictac_agents.deep.fitted_q_networks",
+        "torch": "import tictac_agents.published.ariel_torch",
         "stable_baselines3": "from tictac_agents import DQN",
         "sb3_contrib": "from tictac_agents import MaskablePPO",
         "torch.utils.tensorboard": "import tictac_agents; tictac_agents.LearningCurve(tensorboard='runs')",
@@ -32,10 +32,10 @@ USES: dict[str, dict[str, str]] = {
     },
     "notebook": {"anywidget": "import tictac_env; tictac_env.play('random', widget=True)"},
     "minari": dict.fromkeys(("minari", "h5py", "PIL"), TO_MINARI),
-    "plot": {"matplotlib": "from tictac_agents.plotting import new_figure; new_figure(1, 1)"},
+    "plot": {"matplotlib": "from tictac_agents.curves import new_figure; new_figure(1, 1)"},
     "onnx": {
         "onnxruntime": "from tictac_env.games.registry import get_game\n"
-        "from tictac_env.policies.foreign.onnx_model import OnnxNetwork\n"
+        "from tictac_env.policies.networks import OnnxNetwork\n"
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
     "openspiel": {"pyspiel": "import tictac_env.openspiel"},

@@ -47,7 +47,7 @@ ONLY_IN: dict[str, set[str]] = {
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "ray": {"tictac_env.jobs.ray_pool"},
     "pickle": set(),
-    "cloudpickle": {"tictac_env.envs.copies"},  # to say that an opponent cannot be pickled
+    "cloudpickle": {"tictac_env.envs.single"},  # to say that an opponent cannot be pickled
 }
 """Packages that only these modules may import."""
 

@@ -6,9 +6,8 @@ import pytest
 
 from tictac_env.arena import prove
 from tictac_env.games import get_game
-from tictac_env.notation import parse_moves
 from tictac_env.policies import Corrected, check_policy, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import IllegalMove, Position, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 

@@ -27,7 +27,7 @@ from tictac_agents import (
 )
 from tictac_env.arena import verdict
 from tictac_env.policies import Policy, RandomPolicy, load_player, make_policy
-from tictac_env.policies.players import Player
+from tictac_env.policies.loading import Player
 from tictac_env.position import Position
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

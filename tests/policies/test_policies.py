@@ -27,7 +27,7 @@ from tictac_env.arena import (
     tabulated_verdict,
     verdict,
 )
-from tictac_env.envs.options import read_actions
+from tictac_env.envs.arguments import read_actions
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import (
     POLICIES,
@@ -45,7 +45,7 @@ from tictac_env.policies import (
     make_policy,
     named_policy,
 )
-from tictac_env.policies.players import is_name
+from tictac_env.policies.loading import is_name
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 

@@ -15,7 +15,7 @@ import pytest
 from conftest import breadth
 
 from tictac_agents import MCTS, ValueTD
-from tictac_agents.mcts.rollouts import rollout
+from tictac_agents.mcts.simulation import rollout
 from tictac_env.arena import verdict
 from tictac_env.check_game import check_game
 from tictac_env.compiled import kernel

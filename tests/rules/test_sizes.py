@@ -14,7 +14,7 @@ from tictac_agents import QLearning
 from tictac_env import Position, Solver, check_policy, cli, make_policy, play_match, round_robin, verdict
 from tictac_env.envs.aec import BoardAECEnv
 from tictac_env.games import Game, KInARow, game_name, get_game, gym_keywords
-from tictac_env.games.sizes import read_sizes, write_sizes
+from tictac_env.games.registry import read_sizes, write_sizes
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,10 @@ from oracle import Oracle
 from tictac_env.games import GAMES, Game, KInARow, PlacementGame
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
-from tictac_env.solver.engine import Budget, Engine
+from tictac_env.solver.connect_k import UNKNOWN, follow_up_bound
+from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, settled
 from tictac_env.solver.generic import GenericEngine
-from tictac_env.solver.knowledge import UNKNOWN, follow_up_bound
 from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, settled
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
 MORE_SMALL = [

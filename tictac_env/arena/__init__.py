@@ -6,22 +6,20 @@ from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, 
 from tictac_env.arena.audits.judging import audit
 from tictac_env.arena.audits.record import Audit, Measure
 from tictac_env.arena.endurance import Endurance, Resistance, resistance
-from tictac_env.arena.exact.tabulated import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
-from tictac_env.arena.exact.verdict import GameResults, OpponentResult, exact_results, verdict
-from tictac_env.arena.exact.walk import SeatResult
-from tictac_env.arena.ratings import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.suites.scored_positions import ScoredPosition, read_scored_positions
-from tictac_env.arena.suites.suite import Suite, suite
-from tictac_env.arena.tournaments.game_record import Entrant, Fixture, GameRecord
-from tictac_env.arena.tournaments.match import MatchResult, play_game, play_match
-from tictac_env.arena.tournaments.openings import all_openings, sampled_openings
-from tictac_env.arena.tournaments.store import ResultStore
-from tictac_env.arena.tournaments.tournament import Tournament, round_robin
-from tictac_env.arena.win_draw_loss import WinDrawLoss
+from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
+from tictac_env.arena.outcomes import WinDrawLoss
+from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
+from tictac_env.arena.results import GameResults, OpponentResult, exact_results, verdict
+from tictac_env.arena.store import ResultStore
+from tictac_env.arena.suites import ScoredPosition, Suite, read_scored_positions, suite
+from tictac_env.arena.tournament import MatchResult, Tournament, play_game, play_match, round_robin
+from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
+from tictac_env.arena.walk import SeatResult
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.arena.proofs import ListedPlayer, Proof, prove, read_proof
+    from tictac_env.arena.listed_player import ListedPlayer
+    from tictac_env.arena.proof import Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -72,4 +70,10 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
-    __getattr__ = lazily(__name__, {"tictac_env.arena.proofs": ("ListedPlayer", "Proof", "prove", "read_proof")})
+    __getattr__ = lazily(
+        __name__,
+        {
+            "tictac_env.arena.proof": ("Proof", "prove", "read_proof"),
+            "tictac_env.arena.listed_player": ("ListedPlayer",),
+        },
+    )

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
-from tictac_env.arena.intervals import mean_interval
-from tictac_env.arena.suites.scored_positions import ScoredPosition
-from tictac_env.arena.suites.suite import PHASES, Suite, as_suite
+from tictac_env.arena.outcomes import mean_interval
+from tictac_env.arena.suites import PHASES, ScoredPosition, Suite, as_suite
+from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies import as_policy
@@ -121,7 +120,7 @@ class MoveAccuracy:
         overall: the rates on all positions, those included in which no move is a mistake.
         critical: the rates where exactly one of several moves keeps the win/draw/loss value.
         by_phase: the rates in each phase of the game that has positions: "opening", "middle", "end" (see
-            `tictac_env.arena.suites.suite.phases`).
+            `tictac_env.arena.suites.phases`).
         suite: the name of the positions, and the hash of them and their scores.
         batch: the N positions.
         mistake_shares: float64 (N,), how often the policy errs in each position.
@@ -207,7 +206,7 @@ def move_accuracy(
     compared draw by draw.
 
     The intervals are Wilson's, for the positions as a sample of such positions; with several seeds or probabilities,
-    those of `tictac_env.arena.intervals.mean_interval`. An interval relative to random's rate holds that rate on these
+    those of `tictac_env.arena.outcomes.mean_interval`. An interval relative to random's rate holds that rate on these
     positions to be known exactly.
 
     Args:

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.accuracy import Rate, rate
-from tictac_env.arena.action_probabilities import fixed_actions
-from tictac_env.arena.suites.scored_positions import ScoredPosition
-from tictac_env.arena.suites.suite import PHASES, Suite, as_suite
+from tictac_env.arena.suites import PHASES, ScoredPosition, Suite, as_suite
+from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies import Policy, RandomPolicy, as_policy

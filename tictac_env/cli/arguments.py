@@ -14,7 +14,7 @@ from tictac_env.games import Game
 from tictac_env.games.registry import import_game, known_names
 from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, game_for
-from tictac_env.policies.players import ACCEPTED
+from tictac_env.policies.loading import ACCEPTED
 
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""

@@ -29,7 +29,7 @@ from tictac_env.cli.arguments import (
     whole_number,
 )
 from tictac_env.observation import OBSERVATION_TYPES
-from tictac_env.policies.foreign.reading import ACTIVATIONS, PLANES_LAST, Reading
+from tictac_env.policies.loading import ACTIVATIONS, PLANES_LAST, Reading
 from tictac_env.storage import check_writable, save_text
 
 BESIDE = Path("beside the player's file")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.solver.enumerate import plies_to_go
-from tictac_env.solver.exact import shared_solver
-from tictac_env.solver.solution import Bounds
+from tictac_env.solver.exact import Bounds, shared_solver
 
 SECONDS = 10.0
 """How long a hint may take."""

@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 
 from tictac_env.arena import prove
-from tictac_env.arena.proofs.proof import CLAIMS
+from tictac_env.arena.proof import CLAIMS
 from tictac_env.cli.arguments import (
     add_file,
     add_game,

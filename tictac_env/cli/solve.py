@@ -12,8 +12,7 @@ from typing import Any
 
 from tictac_env.cli.arguments import add_game, add_json, decimal, print_json, whole_number
 from tictac_env.games import describe_game, game_name
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.solver import NotProven, Solution, Solver
 from tictac_env.solver.enumerate import plies_to_go
 

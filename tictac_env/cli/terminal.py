@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from tictac_env.cli.hints import hints
 from tictac_env.cli.session import Session
 from tictac_env.games import game_name
-from tictac_env.notation import format_moves
 from tictac_env.policies.human import moves_in_words, read_move
+from tictac_env.position import format_moves
 
 COMMANDS = {
     "hint": "the exact value of every move",

@@ -30,7 +30,7 @@ from tictac_env.cli.arguments import (
     whole_number,
 )
 from tictac_env.games import did_you_mean
-from tictac_env.policies.players import FORMS, SUFFIXES
+from tictac_env.policies.loading import FORMS, SUFFIXES
 
 STORE = "games.sqlite"
 """The file in the folder that keeps the games."""

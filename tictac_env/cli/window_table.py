@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from tictac_env.cli.hints import hints
 from tictac_env.cli.session import Session
-from tictac_env.notation import format_moves
 from tictac_env.policies.human import read_move
+from tictac_env.position import format_moves
 from tictac_env.render.text import status
 from tictac_env.render.window import WAITING_FPS, Window, WindowClosed
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 from tictac_env.compiled.announcement import in_one_line
 from tictac_env.compiled.arithmetic import prefetch, store_bytes, wrapping_product
 from tictac_env.compiled.cache import CACHE_FOLDER, PACKAGE
-from tictac_env.compiled.kernels import borrowing_kernel, kernel, machine_code, parallel_kernel, prange
-from tictac_env.compiled.records import kernel_methods
-from tictac_env.compiled.tiers import Tiered, is_kept
+from tictac_env.compiled.game_types import kernel_methods
+from tictac_env.compiled.kernels import Tiered, borrowing_kernel, is_kept, kernel, machine_code, parallel_kernel, prange
 
 __all__ = [
     "CACHE_FOLDER",

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tictac_env.compiled.cache import CACHE_FOLDER, WARNING
-from tictac_env.compiled.callees import PACKAGES
-from tictac_env.compiled.game_types import GameType
+from tictac_env.compiled.game_types import PACKAGES, GameType
 from tictac_env.compiled.numba_names import UNKEPT, watch_compiling
 from tictac_env.games import Game, game_name
 

@@ -7,15 +7,113 @@ import functools
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any, TypeVar
 
+import numpy as np
 from numba import types
-from numba.extending import NativeValue, models, overload_method, register_model, unbox
+from numba.extending import NativeValue, models, overload_method, register_jitable, register_model, unbox
 
-from tictac_env.compiled.callees import compile_callees, fingerprint
-from tictac_env.compiled.numba_names import CALLED, give_constants
+from tictac_env.compiled.numba_names import CALLED, give_constants, overload_record_method
 from tictac_env.games import Game
+
+AnyFunction = Callable[..., Any]
+
+PACKAGES = {"tictac_env", "tictac_agents"}
+_COMPILED: set[AnyFunction] = set()
+
+
+def compile_callees(function: AnyFunction) -> None:
+    """Lets compiled code call the plain functions that `function` calls, and what these call.
+
+    Followed are the functions of the two packages and those of the package or file that `function` is from. So a module
+    such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled. They make no arrays: see
+    `borrowing_kernel`.
+    """
+    for called in _callees(function):
+        if called not in _COMPILED:
+            _COMPILED.add(called)
+            register_jitable(**CALLED)(called)
+            compile_callees(called)
+
+
+@functools.cache
+def fingerprint(*reached: AnyFunction | type) -> str:
+    """A hash of the code of functions, of all that they call, and of the fields and methods of records."""
+    digest, todo, seen = hashlib.sha256(), list(reached), set[AnyFunction | type]()
+    while todo:
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if inspect.isclass(one):
+            digest.update(repr((one.__qualname__, getattr(one, "_fields", ()))).encode())
+            todo += (
+                method for _, method in inspect.getmembers(one, inspect.isfunction) if _package(method) == _package(one)
+            )
+            continue
+        digest.update(repr((one.__qualname__, one.__defaults__, *_parts(one))).encode())
+        todo += _callees(one)
+        named: Any
+        for named in _named(one):
+            if hasattr(named, "py_func"):  # compiled by its owner
+                digest.update(repr(sorted(named.targetoptions.items())).encode())
+                todo.append(named.py_func)
+            elif inspect.isclass(named) and hasattr(named, "_fields"):
+                todo.append(named)
+    return digest.hexdigest()[:16]
+
+
+def _callees(function: AnyFunction) -> Iterator[AnyFunction]:
+    home = PACKAGES | {_package(function)}
+    for called in _named(function):
+        if inspect.isfunction(called) and _package(called) in home:
+            yield called
+
+
+def _named(function: AnyFunction) -> Iterator[object]:
+    """What a function reads by name: what stands in its module, and what is there in modules and classes it names."""
+    names = list(_names(function.__code__))
+    for name in names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            yield value
+            if inspect.ismodule(value) or inspect.isclass(value):
+                yield from (vars(value)[other] for other in names if other in vars(value))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _package(function: AnyFunction | type) -> str:
+    return (function.__module__ or "").split(".")[0]
+
+
+def _parts(function: AnyFunction) -> Iterator[object]:
+    """The instructions and constants of a function, those of its module and of the function around it included."""
+    yield from _instructions(function.__code__)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    for value in (*cells, *_named(function)):
+        if isinstance(value, (bool, int, float, str, tuple, np.generic)):
+            yield value
+        elif isinstance(value, np.ndarray):
+            yield str(value.dtype), value.shape, value.tobytes()
+
+
+def _instructions(code: CodeType) -> Iterator[object]:
+    yield code.co_code
+    yield code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)
+        else:
+            yield constant
+
 
 _TYPES: dict[str, GameType] = {}
 """The type of every game that compiled code has met, by its key."""
@@ -109,3 +207,43 @@ def _compile_method(type_class: type[GameType], name: str, method: Callable[...,
 
 
 Game._numba_type_ = property(functools.cache(_type_of))  # type: ignore[attr-defined]  # Numba looks for it
+
+
+Record = TypeVar("Record", bound=type)
+
+_RECORDS: set[type] = set()
+_METHODS: dict[str, list[str]] = {}
+"""The names of the parameters of each method."""
+
+
+def kernel_methods(record: Record) -> Record:
+    """Lets compiled code call the public methods of a `NamedTuple` class, or of a subclass of one, on its instances.
+
+    So several kinds of record can stand in one kernel, each with methods of its own under the same names; a method has
+    the same parameters in all of them. A subclass needs a mark of its own. Methods make no arrays: see
+    `borrowing_kernel`.
+
+    Raises:
+        TypeError: a method has other parameters than the method of that name of an earlier class.
+    """
+    _RECORDS.add(record)
+    for name, method in inspect.getmembers(record, inspect.isfunction):
+        compile_callees(method)
+        if not name.startswith("_"):
+            _records_compile_method(name, inspect.signature(method))
+    return record
+
+
+def _records_compile_method(name: str, signature: inspect.Signature) -> None:
+    names = list(signature.parameters)
+    if known := _METHODS.get(name):
+        if names != known:
+            raise TypeError(f"{name}({', '.join(names)}) must have the parameters of other records, {', '.join(known)}")
+        return
+    _METHODS[name] = names
+
+    def resolve(self: Any, *arguments: Any) -> Any:
+        return getattr(self.instance_class, name, None)
+
+    resolve.__signature__ = signature  # type: ignore[attr-defined]  # Numba folds arguments by it
+    overload_record_method(_RECORDS, name, resolve)

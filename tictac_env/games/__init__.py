@@ -5,9 +5,8 @@ A further game is a class of your own and one call of `tictac_env.register_game`
 
 from __future__ import annotations
 
-from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, WON, Game
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, WON, Game, PlacementGame, Status
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.games.placement import PlacementGame
 from tictac_env.games.registry import (
     FAMILIES,
     GAMES,
@@ -20,7 +19,6 @@ from tictac_env.games.registry import (
     make_game,
     shown,
 )
-from tictac_env.games.status import Status
 
 __all__ = [
     "DRAWN",

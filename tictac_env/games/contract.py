@@ -1,12 +1,57 @@
-"""What a game must offer to be played, rendered, searched and solved here."""
+"""Why a position is impossible, as a value one can test for."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from tictac_env.games.status import Status
+
+class Rules(Protocol):
+    """What an explanation needs of a `Game`."""
+
+    @property
+    def wins_by(self) -> str: ...
+
+    def seat(self, own: int, opp: int) -> int: ...
+
+
+class Status(Enum):
+    """Whether a game can reach a position, and if not, why: the first reason found, in the order of the members.
+
+    As with python-chess's `Status`, the valid one is false and every other one is true: `if status: ...` handles what
+    is wrong.
+
+    Example:
+        >>> from tictac_env.games import GAMES
+        >>> GAMES["TicTacToe-v0"].status(own=3, opp=1)
+        <Status.OVERLAP: 'two stones lie in one cell'>
+    """
+
+    VALID = ""
+    OFF_BOARD = "a stone lies off the board"
+    OVERLAP = "two stones lie in one cell"
+    STONE_COUNTS = "the first player has {0} stones and the second {1}; the first has as many or one more"
+    FLOATING_STONE = "a stone floats above an empty cell"
+    TWO_WINNERS = "both players have a {2}"
+    MOVED_AFTER_WIN = "the player to move already has a {2}: the game went on after its end"
+    NO_LAST_MOVE = "no single last stone completes these {2}s: the game went on after its end"
+
+    def __bool__(self) -> bool:
+        return self is not Status.VALID
+
+    def explain(self, game: Rules, own: int, opp: int) -> str:
+        """What is wrong, in words for an error message; "" if nothing is.
+
+        Args:
+            game: the rule book that gave this status.
+            own: the stones of the player to move.
+            opp: the other player's.
+        """
+        first, second = (opp, own) if game.seat(own, opp) else (own, opp)
+        return self.value.format(first.bit_count(), second.bit_count(), game.wins_by)
+
 
 #: What `Game.result` returns while the game goes on; the other results are the value for the player to move.
 UNFINISHED = 2
@@ -185,3 +230,116 @@ class Game(ABC):
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """Where symmetry number `symmetry` takes the cell (row, col)."""
         return row, col
+
+
+class PlacementGame(Game):
+    """An action is a cell, row by row from the top left, and its stone fills bit number `action`.
+
+    A game needs only `rows` and `cols` (fields or properties) and `winning_cells`. `threats` tries every cell unless a
+    game knows a faster way, and search is as fast as `has_won` and `threats` are. The board of 3 x 4:
+
+        0  1  2  3
+        4  5  6  7
+        8  9 10 11      one step right is + 1, one row down + cols
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from tictac_env import Position
+        >>> from tictac_env.games import PlacementGame
+        >>> @dataclass(frozen=True)
+        ... class Corners(PlacementGame):
+        ...     rows: int = 2
+        ...     cols: int = 2
+        ...     def winning_cells(self, stones, seat):
+        ...         return stones if stones & 0b1001 == 0b1001 else 0
+        >>> Position.from_moves(Corners(), "124").outcome.winner
+        0
+    """
+
+    __slots__ = ()
+
+    @property
+    def cells(self) -> int:
+        """Rows * cols."""
+        return self.rows * self.cols
+
+    @property
+    def num_actions(self) -> int:
+        """As many as cells."""
+        return self.rows * self.cols
+
+    @property
+    def num_symmetries(self) -> int:
+        """Only the identity, unless a game says otherwise; it then has its own `image`."""
+        return 1
+
+    @property
+    def full(self) -> int:
+        """All cells."""
+        return (1 << self.cells) - 1
+
+    def cell(self, row: int, col: int) -> int:
+        return 1 << row * self.cols + col
+
+    def choice(self, action: int) -> int:
+        return 1 << action
+
+    def legal(self, own: int, opp: int) -> int:
+        return (own | opp) ^ self.full
+
+    def nth(self, legal: int, index: int) -> int:
+        for action in range(self.num_actions):
+            if legal >> action & 1:
+                if index == 0:
+                    return action
+                index -= 1
+        return -1
+
+    def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        stone = 1 << action
+        return (own, opp) if (own | opp) & stone else (opp, own | stone)
+
+    def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
+        return opp, own | choice
+
+    def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
+        stone = 1 << action
+        return (opp ^ stone, own) if opp & stone else (own, opp)
+
+    def result(self, own: int, opp: int) -> int:
+        if self.has_won(opp, 1 - self.seat(own, opp)):
+            return LOST
+        return DRAWN if own | opp == self.full else UNFINISHED
+
+    def has_won(self, stones: int, seat: int) -> bool:
+        return self.winning_cells(stones, seat) != 0
+
+    @abstractmethod
+    def winning_cells(self, stones: int, seat: int) -> int: ...
+
+    def threats(self, stones: int, seat: int) -> int:
+        found = 0
+        for action in range(self.num_actions):
+            if self.has_won(stones | 1 << action, seat):
+                found |= 1 << action
+        return found
+
+    def choices_into(self, own: int, opp: int, cells: int) -> int:
+        return cells & self.legal(own, opp)
+
+    def status(self, own: int, opp: int) -> Status:
+        if own < 0 or opp < 0 or (own | opp) > self.full:
+            return Status.OFF_BOARD
+        if own & opp:
+            return Status.OVERLAP
+        seat = self.seat(own, opp)
+        first, second = (opp, own) if seat else (own, opp)
+        if first.bit_count() - second.bit_count() != seat:
+            return Status.STONE_COUNTS
+        if self.has_won(own, seat):
+            return Status.TWO_WINNERS if self.has_won(opp, 1 - seat) else Status.MOVED_AFTER_WIN
+        if self.has_won(opp, 1 - seat):
+            stones = [1 << action for action in range(self.num_actions) if opp >> action & 1]
+            if all(self.has_won(opp ^ stone, 1 - seat) for stone in stones):
+                return Status.NO_LAST_MOVE
+        return Status.VALID

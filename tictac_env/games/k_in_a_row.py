@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game, Status
 from tictac_env.games.registry import shown
-from tictac_env.games.status import Status
 
 MAX_BITS = 63
 

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.audits.judging import REPORTING
-from tictac_env.arena.exact.tabulated import SeatVerdict, Strategy, seat_verdict
-from tictac_env.arena.suites.suite import suite
-from tictac_env.canvas import action_masks, legal_sets
+from tictac_env.arena.suites import suite
+from tictac_env.arena.verdicts import SeatVerdict, Strategy, seat_verdict
 from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.grading.files import scratch_copy
 from tictac_env.grading.process import GUARDS, Gone, Plan, Process, Reply
 from tictac_env.grading.readable import readable
 from tictac_env.grading.rubric import THEOREMS, Rubric
+from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, GameTable, TooManyPositions, tabulate
 from tictac_env.symmetry import canonical

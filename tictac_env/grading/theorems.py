@@ -12,8 +12,7 @@ import numpy.typing as npt
 from tictac_env.games import DRAWN, LOST, WON
 from tictac_env.grading.exam import Exam
 from tictac_env.grading.rubric import SEATS, Criterion
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 
 Bools = npt.NDArray[np.bool_]
 VALUES = {1: "won", 0: "drawn", -1: "lost"}

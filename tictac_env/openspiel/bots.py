@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyspiel
 
-from tictac_env.arena.action_probabilities import gives_probabilities
+from tictac_env.arena.verdicts import gives_probabilities
 from tictac_env.games import Game
 from tictac_env.openspiel.spiel_games import load_game
 from tictac_env.openspiel.states import position_of, rules_of, state_of

@@ -10,9 +10,8 @@ from open_spiel.python.observation import IIGObserverForPublicInfoGame
 
 from tictac_env.games import UNFINISHED, Game, describe_game, get_game, make_game
 from tictac_env.games.registry import FAMILIES, known_names
-from tictac_env.notation import format_moves
 from tictac_env.observation import Observer
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 
 PLAYERS = 2
 MARKS = ".xo"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from open_spiel.python import policy as spiel
 
-from tictac_env.arena.action_probabilities import action_probabilities, gives_probabilities
+from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
 from tictac_env.checks import whole
 from tictac_env.openspiel.states import position_of, rules_of
 from tictac_env.policies import as_policy

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tictac_env.games import Game, KInARow, game_name, get_game
-from tictac_env.notation import parse_moves
 from tictac_env.openspiel.spiel_games import SpielGame, SpielState
-from tictac_env.position import Position
+from tictac_env.position import Position, parse_moves
 
 TIC_TAC_TOE = ("tic_tac_toe", "python_tic_tac_toe")
 CONNECT_FOUR = "connect_four"

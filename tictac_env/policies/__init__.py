@@ -1,14 +1,12 @@
 """Everything that plays: policies by name, functions and models as policies, mixtures, levels, people."""
 
-from tictac_env.policies.adapters import BatchedPolicy, FunctionPolicy, ModelPolicy
+from tictac_env.policies.adapters import BatchedPolicy, Corrected, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy
-from tictac_env.policies.corrected import Corrected
-from tictac_env.policies.foreign.reading import Reading
+from tictac_env.policies.heuristics import RandomPolicy, ReflexPolicy, RulePolicy, uniform
+from tictac_env.policies.loading import Player, Reading, game_for, load_player, own_game
 from tictac_env.policies.names import POLICIES, as_policy, make_policy, named_policy
-from tictac_env.policies.players import Player, game_for, load_player, own_game
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.pool import Mixture, OpponentPool
-from tictac_env.policies.reflex_policies import RandomPolicy, ReflexPolicy, RulePolicy, uniform
 
 __all__ = [
     "POLICIES",

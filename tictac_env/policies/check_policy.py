@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies.adapters import FunctionPolicy
+from tictac_env.policies.loading import game_for
 from tictac_env.policies.names import as_policy
-from tictac_env.policies.players import game_for
 from tictac_env.policies.policy import Policy, action_of, actions_of, answer
 from tictac_env.policies.reflexes import pick
 from tictac_env.position import Position

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
-from tictac_env.notation import MOVE_CHARACTERS
 from tictac_env.policies import Policy
-from tictac_env.position import Position
+from tictac_env.position import MOVE_CHARACTERS, Position
 
 if TYPE_CHECKING:
     from tictac_env.render.window import Window

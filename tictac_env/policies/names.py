@@ -12,8 +12,8 @@ from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import Mixture
 
 POLICIES: dict[str, str] = {
-    "random": "tictac_env.policies.reflex_policies:RandomPolicy",
-    "rule": "tictac_env.policies.reflex_policies:RulePolicy",
+    "random": "tictac_env.policies.heuristics:RandomPolicy",
+    "rule": "tictac_env.policies.heuristics:RulePolicy",
     "minimax": "tictac_env.solver.minimax:Minimax",
     "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
@@ -47,7 +47,7 @@ def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) ->
         >>> make_policy("rule", "ConnectFour-v0").act(Position.from_moves("ConnectFour-v0", "112233"), seed=0)
         3
     """
-    from tictac_env.policies.players import load_player  # which knows the names of this module
+    from tictac_env.policies.loading import load_player  # which knows the names of this module
 
     if not isinstance(name, (str, os.PathLike)):
         raise ValueError(f"a policy's name must be a string, not {shown(name)}")
@@ -86,7 +86,7 @@ def check_player(player: Any) -> None:
     Raises:
         ValueError: it is nothing that plays, or a name that no policy has.
     """
-    from tictac_env.policies.players import is_name
+    from tictac_env.policies.loading import is_name
 
     if isinstance(player, str):
         if is_name(player):
@@ -120,7 +120,7 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
         >>> last.act(Position.start("TicTacToe-v0"), seed=0)
         8
     """
-    from tictac_env.policies.players import own_game  # which knows the names of this module
+    from tictac_env.policies.loading import own_game  # which knows the names of this module
 
     if isinstance(player, (str, os.PathLike)):
         return make_policy(player, game)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tictac_env.render.pixels import render_rgb
-from tictac_env.render.svg import render_svg
+from tictac_env.render.scene import render_svg
 from tictac_env.render.text import render_text
 
 if TYPE_CHECKING:

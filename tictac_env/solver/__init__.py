@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.solver.exact import Solver, solve
-    from tictac_env.solver.solution import Bounds, NotProven, Solution
+    from tictac_env.solver.exact import Bounds, NotProven, Solution, Solver, solve
 
 COMPILED_AS = "the solver"
 

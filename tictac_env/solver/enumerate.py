@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.canvas import action_masks, legal_sets
 from tictac_env.games import UNFINISHED, Game, game_name
+from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 
 MAX_POSITIONS = 1_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tictac_env.games import UNFINISHED, Game
+from tictac_env.solver.engine import AT_LEAST, AT_MOST, Batch
 from tictac_env.solver.enumerate import loss_score
-from tictac_env.solver.windows import AT_LEAST, AT_MOST, Batch
 
 if TYPE_CHECKING:
     from tictac_env.solver.engine import Budget, Update

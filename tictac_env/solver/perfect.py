@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.canvas import action_masks
 from tictac_env.checks import number
 from tictac_env.compiled import kernel
 from tictac_env.games import Game
+from tictac_env.observation import action_masks
 from tictac_env.policies import Policy
 from tictac_env.policies.reflexes import safe_choices
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
-from tictac_env.solver.exact import Solver, shared_solver
-from tictac_env.solver.solution import NotProven
+from tictac_env.solver.exact import NotProven, Solver, shared_solver
 
 DRAW_BITS = 53
 MANY = 1 << 10

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from tictac_env.position import Position
 from tictac_env.solver.enumerate import loss_score
-from tictac_env.solver.exact import Solver, shared_solver
-from tictac_env.solver.solution import check_is_position
+from tictac_env.solver.exact import Solver, check_is_position, shared_solver
 
 
 class Regret(NamedTuple):

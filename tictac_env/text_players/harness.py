@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, KInARow, game_name, get_game, shown
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.render import render_text
 
 ANSWER = re.compile(r"(?:move|final answer)\s*:\s*(\S+)", re.IGNORECASE)

@@ -125,7 +125,7 @@ def seed_in(fields: Fields) -> int:
 
 def _counted_from_one(game: Game, moves: str) -> str:
     """What is wrong with illegal moves, counted as they are typed; "" if nothing is."""
-    from tictac_env.notation import format_moves, parse_moves
+    from tictac_env.position import format_moves, parse_moves
 
     position = Position.start(game)
     for ply, action in enumerate(parse_moves(game, moves), 1):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tictac_env.games import Game, game_name
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 

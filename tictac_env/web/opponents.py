@@ -15,8 +15,8 @@ from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
 from tictac_env.policies.levels import level_settings
+from tictac_env.policies.loading import SUFFIXES, load_player
 from tictac_env.policies.names import REMOVED
-from tictac_env.policies.players import SUFFIXES, load_player
 from tictac_env.solver.minimax import SMALL_CELLS
 from tictac_env.web.asking import Refused
 from tictac_env.web.limits import Limits

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.arena import ResultStore, ratings
-from tictac_env.arena.ratings import Estimate, count_games
-from tictac_env.arena.tournaments.game_record import GameRecord, distinct_games, game_called
-from tictac_env.notation import parse_moves
+from tictac_env.arena.game_record import GameRecord, distinct_games, game_called
+from tictac_env.arena.rating import Estimate, count_games
+from tictac_env.position import parse_moves
 from tictac_env.web.asking import Refused
 from tictac_env.web.board_view import title
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
-from tictac_env.envs.copies import SharesOpponent
 from tictac_env.envs.protocol import PLAY_AS, draw_seat
+from tictac_env.envs.single import SharesOpponent
 from tictac_env.games import shown
 from tictac_env.policies import FunctionPolicy, Policy, as_policy
 from tictac_env.policies.adapters import adapted

@@ -15,10 +15,9 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, read_checkpoint, with_suffix
 from tictac_agents.deep.sb3_vec_env import SB3VecEnv
-from tictac_agents.deep.settings import UNKNOWN, DeepSettings
-from tictac_agents.deep.tuned import preset
+from tictac_agents.deep.settings import UNKNOWN, DeepSettings, preset
 from tictac_agents.settings import Settings
-from tictac_env.arena.tournaments.openings import starting_positions
+from tictac_env.arena.game_record import starting_positions
 from tictac_env.checks import one_of, whole
 from tictac_env.envs.arguments import Arguments
 from tictac_env.games import Game, describe_game, shown

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.deep.actor_critic import AfterstateActorCritic
 from tictac_agents.deep.checkpoints import Checkpoint, as_schedule, with_classes
+from tictac_agents.deep.networks import AfterstateActorCritic
 from tictac_agents.deep.settings import MaskablePPOSettings
 
 try:

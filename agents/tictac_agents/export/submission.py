@@ -21,15 +21,15 @@ from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.tabular.action_values import ActionValues
 from tictac_agents.tabular.value_table import ValueTable
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_env.arena.action_probabilities import fixed_actions
+from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import observation_type_of
 from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
+from tictac_env.policies.heuristics import RandomPolicy, RulePolicy
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.policies.pool import Mixture
-from tictac_env.policies.reflex_policies import RandomPolicy, RulePolicy
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
@@ -249,9 +249,13 @@ def _network(model: Any, game: KInARow) -> str | None:
         return None
     from stable_baselines3.common.torch_layers import FlattenExtractor  # needs torch, as the others here
 
-    from tictac_agents.deep.actor_critic import AfterstateActorCritic
-    from tictac_agents.deep.features import ConvFeatures, LineFeatures, windows
-    from tictac_agents.deep.networks import AfterstateQNetwork
+    from tictac_agents.deep.networks import (
+        AfterstateActorCritic,
+        AfterstateQNetwork,
+        ConvFeatures,
+        LineFeatures,
+        windows,
+    )
 
     kind = observation_type_of(game, space).name
     if kind not in ("planes", "board"):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.mcts.leaves import Leaves
-from tictac_env.canvas import action_masks, legal_sets
+from tictac_agents.mcts.simulation import Leaves
 from tictac_env.games import Game, describe_game
+from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 

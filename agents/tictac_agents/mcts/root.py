@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from tictac_agents.mcts import simulation
 from tictac_agents.mcts.evaluators import Evaluator, checked
-from tictac_agents.mcts.leaves import Leaves
-from tictac_agents.mcts.rollouts import first_state
-from tictac_agents.mcts.search_tree import (
+from tictac_agents.mcts.simulation import (
     ILLEGAL_ACTION,
     UNPROVEN,
+    Leaves,
+    SearchParams,
     SearchTree,
     add_node,
     copy_subtree,
+    first_state,
     new_tree,
 )
-from tictac_agents.mcts.simulation import SearchParams
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 

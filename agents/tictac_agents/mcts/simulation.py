@@ -6,16 +6,298 @@ asked, which is best asked about many leaves at once, `select_leaves` and `backu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+import math
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.mcts.leaves import Leaves
-from tictac_agents.mcts.search_tree import UNPROVEN, SearchTree, add_node
-from tictac_agents.mcts.selection import select_puct, select_uct
-from tictac_env.compiled import borrowing_kernel
+from tictac_env.compiled import borrowing_kernel, kernel, kernel_methods
 from tictac_env.games import UNFINISHED, Game
+from tictac_env.rng import LOW_32, mix
+
+# A search tree in flat arrays, for compiled code.
+#
+# A move's statistics stand in the node it is played from, a node's moves side by side: eight moves, padded, have their
+# visits in half a cache line of 64 bytes and their values in the other half, and are compared all at once. A move gets
+# a
+# node of its own when it is played for the second time. There are no transpositions: a position that two orders of
+# moves
+# lead to has two nodes.
+#
+# An action that was never played has 0 visits and the value +inf, so that it comes first by the very formula that
+# compares the others. An illegal one has 0 visits and the value -inf.
+
+
+UNPROVEN = 2
+"""In `SearchTree.proven`: nothing is known for sure."""
+ILLEGAL_ACTION = 3
+"""In `SearchTree.proven`: the position has no such action."""
+INFINITY = np.float32(np.inf)
+
+
+class SearchTree(NamedTuple):
+    """The tree, whose root is node 0. W is num_actions rounded up to a multiple of 8.
+
+    Results count 1 for a win and -1 for a loss of the side that plays the action.
+    """
+
+    visits: npt.NDArray[np.int32]
+    """(capacity, W): how often each action was played."""
+    value_sums: npt.NDArray[np.float32]
+    """(capacity, W): the sum of the results that followed; divided by the visits it is the action's value."""
+    children: npt.NDArray[np.int32]
+    """(capacity, W): the node each action leads to, 0 if there is none."""
+    proven: npt.NDArray[np.int8]
+    """(capacity, W): -1, 0 or 1 where the result is certain, else `UNPROVEN` or `ILLEGAL_ACTION`."""
+    priors: npt.NDArray[np.float32]
+    """(capacity, W): an evaluator's probabilities of the actions; (0, W) without them."""
+    size: npt.NDArray[np.int64]
+    """(1,): how many nodes are in use."""
+    action_bits: npt.NDArray[np.int64]
+    """(num_actions,): `Game.choice` of each action, which it is quicker to look up."""
+    path: npt.NDArray[np.int32]
+    """(cells + 1, 2): scratch, the nodes and actions of the simulation under way."""
+
+
+def width_of(game: Game) -> int:
+    """W, how many actions a node has room for."""
+    return -(-game.num_actions // 8) * 8
+
+
+def bytes_per_node(game: Game, priors: bool = False) -> int:
+    """How many bytes a node takes."""
+    return width_of(game) * (17 if priors else 13)
+
+
+def new_tree(game: Game, capacity: int, priors: bool = False) -> SearchTree:
+    """A tree without nodes, with room for `capacity`. Memory that is never used is never touched."""
+    shape = (capacity, width_of(game))
+    return SearchTree(
+        visits=np.empty(shape, np.int32),
+        value_sums=np.empty(shape, np.float32),
+        children=np.empty(shape, np.int32),
+        proven=np.empty(shape, np.int8),
+        priors=np.empty(shape if priors else (0, shape[1]), np.float32),
+        size=np.zeros(1, np.int64),
+        action_bits=action_bits_of(game),
+        path=np.zeros((game.cells + 1, 2), np.int32),
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def action_bits_of(game: Game) -> npt.NDArray[np.int64]:
+    """`Game.choice` of each action: int64 (num_actions,), shared by all trees."""
+    return np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
+
+
+@borrowing_kernel
+def add_node(game: Game, tree: SearchTree, own: int, opp: int) -> int:
+    """Adds a node for an unfinished position and returns its number. There must be room for it."""
+    node = tree.size[0]
+    tree.size[0] = node + 1
+    for action in range(tree.visits.shape[1]):
+        tree.visits[node, action] = 0
+        tree.value_sums[node, action] = -INFINITY
+        tree.children[node, action] = 0
+        tree.proven[node, action] = ILLEGAL_ACTION
+    legal = game.legal(own, opp)
+    for action in range(game.num_actions):
+        if legal & tree.action_bits[action]:
+            tree.value_sums[node, action] = INFINITY
+            tree.proven[node, action] = UNPROVEN
+    return int(node)
+
+
+@kernel
+def copy_subtree(tree: SearchTree, root: int, fresh: SearchTree) -> None:
+    """Copies the subtree of node `root` into the empty tree `fresh`, as far as there is room."""
+    origins = np.empty(len(fresh.visits), np.int32)
+    origins[0] = root
+    fresh.size[0] = 1
+    node = 0
+    while node < fresh.size[0]:
+        old = origins[node]
+        fresh.visits[node] = tree.visits[old]
+        fresh.value_sums[node] = tree.value_sums[old]
+        fresh.proven[node] = tree.proven[old]
+        if len(tree.priors):
+            fresh.priors[node] = tree.priors[old]
+        for action in range(tree.children.shape[1]):
+            child = tree.children[old, action]
+            fresh.children[node, action] = 0
+            if child > 0 and fresh.size[0] < len(fresh.visits):
+                fresh.children[node, action] = fresh.size[0]
+                origins[fresh.size[0]] = child
+                fresh.size[0] += 1
+        node += 1
+
+
+MULTIPLIER = 698_769_069
+
+
+def first_state(seed: int) -> int:
+    """The state, in [1, 2**61), that a seed in [0, 2**63) begins with."""
+    return mix(seed) >> 2 | 1
+
+
+@borrowing_kernel
+def random_below(state: int, count: int) -> tuple[int, int]:
+    """The next state, and a random number in [0, count); `state` is in [1, 2**61), `count` at most 63.
+
+    A multiply-with-carry generator of Marsaglia's (KISS, 1999): the state's lower half is the draw, its upper half the
+    carry. It never leaves [1, 2**63), and costs a fifth of `rng.mix`, which seeds it.
+    """
+    state = MULTIPLIER * (state & LOW_32) + (state >> 32)
+    return state, (state & LOW_32) * count >> 32
+
+
+@borrowing_kernel
+def rollout(game: Game, own: int, opp: int, by_rule: bool, state: int) -> tuple[int, int]:
+    """Plays a game from an unfinished position to its end.
+
+    Both sides move at random; if `by_rule` only where they can neither win at once nor block such a win. (A game that
+    does not know its wins is played at random.)
+
+    Returns:
+        The result for the side to move, 1, 0 or -1, and the state of the randomness.
+    """
+    if by_rule and game.knows_wins:
+        return rollout_by_rule(game, own, opp, state)
+    sign = 1
+    while True:
+        # The first draw is nearly always legal, which the processor foresees; how many bits to skip it cannot.
+        state, action = random_below(state, game.num_actions)
+        next_own, next_opp = game.play(own, opp, action)
+        if next_own == own:
+            legal = game.legal(own, opp)
+            state, index = random_below(state, legal.bit_count())
+            next_own, next_opp = game.play_choice(own, opp, nth_bit(legal, index))
+        own, opp = next_own, next_opp
+        sign = -sign
+        result = game.result(own, opp)
+        if result != UNFINISHED:
+            return sign * result, state
+
+
+@borrowing_kernel
+def rollout_by_rule(game: Game, own: int, opp: int, state: int) -> tuple[int, int]:
+    """`rollout` by the rule. A side's threats change only when it moves; a drawn game ends when no move is left."""
+    sign = 1
+    seat = game.seat(own, opp)
+    own_threats, opp_threats = game.threats(own, seat), game.threats(opp, 1 - seat)
+    while True:
+        if game.choices_into(own, opp, own_threats):
+            return sign, state
+        choices = game.choices_into(own, opp, opp_threats)
+        if not choices:
+            choices = game.legal(own, opp)
+        state, index = random_below(state, choices.bit_count())
+        own, opp = game.play_choice(own, opp, nth_bit(choices, index))
+        own_threats, opp_threats = opp_threats, game.threats(opp, seat)
+        seat = 1 - seat
+        sign = -sign
+        if not game.legal(own, opp):
+            return sign * game.result(own, opp), state
+
+
+@borrowing_kernel
+def nth_bit(bits: int, index: int) -> int:
+    """The bit of a set that has `index` lower ones."""
+    for _ in range(index):
+        bits &= bits - 1  # the lowest one goes
+    return bits & (bits ^ bits - 1)
+
+
+class Leaves(Protocol):
+    """A record, marked with `kernel_methods`, that evaluates leaves."""
+
+    def leaf_value(self, game: Game, own: int, opp: int, state: int) -> tuple[float, int]:
+        """The value of an unfinished position for its side to move, in [-1, 1], and the state of the randomness."""
+
+
+@kernel_methods
+class Rollouts(NamedTuple):
+    """A leaf has the result of one game played out from it."""
+
+    by_rule: bool
+    """Whether by the win-or-block rule, else at random."""
+
+    def leaf_value(self, game: Game, own: int, opp: int, state: int) -> tuple[float, int]:
+        """The result for the side to move."""
+        result, state = rollout(game, own, opp, self.by_rule, state)
+        return float(result), state
+
+
+INFINITY_BITS = 0x7F800000
+"""The bits of the float32 `INFINITY`."""
+LOGARITHMS = np.log(np.maximum(np.arange(1 << 14), 1)).astype(np.float32)
+
+
+@borrowing_kernel
+def select_uct(
+    value_sums: npt.NDArray[np.float32], visits: npt.NDArray[np.int32], total: int, exploration: float, state: int
+) -> tuple[int, int]:
+    """The action of the highest mean + exploration * sqrt(ln(total) / visits), one at random if some are unvisited.
+
+    Kocsis and Szepesvari, "Bandit based Monte-Carlo planning", 2006; UCB1 of Auer et al., 2002.
+
+    A score plus 1 is not negative, and non-negative floats are in the order of their bits. So the bits and, below them,
+    the action make a whole number, and one maximum over whole numbers, which the processor takes eight at a time, finds
+    both the best score and its action, the lowest among equals:
+
+        bits of score + 1 (32) | 63 - action (6)
+
+    Args:
+        value_sums: float32 (W,), a node's row of `SearchTree.value_sums`.
+        visits: int32 (W,), its row of `SearchTree.visits`.
+        total: how often the node was visited, at least 1.
+        exploration: the constant of the formula, at least 0.
+        state: of the randomness, which changes only if it is drawn from.
+
+    Returns:
+        The action and the state of the randomness.
+    """
+    logarithm = LOGARITHMS[total] if total < len(LOGARITHMS) else np.float32(math.log(total))
+    factor = np.float32(np.float32(exploration * exploration) * logarithm)
+    best = -1 << 40
+    for action in range(len(value_sums)):
+        count = np.float32(visits[action])
+        score = np.float32((value_sums[action] + math.sqrt(factor * count)) / count + np.float32(1))
+        key = int(np.int64(score.view(np.int32))) << 6 | 63 - action
+        best = max(best, key)
+    if best >> 6 != INFINITY_BITS:
+        return 63 - (best & 63), state
+    unvisited = 0
+    for action in range(len(value_sums)):
+        unvisited += value_sums[action] == INFINITY
+    state, index = random_below(state, unvisited)
+    action = 0
+    while value_sums[action] != INFINITY or index > 0:
+        index -= value_sums[action] == INFINITY
+        action += 1
+    return action, state
+
+
+@borrowing_kernel
+def select_puct(tree: SearchTree, node: int, total: int, exploration: float) -> int:
+    """The action of the highest mean + exploration * prior * sqrt(total) / (1 + visits), the lowest among equals.
+
+    The mean of an action without visits counts as 0; `total` is how often the node was visited. Silver et al.,
+    "Mastering the game of Go without human knowledge", 2017.
+    """
+    value_sums, visits, priors = tree.value_sums[node], tree.visits[node], tree.priors[node]
+    factor = np.float32(exploration * math.sqrt(total))
+    best, selected = -INFINITY, 0
+    for action in range(len(value_sums)):
+        if value_sums[action] != -INFINITY:
+            count = np.float32(visits[action])
+            mean = value_sums[action] / count if count > 0 else np.float32(0)
+            score = np.float32(mean + factor * priors[action] / (count + np.float32(1)))
+            if score > best:
+                best, selected = score, action
+    return selected
 
 
 class SearchParams(NamedTuple):

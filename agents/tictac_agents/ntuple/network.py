@@ -13,9 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.action_masks import allowed_actions
-from tictac_agents.ntuple.kernels import Int32s, Tables, as_value, new_tables, score_actions
-from tictac_agents.ntuple.look_ahead import MAX_PLIES, look_for, look_plies
-from tictac_agents.ntuple.tuples import Cells, Ints, images_of, layout_of
+from tictac_agents.ntuple.kernels import (
+    Cells,
+    Int32s,
+    Ints,
+    Tables,
+    as_value,
+    images_of,
+    layout_of,
+    new_tables,
+    score_actions,
+)
+from tictac_agents.ntuple.search import MAX_PLIES, look_for, look_plies
 from tictac_agents.predicts import Predicts
 from tictac_agents.shipped import shipped_file
 from tictac_env.checks import flag, number, parse_whole, positive

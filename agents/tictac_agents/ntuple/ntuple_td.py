@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.games_learner import GamesLearner
-from tictac_agents.ntuple.kernels import Tables, new_tables
+from tictac_agents.checkpoint import GamesLearner
+from tictac_agents.ntuple.kernels import Ints, Tables, new_tables, random_walks
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
 from tictac_agents.ntuple.self_play import (
     Coherence,
@@ -21,13 +21,11 @@ from tictac_agents.ntuple.self_play import (
     learn_games_in_threads,
     new_batch,
 )
-from tictac_agents.ntuple.tuples import Ints, random_walks
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.notation import parse_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, new_state
 from tictac_env.storage import reading, save_arrays

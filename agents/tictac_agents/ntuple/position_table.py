@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tictac_agents.ntuple.kernels import ILLEGAL, WIN
-from tictac_agents.ntuple.tuples import Ints
+from tictac_agents.ntuple.kernels import ILLEGAL, WIN, Ints
 from tictac_env.compiled import borrowing_kernel
 from tictac_env.rng import mix
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.learner import Arrays, Environment
 from tictac_agents.tabular.rows import Folding, Ints, Rows, folding_of, new_rows
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_agents.tabular.table_learner import HOT, TableLearner
 from tictac_env.checks import flag, number, schedule
 from tictac_env.compiled import Tiered, borrowing_kernel, kernel_methods

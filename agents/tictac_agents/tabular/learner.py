@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from tictac_agents.checkpoint import Checkpoint
 from tictac_agents.settings import Settings
-from tictac_agents.tabular.rollout import run_single
-from tictac_agents.tabular.run import NO_LIMIT, Run, Schedule
-from tictac_agents.tabular.trained_policy import TrainedPolicy
+from tictac_agents.tabular.runs import NO_LIMIT, Run, Schedule, TrainedPolicy, run_single
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game, game_of, gym_keywords
 from tictac_env.observation import read_observation

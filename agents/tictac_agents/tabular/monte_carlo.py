@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tictac_agents.tabular.action_values import ActionTable, ActionValues
 from tictac_agents.tabular.learner import Environment, Preset
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_env.compiled import kernel_methods
 from tictac_env.games import Game
 

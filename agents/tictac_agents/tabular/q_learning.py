@@ -9,7 +9,7 @@ import numpy as np
 from tictac_agents.tabular.action_values import ActionTable, ActionValues, Floats
 from tictac_agents.tabular.draws import draw
 from tictac_agents.tabular.learner import Environment, Preset
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_env.checks import flag, one_of
 from tictac_env.compiled import kernel_methods
 from tictac_env.games import Game

@@ -6,7 +6,7 @@ import numpy as np
 
 from tictac_agents.tabular.action_values import ActionTable, ActionValues
 from tictac_agents.tabular.learner import Environment
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_env.checks import flag
 from tictac_env.compiled import kernel_methods
 from tictac_env.games import Game

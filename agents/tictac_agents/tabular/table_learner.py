@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from tictac_agents.tabular.compiled_games import CompiledGames, Limits, can_play
 from tictac_agents.tabular.learner import Arrays, Environment, Learner
 from tictac_agents.tabular.rows import Ints, new_rows
-from tictac_agents.tabular.run import NO_LIMIT, Schedule
+from tictac_agents.tabular.runs import NO_LIMIT, Schedule
 from tictac_agents.tabular.vector_rollout import OVER, GamesUnderWay, no_games, run_vector, shows
 from tictac_env.compiled import Tiered, borrowing_kernel, in_one_line
 from tictac_env.envs.vector.boards import boards_of

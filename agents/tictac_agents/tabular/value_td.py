@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tictac_agents.tabular.learner import Arrays, Environment, Preset
 from tictac_agents.tabular.rows import Ints, new_rows
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_table import Backup, Entry, ValueTable
 from tictac_env.checks import flag, number, one_of, schedule

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tictac_agents.tabular.learner import Learner
-from tictac_agents.tabular.run import Schedule
+from tictac_agents.tabular.runs import Schedule
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_env.notation import format_moves
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 
 
 def lesson(learner: Learner, env: Any) -> dict[str, Any]:

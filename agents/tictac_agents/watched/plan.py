@@ -10,8 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 import tictac_agents
-from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
-from tictac_agents.deep.tuned import TUNED
+from tictac_agents.deep.settings import TUNED, DQNSettings, MaskablePPOSettings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.checks import flag, one_of, positive, whole

@@ -141,7 +141,7 @@ def _policy(agent: Any) -> Any:
     """What plays: a table itself, or a network by its greedy moves."""
     if isinstance(agent, Learner):
         return agent
-    from tictac_agents.deep.self_play import Snapshot
+    from tictac_agents.deep.callbacks import Snapshot
 
     return Snapshot(agent)
 

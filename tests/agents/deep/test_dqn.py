@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from tictac_agents import DQN, SB3VecEnv
 from tictac_agents.deep.networks import ILLEGAL_VALUE, AfterstatePolicy, MaskedDQNPolicy
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.settings import tuned
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 SMALL = {"buffer_size": 4_000, "batch_size": 32, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}

@@ -21,8 +21,8 @@ pytest.importorskip("sb3_contrib")
 import torch
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, Snapshot
-from tictac_agents.deep.features import LineFeatures
-from tictac_agents.deep.tuned import tuned
+from tictac_agents.deep.networks import LineFeatures
+from tictac_agents.deep.settings import tuned
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 FAMILY = [game for game in ALL_GAMES if isinstance(game, KInARow)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tictac_agents import S2Network
-from tictac_agents.deep.s2_training import Layers, Way, descend, new_layers, new_scratch
+from tictac_agents.published.nested_q import Layers, Way, descend, new_layers, new_scratch
 from tictac_env.arena import play_match
 from tictac_env.games import get_game
 from tictac_env.position import Position

@@ -20,7 +20,7 @@ import stable_baselines3 as sb3
 from stable_baselines3.common.vec_env import VecFrameStack
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, SelfPlayCallback
-from tictac_agents.deep.self_play import Snapshot
+from tictac_agents.deep.callbacks import Snapshot
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 ON_POLICY: dict[str, Any] = {"n_steps": 16, "batch_size": 128, "seed": 0, "device": "cpu"}

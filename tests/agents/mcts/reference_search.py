@@ -13,7 +13,7 @@ import numpy as np
 
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.mcts import MCTS
-from tictac_agents.mcts.rollouts import first_state, random_below, rollout
+from tictac_agents.mcts.simulation import first_state, random_below, rollout
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix

@@ -10,7 +10,7 @@ import pytest
 from conftest import compiled_games, playout
 
 from tictac_agents import GameTree
-from tictac_agents.mcts.seat_tree import find_row
+from tictac_agents.published.ariel_tree import find_row
 from tictac_env.arena import play_match, verdict
 from tictac_env.games import Game
 from tictac_env.policies import make_policy

@@ -17,7 +17,7 @@ from conftest import breadth, compiled_games, playout
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
 from tictac_agents.mcts.root import Statistics, best_action
-from tictac_agents.mcts.search_tree import bytes_per_node
+from tictac_agents.mcts.simulation import bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import check_policy, make_policy

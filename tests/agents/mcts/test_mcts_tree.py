@@ -11,8 +11,8 @@ from conftest import compiled_games, playout
 from reference_search import MadeUpEvaluator, Node, ReferencePUCT, ReferenceSearch, lines
 
 from tictac_agents import MCTS
-from tictac_agents.mcts.rollouts import rollout
 from tictac_agents.mcts.root import Root
+from tictac_agents.mcts.simulation import rollout
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
 

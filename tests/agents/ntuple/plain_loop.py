@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tictac_agents.mcts.rollouts import first_state, random_below
+from tictac_agents.mcts.simulation import first_state, random_below
 from tictac_agents.ntuple.kernels import ONE, squash
 from tictac_agents.ntuple.ntuple_td import MAX_BATCH, TOGETHER, NTupleTD
 

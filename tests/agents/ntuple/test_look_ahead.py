@@ -10,9 +10,8 @@ import pytest
 
 from tests.agents.ntuple.test_ntuple_network import GAMES, positions
 from tictac_agents import NTupleNetwork
-from tictac_agents.ntuple.look_ahead import look_for, new_search
 from tictac_agents.ntuple.position_table import new_table
-from tictac_agents.ntuple.search import answer, begin, deepen
+from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search
 from tictac_env.games import game_name
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.policies import make_policy

@@ -18,7 +18,7 @@ from tictac_agents.tabular import compiled_games as compiled_play
 from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
-from tictac_env.compiled import tiers
+from tictac_env.compiled import kernels as tiers
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position

@@ -25,7 +25,7 @@ from dialects import (
 )
 from gymnasium.error import ResetNeeded
 
-from tictac_env.arena.tournaments.openings import starting_positions
+from tictac_env.arena.game_record import starting_positions
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position

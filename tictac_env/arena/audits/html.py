@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tictac_env.arena.audits.text import KINDS, SEATS, how_found, in_words, known_game, mistakes_reached
-from tictac_env.arena.exact.verdict_html import beaten_by, lost_game, page, table
+from tictac_env.arena.verdict_html import beaten_by, lost_game, page, table
 
 if TYPE_CHECKING:
     from tictac_env.arena.audits.record import Audit

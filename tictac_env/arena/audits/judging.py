@@ -11,19 +11,18 @@ import numpy as np
 
 import tictac_env
 from tictac_env.arena.accuracy import MoveAccuracy, Rate, move_accuracy
-from tictac_env.arena.action_probabilities import basis_of
 from tictac_env.arena.audits.lost_games import lost_game
 from tictac_env.arena.audits.record import Audit, Measure
 from tictac_env.arena.endurance import NoWonPositions, resistance
-from tictac_env.arena.exact.tabulated import Strategy, strategy_of, verdict_of
-from tictac_env.arena.exact.verdict import OpponentResult, exact_results
-from tictac_env.arena.exact.walk import GAMES, MAX_POSITIONS
-from tictac_env.arena.suites.suite import Suite, all_positions, as_suite, suite
-from tictac_env.arena.tournaments.match import play_match
+from tictac_env.arena.results import OpponentResult, exact_results
+from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
+from tictac_env.arena.tournament import play_match
+from tictac_env.arena.verdicts import Strategy, basis_of, strategy_of, verdict_of
+from tictac_env.arena.walk import GAMES, MAX_POSITIONS
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, game_name
 from tictac_env.policies import Player, Policy, game_for, load_player
-from tictac_env.policies.foreign.reading import Reading
+from tictac_env.policies.loading import Reading
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions

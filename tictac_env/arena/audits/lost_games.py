@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tictac_env.arena.exact.tabulated import given_away
+from tictac_env.arena.verdicts import given_away
 from tictac_env.games import Game
-from tictac_env.notation import format_moves
 from tictac_env.policies import Player, Policy, make_policy
 from tictac_env.policies.policy import action_of
-from tictac_env.position import Position
+from tictac_env.position import Position, format_moves
 from tictac_env.rng import position_seed
 
 
@@ -38,7 +37,7 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
     Raises:
         IllegalMove: the player's choice is illegal; the message names it and the position.
     """
-    from tictac_env.arena.proofs import prove  # it is compiled, which no other measure needs
+    from tictac_env.arena.proof import prove  # it is compiled, which no other measure needs
 
     found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
     line = found.refutations[0] if found.refutations else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tictac_env.arena.intervals import percentage
+from tictac_env.arena.outcomes import percentage
 from tictac_env.games import Game, get_game
-from tictac_env.render.game_text import render_game_text
+from tictac_env.render.text import render_game_text
 
 if TYPE_CHECKING:
     from tictac_env.arena.audits.record import Audit, Measure

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tictac_env.compiled import machine_code
 from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
-from tictac_env.envs.saved_state import MAX_INT, NOT_SEEDED, why_impossible
+from tictac_env.envs.single import MAX_INT, NOT_SEEDED, why_impossible
 from tictac_env.envs.vector import kernels, stepping
 from tictac_env.envs.vector.boards import (
     DEAL,
@@ -21,21 +22,90 @@ from tictac_env.envs.vector.boards import (
     RANGE,
     ROWS,
     WAITING,
+    Boards,
+    Bools,
     Given,
     Ints,
+    StepBuffers,
     aligned,
     boards_of,
     int64_array,
 )
-from tictac_env.envs.vector.buffers import Bools, StepBuffers
-from tictac_env.envs.vector.opponents import Opponents
-from tictac_env.envs.vector.sampler import Sampler
-from tictac_env.envs.vector.stepping import StepSettings
+from tictac_env.envs.vector.stepping import Opponents, StepSettings
 from tictac_env.envs.vector.views import NOT_WRITTEN, observations_of, write_observations
-from tictac_env.games import UNFINISHED
+from tictac_env.games import UNFINISHED, Game
 from tictac_env.observation import observation_type
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import STATES, mix, new_state
+from tictac_env.rng import STATES, advance, mix, new_state
+
+Infos = dict[str, Any]
+
+
+class LentInfos:
+    """The infos of steps that all write to the same arrays: read-only views of these, made once.
+
+    Args:
+        boards: the boards.
+        output: what the steps are written to.
+    """
+
+    def __init__(self, boards: Boards, output: StepBuffers) -> None:
+        every = read_only(np.ones(len(boards.own), np.bool_))
+        shown = {
+            "action_mask": read_only(output.action_masks),
+            "seat": read_only(boards.learner),
+            "opponent_action": read_only(boards.opponent_action),
+        }
+        self._infos = shown | {f"_{key}": every for key in shown}
+        self._ending = {"outcome": read_only(boards.outcome), "_outcome": read_only(output.terminated)}
+
+    def of_step(self, with_outcomes: bool) -> Infos:
+        """What the last step has to say, but for illegal actions and final infos."""
+        return self._infos | self._ending if with_outcomes else self._infos.copy()
+
+
+def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Infos:
+    """What `LentInfos.of_step` gives, in arrays of its own; the mask is that of `output`."""
+    every = np.ones(len(boards.own), np.bool_)
+    shown = {
+        "action_mask": output.action_masks,
+        "seat": boards.learner.copy(),
+        "opponent_action": boards.opponent_action.copy(),
+    }
+    infos: Infos = shown | {f"_{key}": every.copy() for key in shown}
+    if with_outcomes:
+        infos |= {"outcome": boards.outcome.copy(), "_outcome": output.terminated.copy()}
+    return infos
+
+
+def illegal_infos(actions: Ints) -> Infos:
+    """The illegal actions that have ended games, of int64 (N,) with -1 where none has."""
+    illegal = actions >= 0
+    return {"illegal_action": np.where(illegal, actions, 0), "_illegal_action": illegal}
+
+
+def final_infos(output: StepBuffers, num_illegal: int) -> Infos:
+    """`final_obs` and `final_info` of the games that have ended in a step."""
+    ended = output.terminated.copy()
+    seats, replies, outcomes, illegal = output.finals
+    final: Infos = {"outcome": outcomes, "_outcome": ended.copy()}
+    if num_illegal:
+        final |= illegal_infos(np.where(ended, illegal, -1))
+    arrays = {"action_mask": np.zeros_like(output.action_masks), "seat": seats, "opponent_action": replies}
+    final |= arrays | {f"_{key}": ended.copy() for key in arrays}
+    last = np.full(len(ended), None, object)
+    for i in np.flatnonzero(ended).tolist():
+        observation = output.last_observations[i]
+        last[i] = observation.copy() if observation.ndim else int(observation)
+    return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
 
 PADDING = 72
 """Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
@@ -294,3 +364,86 @@ class BoardBatch:
     def _restore(self, saved: Ints) -> None:
         self.rows[:] = saved
         self._replies[:] = -1
+
+
+class Sampler:
+    """Draws a legal action for each of N boards, by a randomness of its own on each.
+
+    A step that is handed the very array that was lent last can have the next actions drawn along. The states on the
+    boards are written only when they are asked for: until then all have moved on by the same offset.
+
+    Args:
+        game: the rule book.
+        rows: the boards, as `boards_of` takes them.
+        count: N.
+        threads: how many threads draw.
+        lends: whether what is given are read-only views of two arrays in turn, not arrays of the caller's own.
+
+    Attributes:
+        offset: how far the randomness has come since the states on the boards were written.
+    """
+
+    def __init__(self, game: Game, rows: Ints, count: int, threads: int, lends: bool) -> None:
+        self._game, self._rows, self._count, self._threads, self._lends = game, rows, count, threads, lends
+        self._draws = aligned((2, count))
+        self._latest = 0  # which of the two was given last
+        self._ahead = False  # whether the other holds what is to be given next
+        self._lent: Ints | None = None
+        self.offset = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies have lent nothing: a copy of lent actions can be written to."""
+        return self.__dict__ | {"_lent": None}
+
+    @property
+    def latest(self) -> Ints:
+        """What was given last: int64 (N,)."""
+        latest: Ints = self._draws[self._latest]
+        return latest
+
+    def draw(self) -> Ints:
+        """A legal action for each board, int64 (N,); 0 where a game is over."""
+        self._latest = 1 - self._latest
+        if self._ahead:
+            self._ahead = False
+        else:
+            self._draw_to(self.latest)
+        self.offset = advance(self.offset)
+        if not self._lends:
+            return self.latest.copy()
+        self._lent = read_only(self.latest)
+        return self._lent
+
+    def compile(self) -> None:
+        """Compiles what draws. Nothing must be drawn ahead: this writes where that would be."""
+        self._draw_to(self._draws[1 - self._latest])
+
+    def _draw_to(self, actions: Ints) -> None:
+        if self._threads > 1:
+            stepping.sample_in_threads(self._game, self._rows, actions, self.offset, self._threads)
+        else:
+            stepping.sample(self._game, self._rows, actions, self.offset, 0, self._count)
+
+    def has_lent(self, actions: Any) -> bool:
+        """Whether these are the actions lent last. They are legal then, as nobody can have changed them."""
+        return self._lent is not None and actions is self._lent
+
+    def ahead(self, wanted: bool) -> Ints:
+        """Where a step draws the next actions along: int64 (N,), or (0,) if that is not `wanted`."""
+        self._ahead = False
+        ahead: Ints = self._draws[1 - self._latest, : self._count * wanted]
+        return ahead
+
+    def drawn_ahead(self) -> None:
+        """Says that a step has done so."""
+        self._ahead = True
+
+    def write_states(self) -> None:
+        """Brings the states on the boards up to date, and forgets what was drawn ahead: the boards are to change."""
+        states = boards_of(self._rows).sampler
+        states[:] = states + self.offset & STATES
+        self.offset, self._ahead = 0, False
+
+    def restart(self) -> None:
+        """Forgets everything but the states on the boards, which are new."""
+        self.offset, self._ahead = 0, False

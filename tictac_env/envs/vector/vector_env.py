@@ -15,20 +15,33 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, one_of, positive
 from tictac_env.compiled import in_one_line
-from tictac_env.envs.arguments import Arguments
-from tictac_env.envs.copies import SharesOpponent
-from tictac_env.envs.options import check_options, read_actions, read_given_starts, read_mask, read_play_as, read_seeds
-from tictac_env.envs.vector.board_batch import BoardBatch
-from tictac_env.envs.vector.board_views import HasBoardViews
-from tictac_env.envs.vector.boards import OVER, Given
-from tictac_env.envs.vector.buffers import StepBuffers
-from tictac_env.envs.vector.infos import Infos, LentInfos, final_infos, fresh_infos, illegal_infos, read_only
+from tictac_env.envs.arguments import (
+    Arguments,
+    check_options,
+    read_actions,
+    read_given_starts,
+    read_mask,
+    read_play_as,
+    read_seeds,
+)
+from tictac_env.envs.single import SharesOpponent
+from tictac_env.envs.vector.board_batch import (
+    BoardBatch,
+    Infos,
+    LentInfos,
+    final_infos,
+    fresh_infos,
+    illegal_infos,
+    read_only,
+)
+from tictac_env.envs.vector.boards import OVER, Given, StepBuffers
+from tictac_env.envs.vector.views import HasBoardViews
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
-from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.pixels import RENDER_FPS, RENDER_MODES, Display
 
 MAX_ENVS, MAX_THREADS = 1 << 22, 256
 """4,194,304 boards of Connect Four take 4 GB."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.canvas import Cells
 from tictac_env.games import KInARow
+from tictac_env.observation import Cells
 from tictac_env.policies import make_policy
 from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.enumerate import tabulate

@@ -1,1 +1,0 @@
-"""Exact results: every reply to a policy, or all its games against an opponent."""

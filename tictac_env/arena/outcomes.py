@@ -1,0 +1,117 @@
+"""Counts of games won, drawn and lost, and the intervals of their shares."""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import NormalDist  # SciPy would take 0.7 s to import
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+def wilson(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share seen in `trials`, which need not be a whole number ("Probable inference, the
+    law of succession, and statistical inference", JASA 22, 1927).
+    """
+    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = sqrt(z2 * (share * (1 - share) / trials + z2 / (4 * trials**2))) / (1 + z2 / trials)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def mean_interval(values: npt.NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of the mean of at least one independent value in [0, 1]; Wilson's if all are 0 or 1.
+
+    Else it is Wilson's with as many yes-or-no trials as would make the mean as uncertain as it is: the effective sample
+    size (Korn and Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data", 1998). Where nothing varies it is the number of values.
+    """
+    count, mean, variance = len(values), float(values.mean()), float(values.var())
+    # At least `count`, as no variance in [0, 1] is larger than mean * (1 - mean); rounding may say otherwise.
+    trials = max(count, count * mean * (1 - mean) / variance) if variance > 0 else count
+    return wilson(mean, trials, confidence)
+
+
+def percentage(share: float, interval: tuple[float, float] | None = None) -> str:
+    """A share in [0, 1] in per cent, with its interval if it has one, as in "12.3 % (11.9-12.8)".
+
+    There is one decimal; two if one would show a number as 0 or 100 that is neither.
+    """
+    numbers = [100 * number for number in (share, *(interval or ()))]
+    hidden = any(1e-9 < number < 100 - 1e-9 and f"{number:.1f}" in ("0.0", "100.0") for number in numbers)
+    value, *ends = (f"{number:.{2 if hidden else 1}f}" for number in numbers)
+    return f"{value} % ({'-'.join(ends)})" if ends else f"{value} %"
+
+
+class WinDrawLoss(NamedTuple):
+    """Results from one side: games counted, or shares of all games, which are floats and sum to 1.
+
+    Example:
+        >>> from tictac_env.arena import WinDrawLoss
+        >>> counted = WinDrawLoss(60, 20, 20)
+        >>> counted.games, counted.score
+        (100, 0.7)
+    """
+
+    wins: float
+    draws: float
+    losses: float
+
+    @property
+    def games(self) -> float:
+        """How many games there are; 1 for shares."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether these are shares of all games."""
+        return any(isinstance(share, float) for share in self) and abs(self.games - 1) < 1e-6
+
+    @property
+    def score(self) -> float:
+        """The mean result in [0, 1], where a draw counts half; nan without games."""
+        return (self.wins + self.draws / 2) / self.games if self.games else float("nan")
+
+    @property
+    def percentages(self) -> str:
+        """Wins, draws and losses in per cent of the games, as in "99.479 / 0.521 / 0.000 %"."""
+        return " / ".join(f"{100 * count / self.games if self.games else float('nan'):.3f}" for count in self) + " %"
+
+    def interval(self, count: float, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval of the share `count` of the games counted (see `tictac_env.arena.outcomes.wilson`).
+
+        A share of all games has none: the interval has no width. Where shares are sampled, what they come with says how
+        far they hold (`SeatResult.intervals`).
+        """
+        if self.are_shares:
+            return count, count
+        return wilson(count / self.games, self.games, confidence) if self.games else (0.0, 1.0)
+
+    def score_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval of `score` of the games counted (see `tictac_env.arena.outcomes.mean_interval`).
+
+        That of shares has no width, as in `interval`.
+        """
+        if not self.games:
+            return 0.0, 1.0
+        if self.are_shares:
+            return self.score, self.score
+        return mean_interval(np.repeat([1.0, 0.5, 0.0], np.array(self, np.int64)), confidence)
+
+    def reversed(self) -> WinDrawLoss:
+        """The same results from the other side."""
+        return WinDrawLoss(self.losses, self.draws, self.wins)
+
+    def __add__(self, other: object) -> WinDrawLoss:
+        if not isinstance(other, WinDrawLoss):
+            return NotImplemented
+        return WinDrawLoss(self.wins + other.wins, self.draws + other.draws, self.losses + other.losses)
+
+    def __str__(self) -> str:
+        """Each share in per cent; that of games counted with its 95 % interval."""
+        parts = []
+        for name, count in zip(("won", "drawn", "lost"), self, strict=True):
+            interval = None if self.are_shares else self.interval(count)
+            parts.append(f"{name} {percentage(count / max(self.games, 1), interval)}")
+        return ", ".join(parts)

@@ -1,0 +1,551 @@
+"""Games between policies, played: one after another or many side by side, with a clock and forfeits if wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import json
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
+from tictac_env.games import UNFINISHED, Game, shown
+from tictac_env.jobs import Workers, map_jobs
+from tictac_env.policies import OpponentPool, Player, Policy, answer, load_player
+from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.position import IllegalMove, Position, as_integer
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import advance, mix
+
+BOARDS = 256
+"""How many games are played side by side where somebody answers for many boards at once."""
+BOARDS_WITH_A_SEARCH = 64
+"""How many where the other one thinks about each board by itself."""
+
+
+WARM_UP = 60.0
+"""How many seconds a player may take for the move that does not count, if its time is limited."""
+
+
+class Job(NamedTuple):
+    """A game to play."""
+
+    sides: tuple[Policy, Policy]
+    """The first and the second player. Of an `OpponentPool` one member plays the whole game."""
+    state: int
+    """The board's random state (see `tictac_env.rng`), advanced before each draw: from the first player's pool, from
+    the second's, and before each move."""
+    start: Position
+    """An unfinished position whose moves are known; the players go on from there."""
+
+
+class Played(NamedTuple):
+    """A game that was played."""
+
+    final: Position
+    """The last position, which after a forfeit need not be the end of a game."""
+    result: int
+    """1 if the first player won, 0 if it was a draw, -1 if the second player won."""
+    forfeit: str
+    """Why the loser forfeited the game; "" if nobody did."""
+    seconds: tuple[float, float]
+    """How long each player took for its moves, by the clock."""
+
+
+class TimeUp(BaseException):
+    """A player has had its time. No `Exception`, so that no player's own `except Exception` swallows it."""
+
+
+class _Board:
+    """A game under way."""
+
+    __slots__ = (
+        "forfeit",
+        "game",
+        "members",
+        "moves",
+        "opp",
+        "over",
+        "own",
+        "result",
+        "seat",
+        "seconds",
+        "state",
+    )
+
+    def __init__(self, job: Job) -> None:
+        self.members, self.state = _draw_members(job)
+        start = job.start
+        self.game, self.own, self.opp, self.seat = start.game, start.own, start.opp, start.seat
+        self.moves = list(start.moves)
+        self.seconds = [0.0, 0.0]
+        self.over, self.result, self.forfeit = False, 0, ""
+
+    @property
+    def policy(self) -> Policy:
+        """Whose move it is."""
+        return self.members[self.seat]
+
+    @property
+    def position(self) -> Position:
+        return Position(self.game, self.own, self.opp, tuple(self.moves))
+
+    def draw(self) -> int:
+        """The seed of the next move."""
+        self.state = advance(self.state)
+        return mix(self.state)
+
+    def go_on(self, action: int, own: int, opp: int) -> None:
+        """The position after an action."""
+        self.moves.append(action)
+        self.own, self.opp, self.seat = own, opp, self.game.seat(own, opp)
+        result = self.game.result(own, opp)
+        if result != UNFINISHED:
+            self.over, self.result = True, -result if self.seat else result
+
+    def give_up(self, why: str) -> None:
+        """The player to move forfeits the game."""
+        self.over, self.result, self.forfeit = True, 1 if self.seat else -1, why
+
+    def played(self) -> Played:
+        return Played(self.position, self.result, self.forfeit, (self.seconds[0], self.seconds[1]))
+
+
+def boards_together(sides: Sequence[Policy]) -> int:
+    """How many games of these players are played side by side: one, unless one of them is `batched`."""
+    if any(side.one_game_at_a_time for side in sides) or not any(side.batched for side in sides):
+        return 1
+    return BOARDS if all(side.batched or side.reflex is not None for side in sides) else BOARDS_WITH_A_SEARCH
+
+
+def play_games(
+    jobs: Iterable[Job], together: int = 1, forfeits: bool = False, time_limit: float | None = None
+) -> Iterator[tuple[int, Played]]:
+    """Plays games, each the same however many are played side by side, and gives them in the order in which they end.
+
+    Policies that are `batched` are asked for all boards together on which they are to move.
+
+    Args:
+        jobs: the games; each is taken when there is room for it.
+        together: how many are played side by side.
+        forfeits: whether a player that raises, plays an illegal move or takes too long loses that game by it. Else its
+            errors are raised. Ctrl-C always is.
+        time_limit: seconds a move by the clock, where `forfeits`. Within the main thread of a POSIX system a player is
+            interrupted then, as Ctrl-C would interrupt it; elsewhere it loses once it has answered. Boards that are
+            asked together share the time they took, and have all their time together.
+
+    Yields:
+        The number of the job, counted from 0, and the game.
+
+    Raises:
+        ValueError: a policy's `act_many` does not answer as it must.
+        IllegalMove: a policy's choice is illegal; the message names it.
+    """
+    queue = enumerate(jobs)
+    going: list[tuple[int, _Board]] = []
+    with _Clock(time_limit if forfeits else None) as clock:
+        while True:
+            going += [(number, _Board(job)) for number, job in islice(queue, together - len(going))]
+            if not going:
+                return
+            waiting: dict[int, list[_Board]] = {}
+            for _, board in going:
+                waiting.setdefault(id(board.policy), []).append(board)
+            for boards in waiting.values():
+                _move(boards, [board.draw() for board in boards], forfeits, clock)
+            over = [(number, board) for number, board in going if board.over]
+            for _, board in over:
+                for member in board.members:
+                    if member.one_game_at_a_time:
+                        member.game_over(board.position)
+            if over:
+                going = [one for one in going if not one[1].over]
+                yield from ((number, board.played()) for number, board in over)
+
+
+def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: _Clock) -> None:
+    """One policy moves on all these boards."""
+    if len(boards) == 1 or not boards[0].policy.batched:
+        for board, seed in zip(boards, seeds, strict=True):
+            _move_on_one(board, seed, forfeits, clock)
+        return
+    policy = boards[0].policy
+    began = perf_counter()
+    try:
+        with clock.running(len(boards)):
+            asked = PositionBatch.of([board.position for board in boards])
+            actions = actions_of(policy, asked, np.array(seeds, np.int64)).tolist()
+    except (Exception, SystemExit, TimeUp):
+        if not forfeits:
+            raise
+        for board, seed in zip(boards, seeds, strict=True):  # to find the boards that are at fault
+            _move_on_one(board, seed, forfeits, clock)
+        return
+    share = (perf_counter() - began) / len(boards)
+    for board, action in zip(boards, actions, strict=True):
+        board.seconds[board.seat] += share
+        after = board.game.play(board.own, board.opp, action) if 0 <= action < board.game.num_actions else None
+        if after is not None and after != (board.own, board.opp):
+            board.go_on(action, *after)
+            continue
+        error = illegal_choice(policy, board.position, action)
+        if not forfeits:
+            raise error
+        board.give_up(f"illegal move: {error}")
+
+
+def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: _Clock) -> None:
+    began = perf_counter()
+    why = ""
+    try:
+        with clock.running():
+            after = answer(board.policy, board.game, board.own, board.opp, board.moves, seed)
+    except (Exception, SystemExit, TimeUp) as error:
+        if not forfeits:
+            raise
+        why = _why(error, clock, board)
+    seconds = perf_counter() - began
+    board.seconds[board.seat] += seconds
+    if not why and clock.limit is not None and seconds > clock.limit:
+        why = _why(TimeUp(), clock, board)
+    if why:
+        board.give_up(why)
+    else:
+        board.go_on(*after)
+
+
+def _why(error: BaseException, clock: _Clock, board: _Board) -> str:
+    """Why a game is forfeited: what happened, and for an error in the player's own code where."""
+    if isinstance(error, TimeUp):
+        return f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}"
+    if isinstance(error, IllegalMove):
+        return f"illegal move: {error}"
+    return told(error)
+
+
+def told(error: BaseException) -> str:
+    """An error of a player's own code, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}"[:1000] + where
+
+
+def first_errors(policies: Iterable[Policy], position: Position, limit: float | None) -> list[BaseException | None]:
+    """Asks each policy once, so that what it compiles or loads is there when its time counts.
+
+    Policies that play `one_game_at_a_time` are not asked: they would remember it.
+
+    Args:
+        policies: the policies.
+        position: where they are asked.
+        limit: how many seconds each has; None for any time.
+
+    Returns:
+        For each the error that it raised, None if it answered. That an action is illegal, or comes too late, is no
+        error here: it loses the games in which it happens.
+    """
+    found: list[BaseException | None] = []
+    with _Clock(limit) as clock:
+        for policy in policies:
+            found.append(None)
+            if policy.one_game_at_a_time:
+                continue
+            try:
+                with contextlib.suppress(IllegalMove, TimeUp), clock.running():
+                    if policy.batched:
+                        actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
+                    elif as_integer(choice := policy.act(position, 0)) is None:
+                        raise TypeError(f"an action must be an int, not {shown(choice)}")
+            except (Exception, SystemExit) as error:
+                found[-1] = error
+    return found
+
+
+class _Clock:
+    """Rings when a player has had its time for a move, if there is a limit."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit = limit
+        self._armed = False
+        self._rings = (
+            limit is not None and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        )
+        self._before: Any = None
+
+    def __enter__(self) -> _Clock:
+        if self._rings:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._rings:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+
+    @contextmanager
+    def running(self, moves: int = 1) -> Iterator[None]:
+        """The time for so many moves runs within the block; it rings again and again, should an `except` swallow it.
+
+        Raises:
+            TimeUp: the time is up.
+        """
+        if not self._rings or self.limit is None:
+            yield
+            return
+        self._armed = True
+        signal.setitimer(signal.ITIMER_REAL, max(self.limit * moves, 1e-6), 0.05)
+        try:
+            yield
+        finally:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ring(self, signum: int, frame: FrameType | None) -> None:
+        if self._armed:
+            raise TimeUp
+
+
+def _draw_members(job: Job) -> tuple[list[Policy], int]:
+    """Who plays a whole game, a member of each `OpponentPool`; and the random state after the draws."""
+    playing, state = [], job.state
+    for side in job.sides:
+        if isinstance(side, OpponentPool):
+            state = advance(state)
+            side = side.member(side.draw(mix(state)), job.start.game)
+        playing.append(side)
+    return playing, state
+
+
+def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dict[Entrant, Player]:
+    """The players of a tournament and who they are, in their order.
+
+    Args:
+        players: whatever `load_player` accepts, under names of your own or under the players' own.
+        game: the game they are to play.
+
+    Raises:
+        ValueError: there are fewer than two, two have the same name, or one does not play the game.
+        FileNotFoundError: one is a file that is not there.
+    """
+    entrants: dict[Entrant, Player] = {}
+    for name, player in given_players(players):
+        loaded = load_player(player, game)
+        entrant = entrant_of(loaded, str(name) or (player if isinstance(player, str) and loaded.kind == "name" else ""))
+        if entrant.name in {one.name for one in entrants}:
+            raise ValueError(f"two players are called {entrant.name!r}; give a dict of players by names of your own")
+        entrants[entrant] = loaded
+    if len(entrants) < 2:
+        raise ValueError(f"a tournament needs two players or more, not {list(players)}")
+    return entrants
+
+
+def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
+    """The players with their names, "" for a player without.
+
+    Raises:
+        ValueError: it is neither a list nor a dict.
+    """
+    if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
+        raise ValueError(f"players must be a list of players, or a dict of them by name, not {shown(players)}")
+    return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
+
+
+def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limited: bool) -> None:
+    """Asks each player once, within `WARM_UP` seconds if its time is `limited`, and refuses those that raise an error.
+
+    Raises:
+        ValueError: a player raised an error; the message names the player, the error and the position.
+    """
+    errors = first_errors(sides.values(), position, WARM_UP if limited else None)
+    for (entrant, policy), error in zip(sides.items(), errors, strict=True):
+        if error is None:
+            continue
+        code = getattr(getattr(policy, "function", None), "__code__", None)
+        graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
+        hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
+        raise ValueError(f"{entrant.name} fails at its first move, in {position!r}: {told(error)}{hint}") from error
+
+
+def entrant_of(player: Player, name: str = "") -> Entrant:
+    """Who a player is; `name` is what to call it, its own name unless given."""
+    known = player.identity
+    kept = {key: known[key] for key in ("kind", "source", "agent", "settings", "budget") if key in known}
+    checkpoint = player.checkpoint_sha256 or content_hash(player.policy)
+    if checkpoint:
+        del kept["source"]  # the same player wherever its file or code lies: the hash tells
+    return Entrant(name or player.name, json.dumps(kept, sort_keys=True), checkpoint)
+
+
+def content_hash(policy: Any) -> str:
+    """The SHA-256 hash, in hexadecimal, of what a policy that came from no file has learned, or of its source code.
+
+    Found are what a `Learner` has learned, the parameters of a model of Stable-Baselines3, arrays in attributes, and
+    the source of a function or of a user's own class. What these read elsewhere, such as the weights that a function
+    finds in its module, is not seen: enter such a player under a new name when it has changed.
+
+    Returns:
+        The hash; "" where nothing of that kind is found, as for policies of this package that have learned nothing.
+    """
+    parts = list(_content(policy))
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest() if parts else ""
+
+
+def _content(thing: Any) -> Iterator[bytes]:
+    if isinstance(thing, ModelPolicy):
+        yield from _content(thing.model)
+    elif isinstance(thing, FunctionPolicy):
+        yield from _content(thing.function)
+    elif inspect.isroutine(thing):
+        yield from _source(thing)
+    elif callable(getattr(thing, "learned", None)):
+        yield from _values(thing.learned())
+    elif callable(getattr(thing, "get_parameters", None)):
+        yield from _values(thing.get_parameters())
+    else:
+        yield from _source(type(thing))
+        for name, value in sorted(getattr(thing, "__dict__", {}).items()):
+            if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+                yield from _values({name: value})
+            elif name in ("model", "policy") and value is not thing:  # what a wrapper wraps
+                yield from _content(value)
+
+
+def _values(values: Any) -> Iterator[bytes]:
+    """The arrays, tensors and numbers in nested dicts, with their names."""
+    if isinstance(values, Mapping):
+        for name in sorted(values, key=str):
+            yield str(name).encode()
+            yield from _values(values[name])
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            yield from _values(value)
+    elif hasattr(values, "detach"):  # a tensor
+        yield from _values(values.detach().cpu().numpy())
+    elif isinstance(values, np.ndarray):
+        yield f"{values.dtype.str}{values.shape}".encode()
+        yield np.ascontiguousarray(values).tobytes()
+    else:
+        yield repr(values).encode()
+
+
+def _source(thing: Any) -> Iterator[bytes]:
+    """The source of a function or class, unless it is this package's, which its name and settings tell."""
+    if str(getattr(thing, "__module__", "")).partition(".")[0] in ("tictac_env", "tictac_agents", "builtins"):
+        return
+    try:
+        yield inspect.getsource(thing).encode()
+    except (OSError, TypeError):  # typed in, or written in C
+        return
+
+
+PARTS = 8
+"""Games that are played side by side are dealt in so many parts to each worker, so that none is left with many."""
+UNKNOWN = 64
+"""How many workers a cluster is taken to have for that, if it was not said."""
+
+
+def play_here(
+    schedule: Sequence[Fixture],
+    sides: Mapping[Entrant, Policy],
+    starts: Mapping[str, Position],
+    played: Mapping[Fixture, GameRecord],
+) -> Iterator[GameRecord]:
+    """Plays the games that have not been played when their turn comes, and gives them as they end."""
+    for together, fixtures in _by_boards_together(schedule, sides).items():
+        begun: list[Fixture] = []
+
+        def jobs(fixtures: Sequence[Fixture] = fixtures, begun: list[Fixture] = begun) -> Iterator[Job]:
+            for fixture in fixtures:
+                if fixture not in played:
+                    begun.append(fixture)
+                    yield Job((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
+
+        limit = fixtures[0].time_limit
+        for index, game in play_games(jobs(), together, forfeits=True, time_limit=limit):
+            yield GameRecord(begun[index], game.final.to_moves(), game.result, game.forfeit, game.seconds)
+
+
+def play_by_workers(
+    schedule: Sequence[Fixture],
+    sides: Mapping[Entrant, Policy],
+    starts: Mapping[str, Position],
+    played: Mapping[Fixture, GameRecord],
+    players: Any,
+    game: Game,
+    workers: Workers,
+) -> Iterator[GameRecord]:
+    """The same by workers, which load the players themselves.
+
+    Args:
+        schedule: the games.
+        sides: who plays.
+        starts: the openings by their move strings.
+        played: the games that are known by now.
+        players: from what each worker loads the players.
+        game: the rule book.
+        workers: the workers.
+    """
+    many = workers if isinstance(workers, int) else workers.workers or UNKNOWN
+
+    def jobs() -> Iterator[_Games]:
+        for together, fixtures in _by_boards_together(schedule, sides).items():
+            missing = (fixture for fixture in fixtures if fixture not in played)
+            while some := _Games(islice(missing, max(1, min(together, len(fixtures) // (PARTS * many))))):
+                yield some
+
+    for _, records in map_jobs(_Worker(players, tuple(sides), game, starts), jobs(), workers):
+        yield from records
+
+
+def _by_boards_together(schedule: Sequence[Fixture], sides: Mapping[Entrant, Policy]) -> dict[int, list[Fixture]]:
+    """The games by how many of them are played side by side."""
+    found: dict[int, list[Fixture]] = {}
+    for fixture in schedule:
+        found.setdefault(boards_together((sides[fixture.first], sides[fixture.second])), []).append(fixture)
+    return found
+
+
+class _Games(list[Fixture]):
+    """Games for a worker, which an error about them names shortly."""
+
+    def __str__(self) -> str:
+        one, more = self[0], f" and {len(self) - 1} more games" if len(self) > 1 else ""
+        return f"{one.first.name} v {one.second.name}, round {one.round}{more}"
+
+
+class _Worker:
+    """Plays games in a worker, where it loads the players at the first."""
+
+    def __init__(self, players: Any, entrants: Sequence[Entrant], game: Game, starts: Mapping[str, Position]) -> None:
+        self._players, self._entrants, self._game, self._starts = players, entrants, game, starts
+        self._sides: dict[Entrant, Policy] | None = None
+
+    def __call__(self, fixtures: Sequence[Fixture]) -> list[GameRecord]:
+        if self._sides is None:
+            self._sides = self._load()
+            check_first_moves(self._sides, next(iter(self._starts.values())), fixtures[0].time_limit is not None)
+        return list(play_here(fixtures, self._sides, self._starts, {}))
+
+    def _load(self) -> dict[Entrant, Policy]:
+        loaded = load_entrants(self._players, self._game)
+        given = self._players.values() if isinstance(self._players, Mapping) else self._players
+        for player, here, there in zip(given, loaded, self._entrants, strict=True):
+            if here != there and isinstance(player, (str, os.PathLike)):  # objects were sent as they are
+                raise ValueError(f"{there.name} is another player in a worker than here: {here}, not {there}")
+        return {entrant: player.policy for entrant, player in zip(self._entrants, loaded.values(), strict=True)}

@@ -1,0 +1,462 @@
+"""Proofs that a fixed map never loses, or wins always: every reply to it is played, and nothing is sampled."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tictac_env.arena.reply_layers import (
+    MOVES,
+    Ints,
+    Moves,
+    distinct,
+    expand,
+    first_positions,
+    layer_files,
+    layer_path,
+    merged,
+    position_files,
+    read_positions,
+    refuting_games,
+    write_positions,
+)
+from tictac_env.checks import flag, one_of, positive, whole
+from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
+from tictac_env.jobs import Workers, joined, map_jobs
+from tictac_env.policies import Policy, game_for, load_player
+from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.position_batch import PositionBatch
+from tictac_env.progress import progress_bar
+from tictac_env.rng import position_seed
+from tictac_env.storage import load_arrays, save_arrays, save_text, sha256, writing
+
+COMPILED_AS = "proofs"
+
+
+class Chunk(NamedTuple):
+    """Positions of a ply."""
+
+    begin: int
+    """Where in the ply they begin."""
+    own: Ints
+    opp: Ints
+
+
+class Answers(NamedTuple):
+    """What follows from a chunk."""
+
+    moves: Moves
+    """int8, the player's, one for each position."""
+    own: Ints
+    """The distinct positions after the replies, in ascending order."""
+    opp: Ints
+    ends: tuple[int, int, int]
+    """How many games end won, drawn and lost."""
+
+
+def asked(game: Game, policy: Policy, seed: int, chunk: Chunk) -> Answers:
+    """Asks a policy about a chunk.
+
+    Raises:
+        IllegalMove: its choice is illegal; the message names it and the position.
+    """
+    batch = PositionBatch(game, np.array(chunk.own), np.array(chunk.opp))
+    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # as of arrays
+    moves = actions_of(policy, batch, seeds)
+    wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
+    if not wrong:
+        replies = np.empty((2, len(batch) * game.num_actions), np.int64)
+        found = expand(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
+        wrong = [found.illegal] if found.illegal >= 0 else []
+    if wrong:
+        raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))
+    own, opp = distinct(*replies[:, : found.going])
+    return Answers(moves.astype(np.int8), own, opp, (int(found.won), int(found.drawn), int(found.lost)))
+
+
+class AskedByWorker:
+    """Asks about chunks in a worker, where it loads the player at the first.
+
+    Args:
+        player: whatever `load_player` accepts.
+        identity: who it is, so that no worker asks another player.
+        game: the rule book.
+        seed: with it each position's seed is derived.
+    """
+
+    def __init__(self, player: Any, identity: dict[str, Any], game: Game, seed: int) -> None:
+        self._player, self._identity, self._game, self._seed = player, identity, game, seed
+        self._policy: Policy | None = None
+
+    def __call__(self, chunk: Chunk) -> Answers:
+        if self._policy is None:
+            who = load_player(self._player, self._game)
+            if who.identity != self._identity:
+                raise ValueError(f"{who} is another player in a worker than here: {who.identity}, not {self._identity}")
+            self._policy = who.policy
+        return asked(self._game, self._policy, self._seed, chunk)
+
+
+CLAIMS = {"never loses": LOST, "wins": DRAWN}
+"""What can be claimed of a player, and the best end of a game that refutes it."""
+CERTIFICATE = "proof.json"
+KIND = "a chunk of a proof"
+FORMAT = 2
+"""Of certificates. Those of format 1 have no hash of what they hold, nor of the positions that come next."""
+CHUNK = 1 << 16
+"""How many positions a player is asked about at a time, and how much is done again after a kill."""
+
+
+class Ply(NamedTuple):
+    """What the player met at one of its plies.
+
+    Example:
+        >>> from tictac_env.arena import prove
+        >>> ply = prove("minimax", 1, "TicTacToe-v0").plies[0]
+        >>> ply.ply, ply.positions, ply.lost
+        (1, 9, 0)
+    """
+
+    ply: int
+    """How many stones there were."""
+    positions: int
+    """How many distinct positions the replies to its earlier moves lead to."""
+    won: int
+    """How many games it then wins, by the move or against a reply to it."""
+    drawn: int
+    lost: int
+    sha256: str
+    """The hash of its positions and moves: of the files "ply-NN.own", ".opp" and ".moves", one after another."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What every reply to a player has shown: the certificate.
+
+    Attributes:
+        player: who it is (`Player.identity`).
+        game: the game, as `describe_game` gives it.
+        cell_bits: for each row from the top and column from the left the number of the cell's bit, so that others can
+            read the positions.
+        seat: 0 if the player moves first, 1 if second.
+        seed: with it each position's seed is derived, which makes the player a fixed map.
+        claim: "never loses" or "wins".
+        version: of this package.
+        plies: what was met, ply by ply.
+        next_sha256: the hash of the positions of the ply after them, of the files "ply-NN.own" and ".opp"; "" before
+            the first ply.
+        refutations: games against the claim, as move strings; none if it is proven.
+        complete: whether every reply was played; False if as many refutations were found as were asked for, or the
+            search was to be no longer.
+
+    Example:
+        >>> from tictac_env.arena import prove
+        >>> found = prove("rule", 1, "TicTacToe-v0")
+        >>> found.holds, found.refutations
+        (False, ('5437129',))
+    """
+
+    player: dict[str, Any]
+    game: str | dict[str, Any]
+    cell_bits: list[list[int]]
+    seat: int
+    seed: int
+    claim: str
+    version: str
+    plies: tuple[Ply, ...] = ()
+    next_sha256: str = ""
+    refutations: tuple[str, ...] = ()
+    complete: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is proven."""
+        return self.complete and not self.refutations
+
+    @property
+    def proven(self) -> str:
+        """The most that is proven: "wins", "never loses" or ""."""
+        if not self.complete or any(ply.lost for ply in self.plies):
+            return ""
+        return "never loses" if any(ply.drawn for ply in self.plies) else "wins"
+
+    @property
+    def positions(self) -> int:
+        """How many distinct positions the player was asked about."""
+        return sum(ply.positions for ply in self.plies)
+
+    def __str__(self) -> str:
+        game = game_name(game_of(self.game)) or self.game
+        who = f"{self.player['name']} as {('first', 'second')[self.seat]} on {game}"
+        asked = f"{self.positions:,} positions in {len(self.plies)} plies"
+        if self.refutations:
+            more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
+            return f"{who}: refuted ({self.claim!r}) by {self.refutations[0]}{more}; {asked}"
+        if not self.complete:
+            return f"{who}: not yet proven; {asked} so far"
+        ends = [f"{sum(getattr(ply, name) for ply in self.plies):,} {name}" for name in ("won", "drawn", "lost")]
+        return f"{who}: {self.proven}, proven against every reply; {asked}, games ended: {', '.join(ends)}"
+
+
+def prove(
+    player: Any,
+    seat: int = 0,
+    game: str | Game | None = None,
+    *,
+    claim: str = "never loses",
+    refutations: int | None = 1,
+    seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    max_positions: int | None = None,
+    to_the_end: bool = False,
+    progress: bool = True,
+    workers: Workers = 1,
+) -> Proof:
+    """Plays every reply to a player, and so proves that it never loses, or always wins, or refutes that.
+
+    The player is taken as a fixed map: each position's seed is derived from the position and `seed`. Ply by ply it is
+    asked once, in batches, about each distinct position that some replies lead to. On Connect Four these are about
+    10**8 for a first player that is hard to beat.
+
+    Args:
+        player: whatever `load_player` accepts.
+        seat: 0 to play first, 1 to play second.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
+        claim: "never loses" or "wins".
+        refutations: ends the search once so many games against the claim are found; None finds them all, one for each
+            way in which a game can end that refutes it.
+        seed: in [0, 2**63).
+        folder: where the work is kept. The same call with the same folder goes on where an earlier one was stopped,
+            by Ctrl-C or otherwise. At the end it holds the certificate, "proof.json", and the positions and moves it
+            lists. All that is kept has hashes, which are compared before it is used: of an unfinished ply, what is
+            damaged is asked about again; other damage raises. None keeps nothing.
+        max_positions: ends the search before a ply with which the player would be asked about more positions than this;
+            the proof is then not complete. None asks about all.
+        to_the_end: whether to ask about all positions even if so many games against the claim are found, of which it
+            then tells only these. `ListedPlayer` needs it.
+        progress: whether to show progress.
+        workers: how many processes ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
+            player itself and is given a part of a ply at a time. The folder is written by this process alone.
+
+    Raises:
+        ValueError: an argument is out of its range; or the folder holds another proof, a damaged one, or an unfinished
+            one of an earlier version, which has not all hashes: the message names the file.
+        IllegalMove: the player's choice is illegal; the message names it and the position.
+
+    Example:
+        >>> found = prove("minimax", 1, "TicTacToe-v0")
+        >>> found.proven, found.positions
+        ('never loses', 477)
+        >>> prove("rule", 1, "TicTacToe-v0").refutations
+        ('5437129',)
+    """
+    rules = game_for(game, player, default="ConnectFour-v0")
+    one_of("claim", claim, list(CLAIMS))
+    most = None if refutations is None else positive("refutations", refutations)
+    limit = None if max_positions is None else positive("max_positions", max_positions)
+    flag("to_the_end", to_the_end)
+    who = load_player(player, rules)
+    from tictac_env import __version__
+
+    cell_bits = [[rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)] for row in range(rules.rows)]
+    begun = Proof(
+        json.loads(json.dumps(who.identity)), describe_game(rules), cell_bits, whole("seat", seat, 1),
+        whole("seed", seed, (1 << 63) - 1), claim, __version__,
+    )  # fmt: skip
+
+    def ask(chunks: Iterable[Chunk]) -> Iterable[tuple[Chunk, Answers]]:
+        if workers == 1:
+            return ((chunk, asked(rules, who.policy, seed, chunk)) for chunk in chunks)
+        return map_jobs(AskedByWorker(player, who.identity, rules, seed), chunks, workers)
+
+    with joined(workers), contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tictac-proof-"))
+        else:
+            begun = _continued(Path(folder), begun)
+        return _Search(rules, ask, begun, Path(folder)).run(most, to_the_end, limit, progress)
+
+
+def read_proof(folder: str | os.PathLike[str]) -> Proof:
+    """The certificate in a folder, which is compared with its hashes, as are its lists of positions and moves.
+
+    Hashes find damage. They do not find what somebody wrote on purpose: `benchmarks/check_proof.py` plays all moves and
+    replies again.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is damaged; the message names the file.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_env.arena import prove, read_proof
+        >>> folder = tempfile.mkdtemp()
+        >>> written = prove("minimax", 1, "TicTacToe-v0", folder=folder)
+        >>> read_proof(folder) == written
+        True
+    """
+    path = Path(folder) / CERTIFICATE
+    content = path.read_text("utf-8", errors="replace")
+    try:
+        fields = json.loads(content)
+        if fields["format"] not in (1, FORMAT):
+            raise ValueError(f"its format is not {FORMAT}")
+        if fields["format"] == FORMAT and fields.pop("sha256") != _hash_of(fields):
+            raise ValueError("its hash is another")
+        del fields["format"], fields["proven"]  # for readers of the file: "proven" follows from the rest
+        fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
+        fields["refutations"] = tuple(fields["refutations"])
+        proof = Proof(**fields)
+        game_of(proof.game)
+        for number, ply in enumerate(proof.plies):
+            whole("the number of a ply", ply.ply - proof.seat - 2 * number, 0)
+            for name in ("positions", "won", "drawn", "lost"):
+                whole(name, getattr(ply, name))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no certificate of a proof, or is damaged: {error}") from None
+    layers = [layer_files(layer_path(Path(folder), ply.ply)) for ply in proof.plies]
+    hashes = [ply.sha256 for ply in proof.plies]
+    if proof.next_sha256:
+        layers.append(position_files(layer_path(Path(folder), proof.seat + 2 * len(proof.plies))))
+        hashes.append(proof.next_sha256)
+    for files, wanted in zip(layers, hashes, strict=True):
+        for file in files:
+            if not file.is_file():
+                raise ValueError(f"{file} is missing, which {path} lists")
+        if sha256(*files) != wanted:
+            raise ValueError(f"{', '.join(file.name for file in files)} are damaged: not what {path} lists")
+    for ply, files in zip(proof.plies, layers, strict=False):
+        for file, size in zip(files, (8, 8, 1), strict=True):
+            if file.stat().st_size != size * ply.positions:
+                raise ValueError(f"{file} does not hold {ply.positions} positions, as {path} says")
+    return proof
+
+
+def _hash_of(fields: dict[str, Any]) -> str:
+    """The hash of what a certificate holds."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _continued(folder: Path, begun: Proof) -> Proof:
+    """The proof that a folder holds, which must be this one begun; a new one where it holds none."""
+    if not (folder / CERTIFICATE).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        if others := sorted(folder.glob("ply-*")):
+            raise ValueError(f"{folder / CERTIFICATE} is missing, which says of which proof {others[0].name} is")
+        return begun
+    found = read_proof(folder)
+    for name in ("player", "game", "seat", "seed", "claim", "version"):
+        if getattr(found, name) != getattr(begun, name):
+            raise ValueError(
+                f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(found, name)!r}, "
+                f"not {getattr(begun, name)!r}"
+            )
+    if found.plies and not (found.complete or found.next_sha256):
+        raise ValueError(
+            f"{folder / CERTIFICATE} is of an unfinished proof of an earlier version, which has no hash of the "
+            "positions that come next, so damage to them would not be noticed: give another folder"
+        )
+    return found
+
+
+Ask = Callable[[Iterable[Chunk]], Iterable[tuple[Chunk, Answers]]]
+
+
+class _Search:
+    """A proof in the making.
+
+    A ply is done when the certificate lists it. Until then its folder keeps what has been asked, chunk by chunk: first
+    the positions that follow, then the moves and the hashes of what was asked and of what follows.
+    """
+
+    def __init__(self, game: Game, ask: Ask, proof: Proof, folder: Path) -> None:
+        self.game, self.ask, self.proof, self.folder = game, ask, proof, folder
+        self.worst = CLAIMS[proof.claim]
+
+    def run(self, most: int | None, to_the_end: bool, limit: int | None, progress: bool) -> Proof:
+        while not self.proof.complete and (to_the_end or most is None or self._refuting() < most):
+            ply = self.proof.seat + 2 * len(self.proof.plies)
+            if not self.proof.plies:
+                self._save()  # so that no other proof takes up what is kept from now on
+                write_positions(layer_path(self.folder, ply), [first_positions(self.game, self.proof.seat)])
+            own, opp = read_positions(layer_path(self.folder, ply))
+            if limit is not None and self.proof.positions + len(own) > limit:
+                break
+            if len(own):
+                done = self._ask(ply, own, opp, progress)
+                following = sha256(*position_files(layer_path(self.folder, ply + 2)))
+                self._save(plies=(*self.proof.plies, done), next_sha256=following)
+            else:
+                self._save(complete=True)
+            for done in self.proof.plies:
+                shutil.rmtree(self._chunks(done.ply), ignore_errors=True)  # an earlier run may have been killed before
+        plies = [ply.ply for ply in self.proof.plies if ply.lost or (ply.drawn and self.worst == DRAWN)]
+        self._save(refutations=tuple(itertools.islice(refuting_games(self.game, self.folder, plies, self.worst), most)))
+        return self.proof
+
+    def _refuting(self) -> int:
+        """How many games against the claim there are so far."""
+        return sum(ply.lost + ply.drawn * (self.worst == DRAWN) for ply in self.proof.plies)
+
+    def _save(self, **changes: Any) -> None:
+        self.proof = Proof(**{**vars(self.proof), **changes})
+        plies = [ply._asdict() for ply in self.proof.plies]
+        content = {"format": FORMAT, "proven": self.proof.proven, **asdict(self.proof), "plies": plies}
+        save_text(self.folder / CERTIFICATE, json.dumps(content | {"sha256": _hash_of(content)}, indent=1) + "\n")
+
+    def _ask(self, ply: int, own: Ints, opp: Ints, progress: bool) -> Ply:
+        """Asks for the moves in all positions of a ply, and writes them and the positions that follow."""
+        folder, layer = self._chunks(ply), layer_path(self.folder, ply)
+        folder.mkdir(exist_ok=True)
+        paths = {begin: folder / f"{begin}-{min(begin + CHUNK, len(own))}.npz" for begin in range(0, len(own), CHUNK)}
+
+        def chunk_at(begin: int) -> Chunk:
+            return Chunk(begin, own[begin : begin + CHUNK], opp[begin : begin + CHUNK])
+
+        todo = [begin for begin, path in paths.items() if not _is_whole(path, chunk_at(begin))]
+        chunks = (chunk_at(begin) for begin in todo)
+        ends, following = np.zeros(3, np.int64), []
+        with progress_bar(len(paths), f"ply {ply}: {len(own):,} positions", progress) as update:
+            for done, (chunk, answers) in enumerate(self.ask(chunks), len(paths) - len(todo) + 1):
+                path = paths[chunk.begin]
+                write_positions(path, [(answers.own, answers.opp)])
+                save_arrays(path, KIND, {"ends": answers.ends, **_hashes(path, chunk)}, {"moves": answers.moves})
+                update(done, "")
+            update(len(paths), "sorts the positions that follow")
+            with writing(layer.with_suffix(MOVES)) as file:
+                for path in paths.values():
+                    counts, arrays = load_arrays(path, KIND)
+                    file.write(arrays["moves"].tobytes())
+                    following.append(read_positions(path))
+                    ends += counts["ends"]
+            write_positions(layer_path(self.folder, ply + 2), merged(following))
+        won, drawn, lost = ends.tolist()
+        return Ply(ply, len(own), won, drawn, lost, sha256(*layer_files(layer)))
+
+    def _chunks(self, ply: int) -> Path:
+        return self.folder / f"ply-{ply:02}-chunks"
+
+
+def _hashes(path: Path, chunk: Chunk) -> dict[str, str]:
+    """The hashes of the positions of a chunk, and of the files of those that follow."""
+    asked_about = hashlib.sha256(chunk.own.tobytes() + chunk.opp.tobytes()).hexdigest()
+    return {"asked": asked_about, "following": sha256(*position_files(path))}
+
+
+def _is_whole(path: Path, chunk: Chunk) -> bool:
+    """Whether a file holds the answers to a chunk, undamaged."""
+    try:
+        return _hashes(path, chunk).items() <= load_arrays(path, KIND)[0].items()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,236 @@
+"""All positions that a fixed map has to answer, ply by ply: layers of distinct positions, kept in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.compiled import borrowing_kernel, kernel
+from tictac_env.games import LOST, UNFINISHED, WON, Game
+from tictac_env.position import format_moves
+from tictac_env.storage import writing
+
+Ints = npt.NDArray[np.int64]
+Moves = npt.NDArray[np.int8]
+
+PIECE = 1 << 22
+"""How many positions are merged at a time, about: some 200 MB."""
+ENDINGS, MOVES = (".own", ".opp"), ".moves"
+
+COMPILED_AS = "proofs"
+
+
+class Expansion(NamedTuple):
+    """Where the replies to some moves lead.
+
+    Attributes:
+        going: how many replies lead on.
+        won: how many games the moves and the replies to them end as won by the side that moves.
+        drawn: how many as drawn.
+        lost: how many as lost.
+        illegal: the index of a move that is illegal, -1 if there is none.
+    """
+
+    going: int
+    won: int
+    drawn: int
+    lost: int
+    illegal: int
+
+
+@kernel
+def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_opp: Ints) -> Expansion:
+    """Plays the moves and every reply to them.
+
+    Args:
+        game: the rule book.
+        own: int64 (N,), the stones of the side that moves, in unfinished positions.
+        opp: int64 (N,), the other side's.
+        moves: int8 (N,), its moves.
+        next_own: int64 (N * num_actions,), to be filled with the positions after the replies, if unfinished.
+        next_opp: the same.
+    """
+    going = won = drawn = lost = 0
+    for i in range(len(own)):
+        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        if after_own == own[i] and after_opp == opp[i]:
+            return Expansion(going, won, drawn, lost, i)
+        result = game.result(after_own, after_opp)  # for the side that replies
+        won += result == LOST
+        lost += result == WON
+        drawn += result != UNFINISHED and result != LOST and result != WON
+        if result != UNFINISHED:
+            continue
+        for reply in range(game.num_actions):
+            reply_own, reply_opp = game.play(after_own, after_opp, reply)
+            if reply_own == after_own and reply_opp == after_opp:
+                continue
+            result = game.result(reply_own, reply_opp)
+            if result == UNFINISHED:
+                next_own[going], next_opp[going] = reply_own, reply_opp
+                going += 1
+            else:
+                won += result == WON
+                lost += result == LOST
+                drawn += result != LOST and result != WON
+    return Expansion(going, won, drawn, lost, -1)
+
+
+def first_positions(game: Game, seat: int) -> tuple[Ints, Ints]:
+    """The positions in which a player first moves from this seat."""
+    positions = [game.start()]
+    if seat:
+        after = (game.play(*positions[0], action) for action in range(game.num_actions))
+        positions = [one for one in after if one != positions[0] and game.result(*one) == UNFINISHED]
+    own, opp = np.array(positions, np.int64).reshape(-1, 2).T
+    return distinct(own, opp)
+
+
+def distinct(own: Ints, opp: Ints) -> tuple[Ints, Ints]:
+    """The distinct ones of the positions, in ascending order of `own`, then of `opp`."""
+    order = np.lexsort((opp, own))
+    own, opp = own[order], opp[order]
+    new = np.ones(len(own), np.bool_)
+    new[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
+    return own[new], opp[new]
+
+
+@borrowing_kernel
+def find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
+    """The row of a position in a layer, -1 if it is not there."""
+    low, high = 0, len(owns)
+    while low < high:
+        middle = (low + high) >> 1
+        if owns[middle] < own or (owns[middle] == own and opps[middle] < opp):
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(owns) and owns[low] == own and opps[low] == opp else -1
+
+
+@kernel
+def rows_of(owns: Ints, opps: Ints, own: Ints, opp: Ints) -> Ints:
+    """The rows of positions in a layer, -1 where one is not there."""
+    rows = np.empty(len(own), np.int64)
+    for i in range(len(own)):
+        rows[i] = find(owns, opps, own[i], opp[i])
+    return rows
+
+
+def layer_path(folder: Path, ply: int) -> Path:
+    """The path of a ply's files without their endings."""
+    return folder / f"ply-{ply:02}"
+
+
+def position_files(path: Path) -> list[Path]:
+    """The two files of positions: `path` with the endings ".own" and ".opp"."""
+    return [path.with_suffix(ending) for ending in ENDINGS]
+
+
+def layer_files(layer: Path) -> list[Path]:
+    """The files of a ply: its positions, and the player's moves (int8)."""
+    return [*position_files(layer), layer.with_suffix(MOVES)]
+
+
+def read_positions(path: Path) -> tuple[Ints, Ints]:
+    """The positions in two files, as arrays that lie in these files."""
+    own, opp = (read_numbers(file, "<i8") for file in position_files(path))
+    return own, opp
+
+
+def write_positions(path: Path, pieces: Iterable[tuple[Ints, Ints]]) -> None:
+    """Writes positions that come in pieces into such files, as little-endian int64."""
+    with writing(path.with_suffix(ENDINGS[0])) as owns, writing(path.with_suffix(ENDINGS[1])) as opps:
+        for own, opp in pieces:
+            owns.write(own.astype("<i8", copy=False).tobytes())
+            opps.write(opp.astype("<i8", copy=False).tobytes())
+
+
+def read_numbers(path: Path, dtype: str) -> npt.NDArray[Any]:
+    """A file of numbers as an array that lies in it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    return np.memmap(path, dtype, "r") if path.stat().st_size else np.zeros(0, dtype)
+
+
+def merged(layers: Sequence[tuple[Ints, Ints]]) -> Iterator[tuple[Ints, Ints]]:
+    """The distinct positions of several layers, in ascending order and in pieces that fit into memory."""
+    total = sum(len(own) for own, _ in layers)
+    every = max(1, PIECE // 16)
+    sample = np.sort(np.concatenate([own[::every] for own, _ in layers])) if total else np.zeros(0, np.int64)
+    bounds = np.unique(sample[:: max(1, PIECE // every)])[1:]
+    begins = [0] * len(layers)
+    for bound in (*bounds.tolist(), None):
+        ends = [len(own) if bound is None else int(np.searchsorted(own, bound)) for own, _ in layers]
+        some = [(own[a:b], opp[a:b]) for (own, opp), a, b in zip(layers, begins, ends, strict=True)]
+        if any(len(own) for own, _ in some):
+            yield distinct(np.concatenate([own for own, _ in some]), np.concatenate([opp for _, opp in some]))
+        begins = ends
+
+
+def refuting_games(game: Game, folder: Path, plies: Sequence[int], worst: int) -> Iterator[str]:
+    """A game, as a move string, for each way in which one ends no better than `worst` at one of these plies."""
+    for ply in plies:
+        own, opp, moves = _read(folder, ply)
+        row, reply = find_end(game, own, opp, moves, 0, 0, worst)
+        while row >= 0:
+            end = [int(moves[row])] if reply < 0 else [int(moves[row]), int(reply)]
+            yield format_moves(game, _moves_to(game, folder, ply, int(own[row]), int(opp[row])) + end)
+            begin, first_reply = (row + 1, 0) if reply < 0 else (row, reply + 1)
+            row, reply = find_end(game, own, opp, moves, begin, first_reply, worst)
+
+
+@kernel
+def find_end(
+    game: Game, own: Ints, opp: Ints, moves: Moves, begin: int, first_reply: int, worst: int
+) -> tuple[int, int]:
+    """The first of the positions from `begin` on whose move, or a reply to it, ends the game no better than `worst`.
+
+    Of the first position only the replies from `first_reply` on are tried.
+
+    Returns:
+        Its index and the reply, -1 if the move itself ends the game; -1 and -1 if there is none.
+    """
+    for i in range(begin, len(own)):
+        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        result = game.result(after_own, after_opp)
+        if result != UNFINISHED:
+            if -result <= worst:
+                return i, -1
+            continue
+        for reply in range(first_reply if i == begin else 0, game.num_actions):
+            reply_own, reply_opp = game.play(after_own, after_opp, reply)
+            if reply_own != after_own or reply_opp != after_opp:
+                result = game.result(reply_own, reply_opp)
+                if result != UNFINISHED and result <= worst:
+                    return i, reply
+    return -1, -1
+
+
+def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[int]:
+    """The moves of a game that leads to a position that the player met at that ply."""
+    actions = range(game.num_actions)
+    if ply < 2:
+        return [action for action in actions if game.play(*game.start(), action) == (own, opp)]
+    owns, opps, moves = _read(folder, ply - 2)
+    for reply in actions:
+        after = game.undo(own, opp, reply)
+        if after == (own, opp) or game.result(*after) != UNFINISHED:
+            continue
+        for move in actions:
+            before = game.undo(*after, move)
+            row = -1 if before == after else find(owns, opps, *before)
+            if row >= 0 and moves[row] == move:
+                return [*_moves_to(game, folder, ply - 2, *before), move, reply]
+    raise ValueError(f"{layer_path(folder, ply - 2)} is damaged: nothing in it leads to a position of the next ply")
+
+
+def _read(folder: Path, ply: int) -> tuple[Ints, Ints, Moves]:
+    layer = layer_path(folder, ply)
+    return *read_positions(layer), read_numbers(layer.with_suffix(MOVES), "i1")

@@ -1,0 +1,402 @@
+"""Tournaments: everybody against everybody from varied openings, with forfeits, kept in a store, and resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tictac_env.arena.game_record import (
+    Entrant,
+    Fixture,
+    GameRecord,
+    as_openings,
+    distinct_games,
+    name_of_game,
+    opening_of_each,
+)
+from tictac_env.arena.outcomes import WinDrawLoss, percentage
+from tictac_env.arena.play import (
+    Job,
+    boards_together,
+    check_first_moves,
+    given_players,
+    load_entrants,
+    play_by_workers,
+    play_games,
+    play_here,
+)
+from tictac_env.arena.rating import Ratings, aligned, ratings
+from tictac_env.arena.store import ResultStore
+from tictac_env.checks import number, whole
+from tictac_env.games import Game, game_name
+from tictac_env.jobs import Workers
+from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.position import Position
+from tictac_env.progress import progress_bar
+from tictac_env.rng import STATES
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """A match of two policies, counted from the side of the first one named.
+
+    Attributes:
+        player: the name of the policy whose wins are counted.
+        opponent: the other's.
+        as_first: its games as the first player.
+        as_second: its games as the second.
+        distinct: how many different games there were; None if that was not counted. Players that do not draw repeat
+            themselves, and the intervals, which take all games for independent, then say too much.
+
+    Example:
+        >>> from tictac_env import play_match
+        >>> match = play_match("minimax-first", "minimax-first", games=10)
+        >>> match.as_first.draws, match.distinct
+        (5, 2)
+    """
+
+    player: str
+    opponent: str
+    as_first: WinDrawLoss
+    as_second: WinDrawLoss
+    distinct: int | None = None
+
+    @property
+    def total(self) -> WinDrawLoss:
+        """Both seats together."""
+        return self.as_first + self.as_second
+
+    def reversed(self) -> MatchResult:
+        """The same match from the other side."""
+        return MatchResult(
+            self.opponent, self.player, self.as_second.reversed(), self.as_first.reversed(), self.distinct
+        )
+
+    def __str__(self) -> str:
+        games = self.total.games
+        different = "" if self.distinct in (None, games) else f" ({self.distinct} different ones)"
+        sides = (("first", self.as_first), ("second", self.as_second))
+        seats = ", ".join(f"as {name} {'/'.join(f'{count:g}' for count in side)}" for name, side in sides if side.games)
+        return f"{self.player} against {self.opponent}, {games} games{different}: {self.total}; W/D/L {seats}"
+
+
+def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position:
+    """The final position of a game between two policies. Of an `OpponentPool` one member plays the whole game.
+
+    Args:
+        game: the rule book.
+        first: plays first.
+        second: plays second.
+        state: the board's random state (see `tictac_env.rng`), advanced before each draw: from the first player's
+            pool, from the second's, and before each move.
+
+    Raises:
+        IllegalMove: a policy's choice is illegal; the message names it.
+
+    Example:
+        >>> from tictac_env import make_policy
+        >>> from tictac_env.arena import play_game
+        >>> from tictac_env.games import get_game
+        >>> player = make_policy("minimax-first")
+        >>> play_game(get_game("TicTacToe-v0"), player, player, state=0).to_moves()
+        '152374689'
+    """
+    (_, played), *_ = play_games([Job((first, second), state, Position.start(game))])
+    return played.final
+
+
+def play_match(
+    player: Any,
+    opponent: Any,
+    game: str | Game | None = None,
+    games: int | None = None,
+    seed: int = 0,
+    *,
+    openings: int | Sequence[Position | str] = 0,
+) -> MatchResult:
+    """A match in which the seats are swapped after each game.
+
+    Where one of the policies is `batched`, such as a network, many games are played side by side. They are the same
+    games. `round_robin` plays matches that forgive errors, and are kept.
+
+    Args:
+        player: the policy whose results are counted: whatever `as_policy` accepts.
+        opponent: the other one.
+        game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
+        games: how many; an odd number gives `player` one game more as the first player. Unless given, 100 from a single
+            opening, else each opening from both seats.
+        seed: the same seed gives the same games.
+        openings: as in `round_robin`: all of that many plies (0 for the empty board), or positions and move strings.
+            Players that never draw need them: from one position they play one game.
+
+    Raises:
+        ValueError: `games` is not a positive whole number, or a policy, a game or an opening is not known.
+        IllegalMove: a policy's choice is illegal; the message names it.
+
+    Example:
+        >>> from tictac_env import play_match
+        >>> match = play_match("minimax", "random", games=20)
+        >>> match.total.losses
+        0
+    """
+    rules = game_for(game, player, opponent)
+    starts = [start for _, start in opening_of_each(games, as_openings(rules, openings), seed)]
+    sides = as_policy(player, rules), as_policy(opponent, rules)
+    states = (np.random.SeedSequence(seed).generate_state(len(starts), np.uint64) & np.uint64(STATES)).tolist()
+    jobs = (
+        Job((sides[number % 2], sides[1 - number % 2]), state, start)
+        for number, (state, start) in enumerate(zip(states, starts, strict=True))
+    )
+    counts = np.zeros((2, 3), int)
+    lines = set()
+    for place, played in play_games(jobs, boards_together(sides)):
+        seat = place % 2
+        counts[seat, 1 - (-played.result if seat else played.result)] += 1
+        lines.add((seat, played.final.moves))
+    as_first, as_second = (WinDrawLoss(*map(int, row)) for row in counts)
+    return MatchResult(str(sides[0]), str(sides[1]), as_first, as_second, len(lines))
+
+
+SECONDS_BETWEEN_WRITES = 0.5
+"""What a killed tournament loses at most, apart from the games under way."""
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """A round robin.
+
+    Attributes:
+        game: the rule book.
+        names: the players.
+        games: the records of all games, in the order of the schedule.
+
+    Example:
+        >>> from tictac_env import round_robin
+        >>> played = round_robin(["random", "minimax"], games=10)
+        >>> len(played.games), played.standings()
+        (10, ['minimax', 'random'])
+    """
+
+    game: Game
+    names: tuple[str, ...]
+    games: tuple[GameRecord, ...]
+
+    @cached_property
+    def matches(self) -> dict[tuple[str, str], MatchResult]:
+        """For each ordered pair of different players the match from the first one's side."""
+        of_pair: dict[tuple[str, str], list[GameRecord]] = {pair: [] for pair in combinations(self.names, 2)}
+        for record in self.games:
+            first, second = record.fixture.first.name, record.fixture.second.name
+            of_pair[(first, second) if (first, second) in of_pair else (second, first)].append(record)
+        found = {}
+        for (one, two), records in of_pair.items():
+            counts = Counter((record.fixture.second.name == one, record.result) for record in records)
+            as_first = WinDrawLoss(*(counts[False, result] for result in (1, 0, -1)))
+            as_second = WinDrawLoss(*(counts[True, result] for result in (-1, 0, 1)))
+            match = MatchResult(one, two, as_first, as_second, distinct_games(records))
+            found[one, two], found[two, one] = match, match.reversed()
+        return found
+
+    def total(self, name: str) -> WinDrawLoss:
+        """All games of one player."""
+        return sum((self.matches[name, other].total for other in self.names if other != name), WinDrawLoss(0, 0, 0))
+
+    def standings(self) -> list[str]:
+        """The players by their score, best first."""
+        return sorted(self.names, key=lambda name: -self.total(name).score)
+
+    @property
+    def forfeits(self) -> list[GameRecord]:
+        """The games that were forfeited."""
+        return [record for record in self.games if record.forfeit]
+
+    def ratings(self, **options: Any) -> Ratings:
+        """The players' ratings; the options are those of `tictac_env.arena.rating`."""
+        return ratings(self, **options)
+
+    def __iter__(self) -> Iterator[GameRecord]:
+        return iter(self.games)
+
+    def __str__(self) -> str:
+        """The players by their score, each one's score against each, and who forfeited why."""
+        best_first = self.standings()
+        rows = [["player", "score", "W/D/L", *(f"v {place + 1}" for place in range(len(best_first)))]]
+        for place, name in enumerate(best_first, 1):
+            total = self.total(name)
+            against = {other: self.matches[name, other].total.score for other in best_first if other != name}
+            scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
+            counted = "/".join(f"{count:.0f}" for count in total)
+            rows.append([f"{place} {name}", percentage(total.score), counted, *scores])
+        lines = aligned(rows)
+        openings = len({record.fixture.opening for record in self.games})
+        different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
+        lines.insert(0, f"{game_name(self.game) or self.game}: {len(self.games):,} games, {different}")
+        reasons: dict[str, list[str]] = {}
+        for record in self.forfeits:
+            reasons.setdefault(str(record.forfeited_by), []).append(record.forfeit)
+        lines += [f"{name} forfeited {len(why):,} games, the first: {why[0]}" for name, why in reasons.items()]
+        return "\n".join(lines)
+
+
+def round_robin(
+    players: Mapping[str, Any] | Sequence[Any],
+    game: str | Game | None = None,
+    games: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    openings: int | Sequence[Position | str] = 0,
+    time_limit: float | None = None,
+    store: str | os.PathLike[str] | None = None,
+    workers: Workers = 1,
+) -> Tournament:
+    """Every player against every other, from each opening in both seats.
+
+    A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the tournament
+    goes on; the result names it and the reason. Before the first game each player that has games to play is asked once
+    in the first opening; a player that raises an error there is refused. Ctrl-C stops everything.
+
+    With a store every game is kept as it ends, and what is there is not played again. So a tournament that was stopped
+    at any moment, even killed, goes on where it was, and ends as an unbroken one would have (but for the times). So
+    does one with further players, openings or games. Several processes may play one tournament in one store: each
+    begins somewhere else and takes over what the others have played.
+
+    Args:
+        players: whatever `load_player` accepts (names of policies, files, functions, models, policies), by names of
+            your own or in a list.
+        game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
+        games: how many a pair plays. Seats are swapped after each; after two comes the next opening, in an order drawn
+            by the seed, and after the last one the first again. Unless given, a pair plays each opening in both seats,
+            or 100 games if there is only one.
+        seed: the same seed gives the same tournament. A game's own seed follows from this one, the players' names, the
+            opening and the round; so no pair's games depend on the other players.
+        progress: whether to show a progress bar.
+        openings: all of so many plies (0 for the empty board), or positions and move strings, such as
+            `sampled_openings` gives. Players that never draw need them: from one position they play one game.
+        time_limit: the seconds a move may take, by the clock. What is compiled when each player is asked before the
+            first game does not count. How a player is interrupted, `play_games` tells.
+        store: the file that keeps the games (see `ResultStore`).
+        workers: how many processes play, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the players
+            itself, so files must be there under the same names, and objects must be such as can be pickled. What a
+            lost worker was playing is played again by another, so the result is the same.
+
+    Raises:
+        ValueError: fewer than two players, two of one name, one that does not play, or fails at its first move; no such
+            game or openings; a number out of its range; a damaged store, or a file that is none.
+        OSError: the store cannot be read or written.
+        WorkerLost: worker after worker ended while it played the same games.
+
+    Example:
+        >>> tournament = round_robin(["random", "rule", "minimax"], openings=2)
+        >>> len(tournament.games), tournament.standings()
+        (432, ['minimax', 'rule', 'random'])
+    """
+    given = given_players(players)
+    rules = game_for(game, *(player for _, player in given))
+    seed = whole("seed", seed, 2**63 - 1)
+    entrants = load_entrants(players, rules)
+    starts = {start.to_moves(): start for start in as_openings(rules, openings)}
+    turns = opening_of_each(games, list(starts), seed)
+    if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
+        raise ValueError("time_limit must be more than 0 seconds")
+    name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
+    schedule = list(_schedule(list(entrants), name, turns, seed, time_limit))
+    sides = {entrant: player.policy for entrant, player in entrants.items()}
+
+    def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
+        if workers == 1:
+            playing = {entrant for one in todo if one not in played for entrant in (one.first, one.second)}
+            asked = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
+            check_first_moves(asked, next(iter(starts.values())), time_limit is not None)
+            return play_here(todo, sides, starts, played)
+        return play_by_workers(todo, sides, starts, played, players, rules, workers)
+
+    played = _play(schedule, games_of, store, progress)
+    return Tournament(rules, tuple(one.name for one in entrants), tuple(played[fixture] for fixture in schedule))
+
+
+def _schedule(
+    entrants: Sequence[Entrant], game: str, turns: Sequence[tuple[int, str]], seed: int, time_limit: float | None
+) -> Iterator[Fixture]:
+    """The games of all pairs, pair by pair."""
+    for pair in combinations(entrants, 2):
+        for count, (round, opening) in enumerate(turns):
+            first, second = pair if count % 2 == 0 else pair[::-1]
+            yield Fixture(game, first, second, opening, round, seed, time_limit)
+
+
+def _play(
+    schedule: Sequence[Fixture],
+    games_of: Callable[[Sequence[Fixture], Mapping[Fixture, GameRecord]], Iterator[GameRecord]],
+    store: str | os.PathLike[str] | None,
+    progress: bool,
+) -> dict[Fixture, GameRecord]:
+    """The records of all these games, those that had to be played added to the store."""
+    played: dict[Fixture, GameRecord] = {}
+    with contextlib.ExitStack() as stack:
+        keeper = stack.enter_context(_Keeper(ResultStore(store), schedule, played)) if store is not None else None
+        update = stack.enter_context(progress_bar(len(schedule), "games", progress))
+        shown = 0.0
+        for record in games_of(_elsewhere(schedule) if keeper else schedule, played):
+            fixture = record.fixture
+            played[fixture] = record
+            if keeper:
+                keeper.keep(record)
+            if time.monotonic() - shown > 0.2:
+                shown = time.monotonic()
+                update(len(played), f"{fixture.first.name} against {fixture.second.name}")
+    return played
+
+
+def _elsewhere(schedule: Sequence[Fixture]) -> list[Fixture]:
+    """The schedule from some point on and around, so that processes which play it together begin at different games."""
+    begin = random.SystemRandom().randrange(len(schedule))
+    return [*schedule[begin:], *schedule[:begin]]
+
+
+class _Keeper:
+    """Writes records to a store now and then, and takes over what others have written meanwhile."""
+
+    def __init__(self, store: ResultStore, schedule: Sequence[Fixture], played: dict[Fixture, GameRecord]) -> None:
+        self._store = store
+        self._wanted = set(schedule)
+        self._played = played
+        self._waiting: list[GameRecord] = []
+        self._seen = 0
+        self._written = time.monotonic()
+
+    def __enter__(self) -> _Keeper:
+        self._take_over()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Writes what is left, after an error or Ctrl-C too."""
+        try:
+            self._store.add(self._waiting)
+        finally:
+            self._store.close()
+
+    def keep(self, record: GameRecord) -> None:
+        self._waiting.append(record)
+        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self._store.add(self._waiting)
+            self._waiting.clear()
+            self._take_over()
+            self._written = time.monotonic()
+
+    def _take_over(self) -> None:
+        fixture = next(iter(self._wanted))
+        for id, record in self._store.after(self._seen, fixture.game, fixture.seed):
+            self._seen = id
+            if record.fixture in self._wanted:
+                self._played[record.fixture] = record

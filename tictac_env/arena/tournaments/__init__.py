@@ -1,1 +1,0 @@
-"""Games between policies: matches and tournaments, and the store that keeps them."""

@@ -1,0 +1,452 @@
+"""Exact judgement on games small enough to tabulate: every reply to a policy is walked, nothing is sampled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.arena.outcomes import WinDrawLoss
+from tictac_env.checks import whole
+from tictac_env.games import UNFINISHED, Game
+from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
+from tictac_env.position import Position, format_moves
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import position_seed
+from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
+
+BASES = {
+    "probabilities": "probabilities: over all draws of the policy",
+    "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
+}
+"""What a policy is judged by, and what that means, as legends say it."""
+
+
+def gives_probabilities(policy: Policy, game: Game) -> bool:
+    """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
+    return policy.probabilities(Position.start(game)) is not None
+
+
+def basis_of(policy: Policy, game: Game) -> str:
+    """What a policy is judged by: "probabilities" if it gives its own, else "fixed map"."""
+    return "probabilities" if gives_probabilities(policy, game) else "fixed map"
+
+
+def action_probabilities(
+    policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
+) -> npt.NDArray[np.float64]:
+    """float64 (B, num_actions): the chance of each action of the policy's in B unfinished positions.
+
+    Args:
+        policy: the policy.
+        batch: the positions.
+        legal: bool (B, num_actions), the legal actions.
+        seed: where the policy is judged as a fixed map, each position's seed is derived from it and the position.
+        draws: what `gives_probabilities` says.
+
+    Raises:
+        ValueError: `probabilities` or `act_many` give something else than they promise; the message names it.
+        IllegalMove: the policy's choice is illegal, or may be; the message names it and the position.
+    """
+    given = policy.probabilities_many(batch)
+    if given is None and draws:
+        raise wrong_probabilities(policy, batch[0], None)
+    if given is not None:
+        given = np.asarray(given, np.float64)
+        if given.shape != legal.shape:
+            raise ValueError(f"probabilities_many of {policy} gave {given.shape}, not {legal.shape}")
+        if not draws or np.min(given) < 0:
+            wrong = int(given.min(axis=1).argmin())
+            raise wrong_probabilities(policy, batch[wrong], given[wrong])
+    chances = np.eye(legal.shape[1])[fixed_actions(policy, batch, seed)] if given is None else given
+    illegal = (chances > 0) & ~legal
+    if illegal.any():
+        row, action = np.argwhere(illegal)[0]
+        raise illegal_choice(policy, batch[int(row)], int(action))
+    if not np.allclose(chances.sum(axis=1), 1):
+        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
+        raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
+    return chances
+
+
+def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
+    """int64 (B,), in [0, num_actions), legal or not: what the policy plays as a fixed map.
+
+    Raises:
+        ValueError: `act_many` does not answer as it must.
+        IllegalMove: an action is out of range.
+    """
+    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
+    actions = actions_of(policy, batch, seeds)
+    in_range = (actions >= 0) & (actions < batch.game.num_actions)
+    if not in_range.all():
+        wrong = int(np.flatnonzero(~in_range)[0])
+        raise illegal_choice(policy, batch[wrong], int(actions[wrong]))
+    return actions.astype(np.int64)
+
+
+Floats = npt.NDArray[np.float64]
+V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
+"""What the column is, in the legend of a verdict."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What a policy plays from one seat, wherever its own moves and any replies can lead.
+
+    Attributes:
+        table: all positions of the game.
+        seat: 0 if the policy plays first, 1 if second.
+        moves: float64 (N, num_actions), the probability of each action; zero in positions that are never reached or
+            where the other side moves.
+        reached: bool (N,), the positions that some replies lead to.
+        forfeited: bool (N,), the unfinished positions in which it has no legal move to play and so loses; its moves
+            there are all zero. None where there are none.
+    """
+
+    table: GameTable
+    seat: int
+    moves: Floats
+    reached: npt.NDArray[np.bool_]
+    forfeited: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class SeatVerdict:
+    """The truth about a policy in one seat.
+
+    Attributes:
+        infallible: whether no replies at all make it lose.
+        losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
+            it is infallible.
+        lines: how many complete games it can win, draw and lose, its moves being its own and the replies any at all.
+        against_random: the exact shares of its games won, drawn and lost against uniformly random play.
+        against_best: against uniform play over the moves that keep the game's value ("minimax").
+        against_first_best: against the lowest of these moves ("minimax-first").
+        plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
+        gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
+        given_away: which move of the losing line lost it, in words (see `given_away`); None if it is infallible, or was
+            lost from the start.
+
+    Example:
+        >>> from tictac_env import verdict
+        >>> second = verdict("rule").as_second
+        >>> second.infallible, second.losing_line, second.given_away, second.gain
+        (False, '1564329', 'given away at ply 4: 4, better 2, 3, 8, 9', 1.0)
+    """
+
+    infallible: bool
+    losing_line: str | None
+    lines: WinDrawLoss
+    against_random: WinDrawLoss
+    against_best: WinDrawLoss
+    against_first_best: WinDrawLoss
+    plies_to_win: float
+    gain: float
+    given_away: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The truth about a policy.
+
+    Attributes:
+        policy: its name.
+        as_first: in the first player's seat.
+        as_second: in the second's.
+        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+        game: the rule book.
+
+    Example:
+        >>> from tictac_env import verdict
+        >>> found = verdict("minimax")
+        >>> found.infallible, found.exploitability, found.basis
+        (True, 0.0, 'probabilities')
+    """
+
+    policy: str
+    as_first: SeatVerdict
+    as_second: SeatVerdict
+    basis: str
+    game: Game = field(repr=False)
+
+    @property
+    def infallible(self) -> bool:
+        """Whether it cannot be beaten from either seat."""
+        return self.as_first.infallible and self.as_second.infallible
+
+    @property
+    def nash_conv(self) -> float:
+        """The sum of the gains against the two seats."""
+        return self.as_first.gain + self.as_second.gain
+
+    @property
+    def exploitability(self) -> float:
+        """The mean of the gains, `nash_conv / 2`: 0 for perfect play."""
+        return self.nash_conv / 2
+
+    def __str__(self) -> str:
+        rows = []
+        for name, seat in (("first", self.as_first), ("second", self.as_second)):
+            marked = f" ({seat.given_away})" if seat.given_away else ""
+            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}{marked}"
+            rows.append(
+                f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
+                f"v best {seat.against_best.percentages} (W/D/L)"
+            )
+        legend = f"  {BASES[self.basis]}; {V_BEST}"
+        return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows, legend])
+
+    def _repr_html_(self) -> str:
+        from tictac_env.arena.verdict_html import verdict_html
+
+        return verdict_html(self)
+
+
+class Exploitability(NamedTuple):
+    """What the best possible replies earn against a policy, beyond the value of the game.
+
+    Example:
+        >>> from tictac_env.arena import exploitability
+        >>> found = exploitability("rule")
+        >>> float(found), found.first, found.second
+        (1.0, 1.0, 1.0)
+    """
+
+    first: float
+    """Against the policy playing first."""
+    second: float
+    """Against the policy playing second."""
+
+    @property
+    def nash_conv(self) -> float:
+        """Their sum."""
+        return self.first + self.second
+
+    def __float__(self) -> float:
+        return self.nash_conv / 2
+
+
+def tabulated_verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdict:
+    """The exact truth about a policy, by walking every reply to it from both seats.
+
+    Args:
+        policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
+            is derived from the position and `seed`, so that the policy is a fixed map.
+        game: a game's name or rule book, of at most a million positions; None for the agent's own, else tic-tac-toe.
+        seed: see above; in [0, 2**63).
+
+    Raises:
+        TooManyPositions: a ValueError: the game is too large to tabulate.
+        ValueError: the seed is out of its range, or the policy or game not known.
+        IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
+
+    Example:
+        >>> from tictac_env.arena import tabulated_verdict
+        >>> tabulated_verdict("rule", "KInARow-v0:3x4-3").as_first.infallible
+        False
+    """
+    rules = game_for(game, policy)
+    player = as_policy(policy, rules)
+    return verdict_of(player, *(strategy_of(player, rules, seat, seed) for seat in (0, 1)))
+
+
+def verdict_of(policy: Policy, first: Strategy, second: Strategy) -> Verdict:
+    """The truth about a policy, of which the strategies in both seats are known."""
+    rules = first.table.game
+    return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis_of(policy, rules), rules)
+
+
+def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
+    """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
+    calculation in large extensive games", 2011); `float()` of it is half their sum.
+
+    Arguments and errors are those of `tabulated_verdict`.
+
+    Example:
+        >>> from tictac_env.arena import exploitability
+        >>> round(float(exploitability("random")), 5), float(exploitability("minimax"))
+        (0.95983, 0.0)
+    """
+    rules = game_for(game, policy)
+    player = as_policy(policy, rules)
+    return Exploitability(*(_gain(strategy_of(player, rules, seat, seed)) for seat in (0, 1)))
+
+
+def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
+    """What `policy` plays from `seat`; arguments and errors are those of `tabulated_verdict`."""
+    seed = whole("seed", seed, 2**63 - 1)
+    try:
+        table = tabulate(game)
+    except TooManyPositions as error:
+        instead = "`verdict` gives the policy's results against opponents, and `move_accuracy` counts its mistakes"
+        raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
+    draws = gives_probabilities(policy, game)
+    moves = np.zeros(table.children.shape)
+    reached = np.zeros(len(table), np.bool_)
+    reached[0] = True
+    for level in table.levels:
+        rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
+        if len(rows) and table.seat[rows[0]] == seat:
+            batch = PositionBatch(game, table.own[rows], table.opp[rows])
+            moves[rows] = action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
+            followed = moves[rows] > 0
+        else:
+            followed = table.children[rows] >= 0
+        reached[table.children[rows][followed]] = True
+    return Strategy(table, seat, moves, reached)
+
+
+@functools.lru_cache(maxsize=8)
+def random_moves(table: GameTable) -> Floats:
+    """Uniformly random play as float64 (N, num_actions), not to be written to."""
+    return _normalised(table.children >= 0)
+
+
+@functools.lru_cache(maxsize=16)
+def best_moves(table: GameTable, first_only: bool = False) -> Floats:
+    """Uniform play over the moves that keep the value, or the lowest one, as float64 (N, num_actions), not to be
+    written to.
+    """
+    values = np.sign(table.action_scores(slice(None)))
+    values[table.children < 0] = -2
+    best = (values == values.max(axis=1, keepdims=True)) & (table.children >= 0)
+    if first_only:
+        best &= np.cumsum(best, axis=1) == 1
+    return _normalised(best)
+
+
+def outcome_shares(strategy: Strategy, replies: Floats) -> WinDrawLoss:
+    """How the policy's games end if the other side plays `replies`, float64 (N, num_actions)."""
+    return WinDrawLoss(*(float(share) for share in _backed_up(strategy, replies)))
+
+
+def seat_verdict(strategy: Strategy) -> SeatVerdict:
+    """The truth about what a policy plays from one seat."""
+    table = strategy.table
+    line = _losing_line(strategy)
+
+    def scores_of(position: Position) -> list[int]:
+        scores: list[int] = table.action_scores([table.index[position.own, position.opp]])[0].tolist()
+        return scores
+
+    every_line = _backed_up(strategy, (table.children >= 0).astype(np.float64), strategy.moves > 0)
+    return SeatVerdict(
+        infallible=line is None,
+        losing_line=None if line is None else format_moves(table.game, line),
+        lines=WinDrawLoss(*(int(count) for count in every_line)),
+        against_random=outcome_shares(strategy, random_moves(table)),
+        against_best=outcome_shares(strategy, best_moves(table)),
+        against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),
+        plies_to_win=_plies_to_win(strategy),
+        gain=_gain(strategy),
+        given_away=None if line is None else given_away(table.game, line, strategy.seat, scores_of),
+    )
+
+
+def given_away(
+    game: Game, moves: Sequence[int], seat: int, scores_of: Callable[[Position], Sequence[int | None]]
+) -> str | None:
+    """Which move lost a lost game, as in "given away at ply 4: 1, better 5, 7"; None if it was lost from the start.
+
+    Args:
+        game: the rule book.
+        moves: the actions of the game.
+        seat: who lost it.
+        scores_of: the score of each action in a position, exact or only its sign; negative or None if illegal.
+    """
+    for ply in reversed(range(seat, len(moves), 2)):
+        scores = [-1 if score is None else int(score) for score in scores_of(Position.from_moves(game, moves[:ply]))]
+        if max(scores) >= 0 > scores[moves[ply]]:
+            sign = max(scores) > 0
+            names = [format_moves(game, [action]) for action in range(game.num_actions)]
+            better = [name for name, score in zip(names, scores, strict=True) if score >= 0 and (score > 0) == sign]
+            return f"given away at ply {ply + 1}: {names[moves[ply]]}, better {', '.join(better)}"
+    return None
+
+
+def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:
+    shares: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    shares.flags.writeable = False
+    return shares
+
+
+def _ends(strategy: Strategy) -> Floats:
+    """float64 (N, 3): 1 for a win, a draw or a loss of the policy in the positions where the game is over."""
+    table = strategy.table
+    value = np.where(table.seat == strategy.seat, table.result, -table.result)
+    over = table.result != UNFINISHED
+    ends = np.stack([over & (value == end) for end in (1, 0, -1)], axis=1)
+    if strategy.forfeited is not None:
+        ends[strategy.forfeited, 2] = True
+    return ends.astype(np.float64)
+
+
+def _plies_to_win(strategy: Strategy) -> float:
+    """The mean length of the games that are won against random play."""
+    table = strategy.table
+    ply = np.concatenate([np.full(level.stop - level.start, ply) for ply, level in enumerate(table.levels)])
+    replies, ends = random_moves(table), _ends(strategy)
+    won = _backed_up(strategy, replies)[0]
+    return float(_backed_up(strategy, replies, ends=ends * ply[:, None])[0] / won) if won else float("nan")
+
+
+def _backed_up(
+    strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None, ends: Floats | None = None
+) -> Floats:
+    """The ends of all games, weighted by the product of the weights of their moves and replies: float64 (3,)."""
+    table = strategy.table
+    mine = (table.seat == strategy.seat)[:, None]
+    weights = np.where(mine, strategy.moves if moves is None else moves, replies)
+    values = _ends(strategy) if ends is None else ends
+    for level in reversed(table.levels[:-1]):
+        following = values[table.children[level]]  # -1, an illegal action, has weight 0
+        values[level] += np.einsum("na,nae->ne", weights[level], following)
+    first: Floats = values[0]
+    return first
+
+
+def _gain(strategy: Strategy) -> float:
+    """What the best reply earns beyond the value of the game."""
+    table = strategy.table
+    ends = _ends(strategy)
+    values = ends[:, 2] - ends[:, 0]  # for the side that replies
+    for level in reversed(table.levels[:-1]):
+        children = table.children[level]
+        following = values[children]
+        replied = np.where(children >= 0, following, -np.inf).max(axis=1)
+        played = (strategy.moves[level] * following).sum(axis=1)
+        on = table.result[level] == UNFINISHED
+        if strategy.forfeited is not None:
+            on &= ~strategy.forfeited[level]
+        mine = table.seat[level] == strategy.seat
+        values[level] = np.where(on, np.where(mine, played, replied), values[level])
+    value_of_game = float(np.sign(table.score[0])) * (1 if strategy.seat == 1 else -1)
+    return max(0.0, float(values[0]) - value_of_game)
+
+
+def _losing_line(strategy: Strategy) -> list[int] | None:
+    """The actions of the shortest game the policy loses, the first one in their order; None if there is none."""
+    table = strategy.table
+    lost = strategy.reached & (_ends(strategy)[:, 2] == 1)
+    if not lost.any():
+        return None
+    goal = int(np.flatnonzero(lost)[0])
+    ply = next(ply for ply, level in enumerate(table.levels) if goal < level.stop)
+    allowed = np.where((table.seat == strategy.seat)[:, None], strategy.moves > 0, table.children >= 0)
+    leads = lost.copy()
+    leads[: table.levels[ply].start] = False
+    leads[table.levels[ply].stop :] = False
+    for level in reversed(table.levels[:ply]):
+        leads[level] = (allowed[level] & leads[table.children[level]]).any(axis=1)
+    line, row = [], 0
+    for _ in range(ply):
+        action = int(np.flatnonzero(allowed[row] & leads[table.children[row]])[0])
+        line.append(action)
+        row = int(table.children[row, action])
+    return line

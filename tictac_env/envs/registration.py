@@ -1,0 +1,218 @@
+"""The shipped environments: their ids, entry points and documentation."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tictac_env.envs.single import BoardEnv
+from tictac_env.games import FAMILIES, Game, get_game, make_game
+
+# How Gymnasium and PettingZoo make the environment of a registered game.
+#
+# Their specs name what makes an environment as "module:name", text that JSON can hold. Here the name is that of the
+# dialect and of the game, "single/Hex-v0", and is looked up when an environment is made; so registering a game costs
+# nothing, and the specs need no arguments of their own.
+
+
+KEYWORDS = (
+    *("game", "name", "opponent", "play_as", "obs_type", "illegal", "rewards", "start", "render_mode"),
+    *("num_envs", "copy", "autoreset_mode", "threads"),
+)
+"""The keywords of the environments, which no size of a game may be called."""
+
+PAGES: dict[str, str] = {}
+"""By the name of a game "module:class" of its environment, where it has one of its own: a page of documentation."""
+
+
+def single(name: str, **keywords: Any) -> Any:
+    """The Gymnasium environment of a game, of the sizes among the keywords."""
+    module, environment = PAGES.get(name, "tictac_env.envs.single:BoardEnv").split(":")
+    return getattr(importlib.import_module(module), environment)(_game(name, keywords), **keywords)
+
+
+def vector(name: str, num_envs: int = 1, **keywords: Any) -> Any:
+    """The Gymnasium vector environment of a game, of the sizes among the keywords."""
+    from tictac_env.envs.vector.vector_env import BoardVectorEnv
+
+    return BoardVectorEnv(_game(name, keywords), num_envs, **keywords)
+
+
+def aec(name: str, illegal: str = "lose", **keywords: Any) -> Any:
+    """The PettingZoo environment of a game, of the sizes among the keywords."""
+    from tictac_env.envs.aec import BoardAECEnv
+
+    return BoardAECEnv(_game(name, keywords), illegal=illegal, **keywords)
+
+
+DIALECTS: dict[str, Callable[..., Any]] = {"single": single, "vector": vector, "aec": aec}
+
+
+def _game(name: str, keywords: dict[str, Any]) -> Game:
+    """The game of the sizes among the keywords, which are taken out.
+
+    Raises:
+        ValueError: no game of these sizes is possible, or the game is of one size and only its family has others.
+    """
+    if name in FAMILIES:
+        return make_game(name, **{size: keywords.pop(size) for size in FAMILIES[name].sizes if size in keywords})
+    game = get_game(name)
+    for family, known in FAMILIES.items():
+        given = [size for size in known.sizes if size in keywords] if type(known.default) is type(game) else ()
+        if given:
+            raise ValueError(f"{name} is of one size and takes no {given[0]}; {family} takes {', '.join(known.sizes)}")
+    return game
+
+
+def __getattr__(name: str) -> Any:
+    """What makes the environment called "dialect/id"."""
+    dialect, _, game = name.partition("/")
+    if dialect not in DIALECTS or not game:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    get_game(game)
+    make: Any = partial(DIALECTS[dialect], game)
+    if dialect == "single":
+        from tictac_env.envs.single import BoardEnv
+
+        make.metadata = BoardEnv.metadata  # Gymnasium looks here for render modes
+    return make
+
+
+class TicTacToeEnv(BoardEnv):
+    """Tic-tac-toe against an opponent that answers within `step`.
+
+    ## Description
+    Two players in turn mark an empty cell of a 3 x 3 board; the first with three in a row, column or diagonal wins. The
+    learner plays one side, the opponent the other. With perfect play the game is a draw: an agent that wins 95 % of its
+    games against random play may still lose to a child, which `tictac_env.arena.verdict` shows.
+
+    ## Action Space
+    `Discrete(9)`: the cell, row by row from the top left.
+
+        0 1 2
+        3 4 5
+        6 7 8
+
+    Python ints, NumPy integers and 0-d integer arrays are accepted. Anything else, and anything out of range, raises
+    `ValueError` and leaves the game as it was. `info["action_mask"]` (or `env.unwrapped.action_masks()`) says what is
+    legal; `illegal` says what an illegal move does.
+
+    ## Observation Space
+    The board as the learner sees it, of the type `obs_type`:
+
+    | obs_type | space | |
+    | --- | --- | --- |
+    | `"planes"` | `Box(0, 1, (2, 3, 3), int8)` | the learner's stones, then the opponent's |
+    | `"board"` | `Box(-1, 1, (3, 3), int8)` | 1 the learner's stone, -1 the opponent's, 0 empty |
+    | `"code"` | `Discrete(19683)` | cell i weighs 3**i, 1 for the first player's stone, 2 for the second's |
+
+    ## Rewards
+    1 for a win, 0 for a draw, -1 for a loss, 0 for every other step; `rewards` changes that.
+
+    ## Starting State
+    The empty board, or a position drawn from `start`; where the opponent is to move, it has moved. If it thereby ends
+    the game, the reset draws again (or raises `ValueError` if there is nothing to draw).
+
+    ## Episode End
+    Terminated when the game is over or, with `illegal="lose"`, after an illegal move. Never truncated.
+
+    ## Information
+    `reset` and `step` return in `info`:
+
+    | key | |
+    | --- | --- |
+    | `action_mask` | int8 (9,), 1 where legal; all 0 once the game is over |
+    | `seat` | the side whose observation it is: 0 first, 1 second |
+    | `opponent_action` | what the opponent has just played, -1 if nothing |
+    | `outcome` | at the end: 1 won, 0 drawn, -1 lost, for the learner |
+    | `illegal_action` | the action, if an illegal one ended the game |
+
+    ## Arguments
+    ```python
+    env = gym.make("TicTacToe-v0", opponent="random", play_as="first", obs_type="planes", illegal="lose",
+                   rewards=(1, 0, -1), start=None, render_mode=None)
+    ```
+
+    * `opponent`: the name of a policy ("random", "rule", "minimax", ...), a `Policy`, a Stable-Baselines3 model
+      (better: `ModelPolicy(model)`), a function `(observation, action_mask) -> action`, or None: then both sides step,
+      one ply a step. The reward and `outcome` are then those of the side that has just moved, observation and `seat`
+      those of the next, also at the end.
+    * `play_as`: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
+      first).
+    * `obs_type`: see above.
+    * `illegal`: "lose": an illegal move loses the game; "raise": it raises `IllegalMove` and changes nothing.
+    * `rewards`: (win, draw, loss) or (win, draw, loss, step).
+    * `start`: None or "empty" for the empty board; "random:8" for positions after 0 to 8 random moves; "reachable" for
+      all unfinished positions of a small game; or unfinished positions (`Position`s or move strings in a list, or a
+      `PositionBatch`).
+    * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window; needs the extra `human`).
+
+    `reset(options={"position": ..., "play_as": ...})` sets both for one game. All randomness (seat, start, opponent)
+    comes from the seed of `reset`. `env.unwrapped.position` is the `Position`. Copies and pickles of a running
+    environment go on with the same game; copies share the opponent.
+
+    ## References
+    Crowley and Siegler, "Flexible strategy use in young children's tic-tac-toe", Cognitive Science 17 (1993).
+
+    ## Version History
+    * v0: initial version
+    """
+
+
+class ConnectFourEnv(BoardEnv):
+    """Connect Four against an opponent that answers within `step`.
+
+    ## Description
+    Two players in turn drop a disc into one of seven columns of six cells; the first with four in a row, column or
+    diagonal wins. The first player wins with perfect play, by their 41st-ply disc at the latest (Allis, 1988).
+
+    ## Action Space
+    `Discrete(7)`: the column from the left, of the types that tic-tac-toe accepts (`TicTacToeEnv`). A full column is
+    illegal.
+
+    ## Observation Space
+    | obs_type | space | |
+    | --- | --- | --- |
+    | `"planes"` | `Box(0, 1, (2, 6, 7), int8)` | the learner's discs, then the opponent's; row 0 is the top |
+    | `"board"` | `Box(-1, 1, (6, 7), int8)` | 1 the learner's disc, -1 the opponent's, 0 empty |
+
+    `"code"` raises `ValueError`: 3**42 does not fit an int64.
+
+    ## Rewards, Starting State, Episode End, Information, Arguments
+    As in tic-tac-toe (`TicTacToeEnv`), with `action_mask` int8 (7,).
+
+    ## References
+    Allis, "A knowledge-based approach of Connect-Four", Vrije Universiteit Amsterdam, 1988.
+
+    ## Version History
+    * v0: initial version
+    """
+
+
+class KInARowEnv(BoardEnv):
+    """Any game of the family: a board of any size, any length of line, with or without gravity.
+
+    ## Description
+    The first with `connect` stones in a row, column or diagonal wins; with gravity stones fall to the lowest empty cell
+    of their column.
+
+    ## Action Space
+    `Discrete(cols)` with gravity, the column from the left; `Discrete(rows * cols)` without, the cell row by row from
+    the top left.
+
+    ## Observation Space, Rewards, Starting State, Episode End, Information
+    As in tic-tac-toe (`TicTacToeEnv`), for a board of `rows` x `cols`; `"code"` on boards of at most 39 cells.
+
+    ## Arguments
+    ```python
+    env = gym.make("KInARow-v0", rows=6, cols=7, connect=4, gravity=True)
+    ```
+
+    and all those of tic-tac-toe. A column takes 8 bits where rows and cols are at most 7, else rows + 1, and the board
+    may take 63; larger ones raise `ValueError`.
+
+    ## Version History
+    * v0: initial version
+    """

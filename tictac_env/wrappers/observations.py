@@ -1,0 +1,515 @@
+"""Wrappers that change what an agent sees: masks and regrets in infos and observations, and boards in words."""
+
+from __future__ import annotations
+
+import importlib
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self, SupportsFloat, TypeAlias, overload
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+
+from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.games import shown
+from tictac_env.position import Position, as_integer
+from tictac_env.text_players.harness import BoardHarness, GameHarness
+
+Infos = dict[str, Any]
+
+AT_THE_END = {"outcome": 0, "illegal_action": -1}
+"""What infos have only where a game has ended (so), and what stands for it elsewhere."""
+
+
+@overload
+def CompleteInfo(env: gym.Env[Any, Any]) -> CompleteInfoEnv: ...
+@overload
+def CompleteInfo(env: VectorEnv[Any, Any, Any]) -> CompleteInfoVectorEnv: ...
+def CompleteInfo(env: Any) -> Any:
+    """Wraps an environment of this package so that every info key is there at every reset and step.
+
+    Without it `outcome` and `illegal_action` come only at the end of a game (that ended so), which Minari's recorder
+    and TorchRL's readers of infos do not take. Until then `outcome` is 0, and `illegal_action` is -1 where none was;
+    that a game is over is told by `terminated`.
+
+    On many boards these are int64 (num_envs,), with `_outcome` and `_illegal_action` as ever. Where games begin anew in
+    the step in which they end (SAME_STEP), `final_obs` and `final_info` are there at every step, too, and `outcome` and
+    `illegal_action` are in `final_info`.
+
+    Args:
+        env: the environment, single or vector, or wrappers around it.
+
+    Returns:
+        A `CompleteInfoEnv` or `CompleteInfoVectorEnv`.
+
+    Raises:
+        ValueError: `env` is neither.
+
+    Example:
+        >>> env = CompleteInfo(gym.make("tictac_env:TicTacToe-v0"))
+        >>> sorted(env.reset(seed=0)[1])
+        ['action_mask', 'illegal_action', 'opponent_action', 'outcome', 'seat']
+    """
+    if isinstance(env, gym.Env):
+        return CompleteInfoEnv(env)
+    if isinstance(env, VectorEnv):
+        return CompleteInfoVectorEnv(env)
+    raise ValueError(f"env must be an environment of Gymnasium, single or vector, not {shown(env)}")
+
+
+class CompleteInfoEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """One board with complete infos; see `CompleteInfo`, which makes it."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Infos]:
+        """As the environment's."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, info | AT_THE_END
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Infos]:
+        """As the environment's."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated, AT_THE_END | info
+
+
+class CompleteInfoVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters here
+    """Many boards with complete infos; see `CompleteInfo`, which makes it."""
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """Gymnasium's; TorchRL looks for it here."""
+        mode: AutoresetMode = self.metadata["autoreset_mode"]
+        return mode
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
+        """As the environment's."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return observations, self._complete(infos)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
+        """As the environment's."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        return observations, rewards, terminations, truncations, self._complete(infos)
+
+    def _complete(self, infos: Infos) -> Infos:
+        if self.autoreset_mode != AutoresetMode.SAME_STEP:
+            return infos | self._at_the_end(infos)
+        none = np.zeros(self.num_envs, np.bool_)
+        final = infos.get("final_info") or {key: np.zeros_like(value) for key, value in infos.items()}
+        return {"final_obs": np.full(self.num_envs, None, object), "_final_obs": none, "_final_info": none.copy()} | {
+            **infos,
+            "final_info": final | self._at_the_end(final),
+        }
+
+    def _at_the_end(self, infos: Infos) -> Infos:
+        """What games that have ended have to say, for all boards."""
+        found: Infos = {}
+        for key, missing in AT_THE_END.items():
+            given = infos.get(f"_{key}", np.zeros(self.num_envs, np.bool_))
+            found |= {key: np.where(given, infos.get(key, missing), missing), f"_{key}": given}
+        return found
+
+
+KEYS = ("observation", "action_mask")
+INFO_KEY = "action_mask"
+"""Where an info has the mask."""
+SB3_WRAPPER = ("tictac_agents.deep.sb3_vec_env", "MaskedVecEnv")
+"""Module and class of the wrapper of Stable-Baselines3's environments, imported when it is used."""
+
+Keys: TypeAlias = Sequence[str]
+
+
+@overload
+def MaskedObservation(
+    env: gym.Env[Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+) -> MaskedEnv: ...
+@overload
+def MaskedObservation(
+    env: VectorEnv[Any, Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+) -> MaskedVectorEnv: ...
+@overload
+def MaskedObservation(
+    env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+) -> Any: ...
+def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False) -> Any:
+    """Wraps an environment so that each observation is a dict of the plain observation and the action mask.
+
+    The mask is the one in `info["action_mask"]`, which stays there: 1 where an action is legal, (num_actions,), on many
+    boards (num_envs, num_actions); once a game is over all 0, or where the next action is ignored all 1 (see
+    `BoardVectorEnv`). Other wrappers fit below, such as Gymnasium's `DtypeObservation` and `FlattenObservation`.
+
+    Args:
+        env: a Gymnasium environment, single or vector, whose infos have an action mask, as those of this package and
+            `OpponentPolicyEnv`; or a `VecEnv` of Stable-Baselines3 whose boards have `action_masks`, as `SB3VecEnv`.
+        keys: the names of observation and mask: PettingZoo's by default; RLlib looks for `("observations",
+            "action_mask")`.
+        dtype: of the mask; numbers or bool. TorchRL needs bool, RLlib float32.
+        ones_when_over: whether the mask in the observation is all 1 once a game is over, not all 0. Some code draws an
+            action even there, or makes a distribution of the masked actions: TorchRL's `check_env_specs` does.
+
+    Returns:
+        A `MaskedEnv`, `MaskedVectorEnv`, or for Stable-Baselines3 a `tictac_agents.deep.sb3_vec_env.MaskedVecEnv`.
+
+    Raises:
+        ValueError: an argument is not one of these; or, at `reset`, the infos have no mask.
+        gymnasium.error.DependencyNotInstalled: Stable-Baselines3 is missing.
+
+    Example:
+        >>> env = MaskedObservation(gym.make("tictac_env:ConnectFour-v0"), dtype=bool)
+        >>> observation, info = env.reset(seed=0)
+        >>> observation["observation"].shape, observation["action_mask"].all()
+        ((2, 6, 7), np.True_)
+        >>> envs = MaskedObservation(gym.make_vec("TicTacToe-v0", num_envs=8))
+        >>> {key: array.shape for key, array in envs.reset(seed=0)[0].items()}
+        {'observation': (8, 2, 3, 3), 'action_mask': (8, 9)}
+    """
+    if isinstance(env, gym.Env):
+        return MaskedEnv(env, keys, dtype, ones_when_over)
+    if isinstance(env, VectorEnv):
+        return MaskedVectorEnv(env, keys, dtype, ones_when_over)
+    if not hasattr(env, "step_wait"):
+        raise ValueError(f"env must be an environment of Gymnasium or a VecEnv of Stable-Baselines3, not {shown(env)}")
+    module, name = SB3_WRAPPER
+    return getattr(importlib.import_module(module), name)(env, keys, dtype, ones_when_over)
+
+
+@dataclass(frozen=True)
+class DictForm:
+    """How observation and mask make a dict; see `MaskedObservation`."""
+
+    keys: tuple[str, str]
+    dtype: np.dtype[Any]
+    ones_when_over: bool
+
+    @classmethod
+    def check(cls, keys: Keys, dtype: npt.DTypeLike, ones_when_over: bool) -> Self:
+        """The form with these arguments.
+
+        Raises:
+            ValueError: the keys are not two names, or the dtype cannot be a mask's.
+        """
+        names = () if isinstance(keys, str) else tuple(keys)
+        if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
+            raise ValueError(f"keys must be two different names, of observation and mask, not {shown(keys)}")
+        kind = np.dtype(dtype)
+        if kind.kind not in "biuf":
+            raise ValueError(f"dtype must be one of whole numbers, floats or bool, not {kind}")
+        return cls((names[0], names[1]), kind, flag("ones_when_over", ones_when_over))
+
+    def space(self, observations: Any, actions: Any) -> spaces.Dict:
+        """The space of such dicts.
+
+        Raises:
+            ValueError: the actions are not Discrete from 0.
+        """
+        if not isinstance(actions, spaces.Discrete) or actions.start != 0:
+            raise ValueError(f"only Discrete actions from 0 have such masks, not {actions}")
+        mask = spaces.Box(0, 1, (int(actions.n),), self.dtype.type)
+        return spaces.Dict({self.keys[0]: observations, self.keys[1]: mask})
+
+    def join(self, observation: Any, mask: npt.NDArray[Any]) -> dict[str, Any]:
+        """An observation, or many, and the mask as a dict."""
+        mask = mask.astype(self.dtype, copy=False)
+        if self.ones_when_over:
+            mask = np.where(mask.any(axis=-1, keepdims=True), mask, self.dtype.type(1))
+        return {self.keys[0]: observation, self.keys[1]: mask}
+
+
+class MaskedEnv(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
+    """One board with dict observations; see `MaskedObservation`, which makes it."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        keys: Keys = KEYS,
+        dtype: npt.DTypeLike = np.int8,
+        ones_when_over: bool = False,
+    ) -> None:
+        self._form = form = DictForm.check(keys, dtype, ones_when_over)
+        # Text, as a spec is to be JSON.
+        given: dict[str, Any] = {"keys": list(form.keys), "dtype": form.dtype.name, "ones_when_over": ones_when_over}
+        RecordConstructorArgs.__init__(self, **given)
+        gym.Wrapper.__init__(self, env)
+        self.observation_space = form.space(env.observation_space, env.action_space)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
+        """As the environment's, with the mask in the observation."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._form.join(observation, mask_in(info, self.env)), info
+
+    def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
+        """As the environment's, with the mask in the observation."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._form.join(observation, mask_in(info, self.env)), reward, terminated, truncated, info
+
+
+class MaskedVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters here
+    """Many boards with dict observations; see `MaskedObservation`, which makes it.
+
+    The observations in `final_obs` are such dicts, too.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        keys: Keys = KEYS,
+        dtype: npt.DTypeLike = np.int8,
+        ones_when_over: bool = False,
+    ) -> None:
+        super().__init__(env)
+        self._form = DictForm.check(keys, dtype, ones_when_over)
+        space = self._form.space(env.single_observation_space, env.single_action_space)
+        self.single_observation_space = space
+        self.observation_space = batch_space(space, env.num_envs)
+        self._masks: npt.NDArray[Any] | None = None
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """Gymnasium's; TorchRL looks for it here."""
+        mode: AutoresetMode = self.metadata["autoreset_mode"]
+        return mode
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As the environment's, with the masks in the observations."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return self._joined(observations, infos), infos
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """As the environment's, with the masks in the observations."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        if "final_obs" in infos:
+            last, masks = infos["final_obs"].copy(), mask_in(infos["final_info"], self.env)
+            for i in np.flatnonzero(infos["_final_obs"]).tolist():
+                last[i] = self._form.join(last[i], masks[i].copy())
+            infos = infos | {"final_obs": last}
+        return self._joined(observations, infos), rewards, terminations, truncations, infos
+
+    def _joined(self, observations: Any, infos: dict[str, Any]) -> dict[str, Any]:
+        masks, given = mask_in(infos, self.env), infos[f"_{INFO_KEY}"]
+        if self._masks is not None and not given.all():  # only some boards were reset
+            masks = np.where(given[:, None], masks, self._masks)
+        self._masks = masks
+        return self._form.join(observations, masks)
+
+
+def mask_in(info: dict[str, Any], env: Any) -> npt.NDArray[Any]:
+    """The mask in an info.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if INFO_KEY not in info:
+        raise ValueError(f"{env} gives no action mask: its info must have {INFO_KEY!r}; it has {sorted(info)}")
+    mask: npt.NDArray[Any] = info[INFO_KEY]
+    return mask
+
+
+REWARDS = ("game", "regret", "score_regret")
+
+
+class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
+    """Tells in `info` what each action has given away, by the exact solver.
+
+    Of a position the value is what it leads to under perfect play of both sides, for the side that acts: 1 a win, 0 a
+    draw, -1 a loss. The regret of an action is the value of the position less the value after the action, before any
+    reply. So it is 0 for each action that keeps the value, whatever the opponent then does.
+
+    | key of `info` | |
+    | --- | --- |
+    | `regret` | float in {0, 1, 2}, in outcome value; more than 0 is a mistake |
+    | `score_regret` | float, 0 or more, in exact score: 0 for the actions of best score only |
+
+    Both are there after each `reset` too, and 0 there. An illegal action counts as a loss on the spot
+    (`tictac_env.solver.regret.move_regret`). With opponent=None both sides step, and each is told its own.
+
+    As a reward, regret is the potential-based kind: what is best by it is best in the game against perfect play
+    ("Policy invariance under reward transformations", Ng, Harada and Russell, 1999). The opponent's mistakes do not
+    count: who learns by it learns to be perfect, and not to exploit a weak opponent.
+
+    Args:
+        env: an environment of this package of any one board, such as gym.make("ConnectFour-v0").
+        reward: "game" leaves the reward as it is; "regret" or "score_regret" puts the negative of that in its place.
+        scores: whether to find `score_regret`; without, on Connect Four, it is many times as fast and nan.
+        time_limit: seconds for each action, None for as long as it takes. What is not proven then is nan.
+
+    Raises:
+        ValueError: `env` is not one of this package, an argument is out of its range, or a reward may be nan by them.
+
+    Example:
+        >>> import gymnasium as gym, tictac_env
+        >>> env = RegretInfo(gym.make("TicTacToe-v0", opponent="minimax-first", play_as="second"), reward="regret")
+        >>> _, info = env.reset(seed=0)
+        >>> info["opponent_action"], info["regret"]
+        (0, 0.0)
+        >>> _, reward, _, _, info = env.step(8)  # only the centre holds the draw
+        >>> reward, info["regret"], info["score_regret"]
+        (-1.0, 1.0, 2.0)
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        reward: str = "game",
+        scores: bool = True,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(env)
+        if not isinstance(getattr(env.unwrapped, "position", None), Position):
+            raise ValueError(f"{env} has no `position`: RegretInfo needs an environment of this package")
+        self._reward = one_of("reward", reward, REWARDS)
+        self._scores = scores
+        self._time_limit = None if time_limit is None else number("time_limit", time_limit, 0, float("inf"))
+        if reward == "score_regret" and not scores:
+            raise ValueError("reward='score_regret' needs scores=True")
+        if reward != "game" and time_limit is not None:
+            raise ValueError(f"with a time_limit regrets may be unknown: reward={reward!r} cannot have one")
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins a game; its regrets are 0."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, info | {"regret": 0.0, "score_regret": 0.0 if self._scores else float("nan")}
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Plays the action, and tells its regret."""
+        position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        reward, regrets = self.judge(position, as_integer(action), reward)
+        return observation, reward, terminated, truncated, info | regrets
+
+    def judge(
+        self, position: Position, action: int | None, reward: SupportsFloat
+    ) -> tuple[SupportsFloat, dict[str, float]]:
+        """What an action in a position earns, of which the game pays `reward`, and what `info` says of it; None is no
+        action at all.
+        """
+        regrets = self._regrets(position, action)
+        return (reward if self._reward == "game" else -regrets[self._reward]), regrets
+
+    def _regrets(self, position: Position, action: int | None) -> dict[str, float]:
+        from tictac_env.solver.exact import NotProven
+        from tictac_env.solver.regret import move_regret  # not above, as the solver is compiled
+
+        unknown = float("nan")
+        try:
+            outcome, score = move_regret(position, action, weak=not self._scores, time_limit=self._time_limit)
+        except NotProven:
+            return {"regret": unknown, "score_regret": unknown}
+        return {"regret": float(outcome), "score_regret": unknown if score is None else float(score)}
+
+
+MAX_LENGTH = 1 << 16
+"""What the spaces say of the length of prompts and answers."""
+
+
+class TextEnv(gym.Wrapper[str, str, Any, Any]):
+    r"""The same games in words: an observation is a prompt, an action a language model's whole answer.
+
+    Answers are read strictly. One without a legal move leaves the game as it is: the next observation says what was
+    wrong, and the reward is 0. After `retries` further such answers for one move the game is lost.
+
+    `info` also has `answer_status`: "legal", "illegal", "unparsed", or "" after a reset. After the end the observation
+    is the board and who has won.
+
+    Args:
+        env: an environment of this package of any one board; regrets are told of if it is, or wraps, a `RegretInfo`.
+        harness: makes the prompts and reads the answers; a `BoardHarness` unless given.
+        retries: how many wrong answers are forgiven for each move.
+
+    Raises:
+        ValueError: `env` is not one of this package, or `retries` is no whole number.
+
+    Example:
+        >>> import gymnasium as gym, tictac_env
+        >>> env = TextEnv(gym.make("TicTacToe-v0", opponent="minimax-first"), retries=1)
+        >>> prompt, info = env.reset(seed=0)
+        >>> prompt, reward, terminated, truncated, info = env.step("I like the middle.")
+        >>> info["answer_status"], reward, terminated
+        ('unparsed', 0.0, False)
+        >>> prompt, reward, terminated, truncated, info = env.step("The middle it is.\nMove: 5")
+        >>> info["answer_status"], env.unwrapped.position.to_moves()
+        ('legal', '51')
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], harness: GameHarness | None = None, retries: int = 2) -> None:
+        super().__init__(env)
+        if not isinstance(getattr(env.unwrapped, "position", None), Position):
+            raise ValueError(f"{env} has no `position`: TextEnv needs an environment of this package")
+        self._board: gym.Env[Any, Any] = env  # steps by actions, not by texts
+        self.harness = harness or BoardHarness()
+        self.retries = whole("retries", retries)
+        self.observation_space = spaces.Text(MAX_LENGTH, charset=string.printable)
+        self.action_space = spaces.Text(MAX_LENGTH, charset=string.printable)
+        self._wrong = 0  # answers for the present move
+        self._info: dict[str, Any] | None = None  # of the last step; None once the game is over
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begins a game, and asks for the first move."""
+        _, info = self._board.reset(seed=seed, options=options)
+        self._wrong, self._info = 0, info
+        return self._prompt(), info | {"answer_status": ""}
+
+    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Plays the move that an answer names.
+
+        Raises:
+            ValueError: `action` is no str.
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        if not isinstance(action, str):
+            raise ValueError(f"an action must be a str, a language model's answer, not {shown(action)}")
+        if self._info is None:
+            raise ResetNeeded(f"no game is under way, call reset() first: {self._position!r}")
+        legal = {text: number for number, text in self.harness.get_legal_moves(self._position).items()}
+        read = self.harness.parse_response(action, list(legal))
+        if read.legal_action in legal:
+            _, reward, terminated, truncated, info = self._board.step(legal[read.legal_action])
+            self._wrong, self._info = 0, None if terminated or truncated else info
+            seen = str(self._position) if self._info is None else self._prompt()
+            return seen, reward, terminated, truncated, info | {"answer_status": "legal"}
+        self._wrong += 1
+        status = {"answer_status": "unparsed" if read.raw_action is None else "illegal"}
+        if self._wrong <= self.retries:
+            nothing = {name: 0.0 for name in ("regret", "score_regret") if name in self._info}
+            return self._prompt(action, read.raw_action), 0.0, False, False, self._info | nothing | status
+        return self._lose(read.raw_action, status)
+
+    def _lose(self, move: str | None, status: dict[str, str]) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+        """The end of the game by an answer too many."""
+        info = dict(self._info or {}) | status
+        info |= {"outcome": -1, "illegal_action": move, "action_mask": np.zeros_like(info["action_mask"])}
+        reward: SupportsFloat = self.env.unwrapped.arguments.rewards[2]  # type: ignore[attr-defined]
+        if (judge := _regret_info(self.env)) is not None:
+            reward, regrets = judge.judge(self._position, None, reward)
+            info |= regrets
+        self._info = None
+        return f"{self._position}\nno legal move was named: the game is lost", reward, True, False, info
+
+    def _prompt(self, answer: str | None = None, move: str | None = None) -> str:
+        return self.harness.make_prompt(self._position, [], answer and _printable(answer), move and _printable(move))
+
+    @property
+    def _position(self) -> Position:
+        position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
+        return position
+
+
+def _regret_info(env: gym.Env[Any, Any]) -> RegretInfo | None:
+    """The `RegretInfo` among an environment's wrappers."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, RegretInfo):
+        env = env.env
+    return env if isinstance(env, RegretInfo) else None
+
+
+def _printable(text: str) -> str:
+    """A text with ? for characters outside the observation space."""
+    return "".join(one if one in string.printable else "?" for one in text)
