@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import tictac_env  # noqa: F401  # registers the environments
 from examples.hex import Hex
-from tictac_env.envs import registration as entry_points
+from tictac_env.envs import entry_points
 from tictac_env.games import FAMILIES, GAMES, Game, KInARow, describe_game, game_name
 from tictac_env.position import Position
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import gymnasium as gym
 import pettingzoo
 
-from tictac_env.envs.registration import KEYWORDS, PAGES
+from tictac_env.envs.entry_points import KEYWORDS, PAGES
 from tictac_env.games import Game, KInARow
 from tictac_env.games.registry import add_game
 from tictac_env.lazy import lazily
@@ -54,7 +54,7 @@ HOMES = {
 }
 """Where the names in `__all__` live that are imported when they are first used; type checkers read them above."""
 
-ENTRY_POINTS = "tictac_env.envs.registration"
+ENTRY_POINTS = "tictac_env.envs.entry_points"
 
 
 def register_game(id: str, game: Game | Callable[..., Game], page: str | None = None) -> None:
@@ -109,7 +109,7 @@ _shipped: tuple[tuple[str, Game | Callable[..., Game], str], ...] = (
     ("KInARow-v0", KInARow.make, "KInARowEnv"),
 )
 for _id, _game, _class in _shipped:
-    register_game(_id, _game, page=f"tictac_env.envs.registration:{_class}")
+    register_game(_id, _game, page=f"tictac_env.envs.shipped:{_class}")
 
 for _id in ("connect_four_v0", "tictactoe_v0"):  # PettingZoo's own names
     pettingzoo.register("aec", f"tictac_env/{_id}", entry_point=f"tictac_env.{_id}:env")

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import RESULTS, Row, save, show
+from benchmarks.report import Row, save, show
 from benchmarks.run_store import RunStore
 from tictac_env.progress import progress_bar
 
@@ -141,7 +141,12 @@ def main() -> None:
     parts = list(dict.fromkeys(edit.part for edit in edits()))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="default: all")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=ROOT / "build" / "mutations",
+        help="folder for the results (default: %(default)s)",
+    )
     options = parser.parse_args()
     store = RunStore(options.output / f"{NAME}-runs.jsonl")
     wanted = [edit for edit in edits() if edit.part in options.parts and edit._asdict() not in store]

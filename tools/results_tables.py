@@ -303,7 +303,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "solver-sizes": solver_sizes,
     "suites": suites,
     "web-load": partial(whole, "web-load-replies"),
-    "mutations": partial(whole, "mutations-parts"),
     "differential": differential,
     "examples": example_list,
     "example-outputs": example_outputs,

@@ -172,8 +172,8 @@ def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
     erring = [(one.own, one.opp) for one, share in zip(found.batch, found.mistake_shares, strict=True) if share > 0]
     assert record.suite is not None and record.suite["erring"] == len(erring) > 0
     assert 0 < record.suite["erring reached"] == len(reached & set(erring)) < len(erring)
-    network = judged("network", sample=0)
+    network = judged("ntuple", sample=0)
     assert network.suite is not None and network.suite["erring"] > network.suite["erring reached"] == 0
     assert "own play leads to none" in str(network) and "own play leads to none" in network._repr_html_()
-    for other in (judged("minimax", sample=0), judged("network", sample=0, exact=False)):
+    for other in (judged("minimax", sample=0), judged("ntuple", sample=0, exact=False)):
         assert "leads to" not in str(other)

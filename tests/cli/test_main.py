@@ -72,7 +72,6 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
     "audit": (["own.npz", "--quick", "--sample", "0"], "own (QLearning) on Own-v0"),
     "prove": (["rule"], "rule as first"),
-    "conformance": (["own_env:env", "--games", "1"], "own_env:env"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
     "solve": (["12"], "score "),
     "render": (["12"], " X [O]"),
@@ -97,7 +96,7 @@ def test_every_command_takes_a_game_of_ones_own(
         assert cli.main([command, *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
         out = capsys.readouterr().out
         assert told in out, command
-        if command not in ("conformance", "grade"):  # whose game is not a default of the command's
+        if command != "grade":  # whose game is not a default of the command's
             assert "Own-v0" in out.splitlines()[0], command
     assert cli.main(["audit", "own.npz", "--quick", "--sample", "0"]) == 0, "its module is imported by now"
 

@@ -94,7 +94,7 @@ class TestPettingZoosChecks:
     def test_pettingzoos_render_test_passes(self, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("pygame")
         monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-        monkeypatch.setattr("tictac_env.render.pixels.RENDER_FPS", 0)  # without waiting
+        monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)  # without waiting
         render_test(module.env)
 
     @both_modules
@@ -170,7 +170,7 @@ def test_copies_keep_the_game(make: Callable[[], Env], copied: Callable[[Env], E
 def test_a_copy_has_its_own_window(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.pixels.RENDER_FPS", 0)
+    monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)
     env = play(tictactoe_v0.env(render_mode="human"), 3)
     twin = pickle.loads(pickle.dumps(copy.deepcopy(env)))
     assert twin.position == env.position and twin.render() is None

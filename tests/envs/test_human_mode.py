@@ -31,7 +31,7 @@ every_id = pytest.mark.parametrize("name", [*GAMES, "KInARow-v0"])
 def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
     """pygame without a screen and without waiting between the moves."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.pixels.RENDER_FPS", 0)
+    monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)
     return pytest.importorskip("pygame")
 
 

@@ -13,7 +13,7 @@ from conftest import ALL_GAMES, make_env, playout, title
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tictac_env.envs.registration import TicTacToeEnv
+from tictac_env.envs.shipped import TicTacToeEnv
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import FunctionPolicy, ModelPolicy, Policy, RandomPolicy, RulePolicy
 from tictac_env.position import Position

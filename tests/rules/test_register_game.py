@@ -16,9 +16,9 @@ import pytest
 from examples.hex import Hex
 from tictac_env import compiled, register_game
 from tictac_env.arena import verdict
-from tictac_env.envs import registration as entry_points
+from tictac_env.envs import entry_points
 from tictac_env.envs.aec import BoardAECEnv
-from tictac_env.envs.registration import KEYWORDS
+from tictac_env.envs.entry_points import KEYWORDS
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import FAMILIES, GAMES, Game, KInARow, describe_game, game_name, game_of, get_game

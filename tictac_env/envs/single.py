@@ -24,7 +24,7 @@ from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.position_batch import PositionBatch
-from tictac_env.render.pixels import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import STATES, new_state
 
 NOT_SEEDED = -1
@@ -180,7 +180,7 @@ class SharesOpponent:
 
 
 class BoardEnv(SharesOpponent, gym.Env[Any, int]):
-    """One board of any game. The environments' pages are the docstrings in `tictac_env.envs.registration`.
+    """One board of any game. The environments' pages are the docstrings in `tictac_env.envs.shipped`.
 
     Args:
         game: the rule book.

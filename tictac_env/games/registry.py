@@ -101,6 +101,7 @@ GAMES: dict[str, Game] = {}
 FAMILIES: dict[str, Family] = {}
 """The families of games, by name."""
 SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 100, 100
 
 
 def add_game(name: str, game: Game | Callable[..., Game]) -> None:

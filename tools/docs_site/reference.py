@@ -19,7 +19,7 @@ from gymnasium.error import DependencyNotInstalled
 import tictac_agents
 import tictac_env
 from benchmarks.published import SYSTEMS
-from tictac_env.envs.registration import PAGES
+from tictac_env.envs.entry_points import PAGES
 from tools.results_tables import TABLES, Table, markdown
 
 ENVIRONMENTS = {

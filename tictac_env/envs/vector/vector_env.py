@@ -41,7 +41,7 @@ from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
-from tictac_env.render.pixels import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
 
 MAX_ENVS, MAX_THREADS = 1 << 22, 256
 """4,194,304 boards of Connect Four take 4 GB."""
