@@ -56,7 +56,7 @@ def page(content: Record) -> str:
 def section(record: Record, plies: int) -> str:
     """All about one game."""
     parts = [players(record), ratings(record, plies), cross_table(record), truth(record), mistakes(record)]
-    parts += [endurance(record), learning(record), forfeits(record)]
+    parts += [learning(record), forfeits(record)]
     return f'<main id="{escape(record["game"])}"><h2>{escape(record["title"])}</h2>{"".join(parts)}</main>'
 
 
@@ -187,27 +187,6 @@ def mistakes(record: Record) -> str:
         rows.append((agent["name"], *cells, *measure_cells(agent, "perfect", ("all",))))
     columns = ("player", "mistakes, %", *PHASES, "critical", "% of random's", "regret", "perfect moves, %")
     return card("Mistakes by phase", what, table(columns, rows))
-
-
-def endurance(record: Record) -> str:
-    names = ("wins", "speed", "resistance")
-    agents = [agent for agent in record["agents"] if any(m["name"] == "resistance" for m in agent["measures"])]
-    if not agents:
-        return ""
-    positions = next(m["positions"] for m in agents[0]["measures"] if (m["name"], m["among"]) == ("wins", "all"))
-    what = (
-        f"{positions} positions of the suite, won for one side, played on against perfect play, in per cent. Wins: how "
-        "often a won position is won. Speed: how soon, as a share of perfect play's. Resistance: how long a lost "
-        "position is held, as a share of perfect play's. By the phase in which the play began."
-    )
-    measured = {(m["name"], m["among"]) for agent in agents for m in agent["measures"] if m["value"] is not None}
-    groups = [(name, among) for name in names for among in ("all", *PHASES) if (name, among) in measured]
-    rows = [
-        (agent["name"], *(cell for name, among in groups for cell in measure_cells(agent, name, (among,))))
-        for agent in agents
-    ]
-    columns = ("player", *(f"{name}, {among}" if among == "all" else among for name, among in groups))
-    return card("Resistance", what, table(columns, rows))
 
 
 def learning(record: Record) -> str:

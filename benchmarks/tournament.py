@@ -60,7 +60,7 @@ from benchmarks.tournament_record import (
     truth_text,
 )
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
-from tictac_env.arena.audits.judging import REPORTING
+from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import entrant_of
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
@@ -81,7 +81,6 @@ class Scale:
     Attributes:
         games: how many a pair plays, the seats swapped after each.
         positions: how many of the reporting suite moves are judged on.
-        sample: how many positions are played on against perfect play.
         max_positions: how many are followed for an exact result against perfect play; beyond it is sampled.
         exact_games: how many games are sampled then.
         seeds: how many times each learner is trained.
@@ -90,7 +89,6 @@ class Scale:
 
     games: int
     positions: int
-    sample: int
     max_positions: int
     exact_games: int
     seeds: int
@@ -98,12 +96,12 @@ class Scale:
 
 
 QUICKLY = {
-    "TicTacToe-v0": Scale(40, 10_000, 150, 100_000, 10_000, 1),
-    "ConnectFour-v0": Scale(20, 1_500, 60, 1_000, 200, 1),
+    "TicTacToe-v0": Scale(40, 10_000, 100_000, 10_000, 1),
+    "ConnectFour-v0": Scale(20, 1_500, 1_000, 200, 1),
 }
 FULLY = {
-    "TicTacToe-v0": Scale(144, 10_000, 600, 100_000, 10_000, 5),
-    "ConnectFour-v0": Scale(98, 10_000, 150, 100_000, 10_000, 5),
+    "TicTacToe-v0": Scale(144, 10_000, 100_000, 10_000, 5),
+    "ConnectFour-v0": Scale(98, 10_000, 100_000, 10_000, 5),
 }
 
 
@@ -188,14 +186,14 @@ def audit_job(game: str, one: Contestant, scale: Scale, seed: int) -> dict[str, 
     """What tells an audit from all others; where the player's file lies is no part of it."""
     who = entrant_of(load_player(one.source, game), one.name)
     player = {"name": who.name, "settings": json.loads(who.settings), "checkpoint": who.checkpoint}
-    limits = {name: getattr(scale, name) for name in ("positions", "sample", "max_positions", "exact_games")}
+    limits = {name: getattr(scale, name) for name in ("positions", "max_positions", "exact_games")}
     version = {"sha256": suite(REPORTING[game]).sha256, "version": tictac_env.__version__}
     return {"player": player, "game": game, "seed": seed} | limits | version
 
 
 def judge(job: Settings, sources: dict[str, str]) -> dict[str, Any]:
     """The audit of a player, as JSON has it."""
-    limits = {name: job[name] for name in ("sample", "seed", "max_positions", "exact_games")}
+    limits = {name: job[name] for name in ("seed", "max_positions", "exact_games")}
     scored = part_of(suite(REPORTING[job["game"]]), job["positions"])
     found = audit(sources[job["player"]["name"]], job["game"], scored, progress=False, **limits)
     content: dict[str, Any] = json.loads(found.to_json())
@@ -243,7 +241,7 @@ def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
 
 def scale_of(game: str, options: argparse.Namespace) -> Scale:
     """How much is to be done on a game: the setting, and what other options change of it."""
-    given = {name: getattr(options, name) for name in ("games", "positions", "sample", "seeds", "shorter")}
+    given = {name: getattr(options, name) for name in ("games", "positions", "seeds", "shorter")}
     return replace((FULLY if options.full else QUICKLY)[game], **{k: v for k, v in given.items() if v is not None})
 
 
@@ -259,7 +257,6 @@ def parse_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("--agents", nargs="+", action="append", default=[], metavar="GAME PLAYER", help="who plays")
     parser.add_argument("--games", type=positive, help="games a pair plays")
     parser.add_argument("--positions", type=positive, help="positions of the reporting suite to judge moves on")
-    parser.add_argument("--sample", type=positive, help="positions to play on against perfect play")
     parser.add_argument("--seeds", type=positive, help="how many times each learner is trained")
     parser.add_argument("--shorter", type=float, metavar="PART", help="the part of its training that a learner gets")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")

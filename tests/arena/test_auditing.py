@@ -13,7 +13,7 @@ import pytest
 import tictac_env
 from tictac_agents import MCTS, QLearning
 from tictac_env import audit, verdict
-from tictac_env.arena import Audit, move_accuracy, play_match, resistance, suite
+from tictac_env.arena import Audit, move_accuracy, play_match, suite
 from tictac_env.games import describe_game
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
@@ -22,7 +22,7 @@ TTT, C4, SMALL = "TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:3x4-3"
 
 
 def judged(player: Any, game: str = TTT, **kwargs: Any) -> Audit:
-    return audit(player, game, **({"sample": 12, "progress": False} | kwargs))
+    return audit(player, game, **({"progress": False} | kwargs))
 
 
 def test_it_holds_what_the_single_measures_say() -> None:
@@ -37,9 +37,6 @@ def test_it_holds_what_the_single_measures_say() -> None:
         for name, rate in zip(rates._fields[1:], rates[1:], strict=True):
             measure = found.measure(name, phase)
             assert [measure.value, measure.low, measure.high, measure.random] == list(rate)
-    held = resistance("rule", "TTT-Exact-v1", sample=12, seed=3).overall
-    assert found.measure("resistance").value == held.resistance.value
-    assert found.measure("wins").positions == held.positions
     match = play_match("rule", "random", TTT, 10, 3)
     assert found.matches == (
         {"opponent": "random", "as first": list(match.as_first), "as second": list(match.as_second)},
@@ -68,7 +65,7 @@ def test_any_player_can_be_judged(tmp_path: Path) -> None:
         return int(mask.argmax())
 
     def known(player: Any) -> dict[str, Any]:
-        return judged(player, sample=0).player
+        return judged(player).player
 
     saved = known(tmp_path / "mine.npz")
     assert saved["checkpoint_sha256"] == hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()
@@ -95,17 +92,17 @@ def test_a_game_too_large_for_all_that_is_judged_by_what_is_left() -> None:
 
 
 def test_connect_four_is_judged_on_its_reporting_suite() -> None:
-    found = judged("rule", C4, exact=False, sample=6)
+    found = judged("rule", C4, exact=False)
     assert found.suite is not None and found.suite["name"] == "C4-Exact-v1"
     mistakes = [found.measure("mistakes", phase) for phase in ("opening", "middle", "end")]
     assert sum(measure.positions for measure in mistakes) == found.measure("mistakes").positions
     assert all(measure.relative is not None and 0 < measure.relative < 1 for measure in mistakes)
-    chosen = judged("rule", C4, exact=False, sample=0, suite="C4-Choose-v1")
+    chosen = judged("rule", C4, exact=False, suite="C4-Choose-v1")
     assert chosen.suite is not None and chosen.suite["name"] == "C4-Choose-v1"
 
 
 def test_on_connect_four_the_verdict_is_that_against_perfect_play() -> None:
-    found = judged("rule", C4, sample=0, replies=0)
+    found = judged("rule", C4, replies=0)
     truth = verdict("rule", C4)["perfect"]
     assert found.verdict is not None and found.verdict["method"] == "all games followed"
     for seat, result in (("as first", truth.as_first), ("as second", truth.as_second)):
@@ -128,7 +125,6 @@ def test_what_is_printed_says_who_where_and_how_sure(tmp_path: Path) -> None:
         "as first: infallible False; losing line",
         "TTT-Exact-v1",
         "critical",
-        "resistance",
         "games won/drawn/lost v random: as first",
     ):
         assert said in text
@@ -146,14 +142,14 @@ def test_what_cannot_be_judged_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=match):
             judged(player, suite=suite_)
-    with pytest.raises(ValueError, match="sample must be"):
-        judged("rule", sample=-1)
+    with pytest.raises(ValueError, match="games must be"):
+        judged("rule", games=0)
 
 
 def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
     """Every position that either seat's own play can lead to, found one by one."""
     policy = make_policy("rule")
-    record = judged("rule", sample=0)
+    record = judged("rule")
     reached = set()
     for seat in (0, 1):
         layer = {Position.start(TTT)}
@@ -172,8 +168,8 @@ def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
     erring = [(one.own, one.opp) for one, share in zip(found.batch, found.mistake_shares, strict=True) if share > 0]
     assert record.suite is not None and record.suite["erring"] == len(erring) > 0
     assert 0 < record.suite["erring reached"] == len(reached & set(erring)) < len(erring)
-    network = judged("ntuple", sample=0)
+    network = judged("ntuple")
     assert network.suite is not None and network.suite["erring"] > network.suite["erring reached"] == 0
     assert "own play leads to none" in str(network) and "own play leads to none" in network._repr_html_()
-    for other in (judged("minimax", sample=0), judged("ntuple", sample=0, exact=False)):
+    for other in (judged("minimax"), judged("ntuple", exact=False)):
         assert "leads to" not in str(other)

@@ -8,8 +8,8 @@ import pytest
 from conftest import breadth
 
 from tictac_env import audit, verdict
-from tictac_env.arena.audits import lost_games
-from tictac_env.arena.audits.lost_games import lost_game
+from tictac_env.arena import auditing
+from tictac_env.arena.auditing import lost_game
 from tictac_env.games import Game, get_game
 from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.policies.policy import action_of
@@ -74,15 +74,14 @@ def test_where_the_search_must_end_a_game_against_perfect_play_is_looked_at() ->
 
 def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of a small game in place of Connect Four's, whose proofs take long to compile."""
-    from tictac_env.arena.audits import judging
     from tictac_env.solver.enumerate import TooManyPositions
 
     def too_many(*arguments: Any) -> Any:
         raise TooManyPositions("too many")
 
-    monkeypatch.setattr(judging, "strategy_of", too_many)
-    monkeypatch.setattr(judging, "opening_book_of", lambda game: object())
-    record = judging.audit("rule", TTT, sample=0, progress=False)
+    monkeypatch.setattr(auditing, "strategy_of", too_many)
+    monkeypatch.setattr(auditing, "opening_book_of", lambda game: object())
+    record = auditing.audit("rule", TTT, progress=False)
     assert record.verdict is not None
     seat = record.verdict["as second"]
     assert seat["infallible"] is False and seat["shortest"] and seat["losing line"] == "5437129"
@@ -90,17 +89,17 @@ def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.Monke
     told = "given away at ply 2: 4, better 1, 3, 7, 9"
     assert f"as second it loses 5437129 ({told}; no shorter game beats it):" in text and "O wins" in text
     assert seat["given away"] == told and "leads to" not in text
-    assert "walked" not in text and judging.Audit.from_json(record.to_json()) == record
-    assert "losing line" not in judging.audit("rule", TTT, sample=0, replies=0, progress=False).verdict["as first"]  # type: ignore[index]
-    monkeypatch.setattr(lost_games, "_lost_to_perfect_play", lambda *arguments: None)
-    few = judging.audit("rule", TTT, sample=0, replies=1, progress=False)
+    assert "walked" not in text and auditing.Audit.from_json(record.to_json()) == record
+    assert "losing line" not in auditing.audit("rule", TTT, replies=0, progress=False).verdict["as first"]  # type: ignore[index]
+    monkeypatch.setattr(auditing, "_lost_to_perfect_play", lambda *arguments: None)
+    few = auditing.audit("rule", TTT, replies=1, progress=False)
     assert "as first: no game lost: every reply to its first 1 moves played, 1 positions, and one game" in str(few)
 
 
 @pytest.mark.slow  # proofs are compiled for Connect Four, and perfect play searches
 @pytest.mark.parametrize("player", ["rule", "mcts:100"])
 def test_on_connect_four_players_are_shown_how_they_lose(player: str) -> None:
-    record = audit(player, "ConnectFour-v0", sample=0, replies=2_000, progress=False)
+    record = audit(player, "ConnectFour-v0", replies=2_000, progress=False)
     assert record.verdict is not None
     for seat, name in enumerate(("as first", "as second")):
         line = record.verdict[name]["losing line"]

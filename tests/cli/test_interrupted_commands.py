@@ -89,7 +89,7 @@ LONG = {
     "tournament": Long("tournament bots:slow random --games 100000 --store results", "results/games.sqlite", games),
     "prove": Long("prove bots.py:slow --game ConnectFour-v0 --folder proof", "proof", chunks),
     "solve": Long("solve 4 --no-book"),
-    "audit": Long("audit bots:slow --html page.html --card card"),
+    "audit": Long("audit bots:slow --card card"),
     "grade": Long("grade class --assignment small.toml --csv grades.csv"),
     "serve": Long("serve --port 0", needs="starlette"),
     "warm": Long("warm"),

@@ -21,10 +21,10 @@ TTT = "TicTacToe-v0"
 
 
 def test_an_audit_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["audit", "rule", "--sample", "10", "--opponent", "random", "--opponent", "rule", "--games", "6", "--json"]
+    words = ["audit", "rule", "--opponent", "random", "--opponent", "rule", "--games", "6", "--json"]
     assert cli.main(words) == 0
     found = Audit.from_json(capsys.readouterr().out)
-    wanted = audit("rule", TTT, sample=10, opponents=["random", "rule"], games=6)
+    wanted = audit("rule", TTT, opponents=["random", "rule"], games=6)
     assert found.verdict == wanted.verdict and found.measures == wanted.measures and found.matches == wanted.matches
 
 
@@ -36,7 +36,7 @@ def test_an_audit_prints_as_a_table_of_any_player(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     for player, told in (("pupil.npz", "pupil (QLearning)"), ("bots_here:last", "last (FunctionPolicy)")):
-        assert cli.main(["audit", player, "--quick", "--sample", "0"]) == 0
+        assert cli.main(["audit", player, "--quick"]) == 0
         out = capsys.readouterr().out
         assert out.startswith(f"{told} on {TTT}; tictac-env") and "mistakes" in out and "verdict" not in out
 

@@ -70,7 +70,7 @@ def test_a_wrong_command_line_is_answered_in_one_line(
 RUNS: dict[str, tuple[list[str], str]] = {
     "play": (["rule"], "You are X and play first, against rule."),
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
-    "audit": (["own.npz", "--quick", "--sample", "0"], "own (QLearning) on Own-v0"),
+    "audit": (["own.npz", "--quick"], "own (QLearning) on Own-v0"),
     "prove": (["rule"], "rule as first"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
     "solve": (["12"], "score "),
@@ -98,7 +98,7 @@ def test_every_command_takes_a_game_of_ones_own(
         assert told in out, command
         if command != "grade":  # whose game is not a default of the command's
             assert "Own-v0" in out.splitlines()[0], command
-    assert cli.main(["audit", "own.npz", "--quick", "--sample", "0"]) == 0, "its module is imported by now"
+    assert cli.main(["audit", "own.npz", "--quick"]) == 0, "its module is imported by now"
 
 
 def test_no_command_with_a_game_is_forgotten() -> None:

@@ -31,7 +31,6 @@ class Written(NamedTuple):
 QUICK = {
     "svg": Written("render 4453 -o {}/a.svg"),
     "table": Written(f"train {TRAINED} --save {{}}/q.npz"),
-    "audit's page": Written("audit rule --sample 0 --html {}/a.html", "exploitability"),
     "grade": Written("grade anna.py --assignment small.toml -o {}/grade.txt", "anna"),
     "table of grades": Written("grade class --assignment small.toml --csv {}/grades.csv", "bert"),
     "hand-out": Written("grade --assignment minimax --hand-out {}"),
@@ -39,7 +38,7 @@ QUICK = {
     "tournament": Written("tournament random rule --games 4 --store {}/results"),
 }
 MORE = QUICK | {
-    "card": Written("audit rule --sample 0 --card {}", "exploitability"),
+    "card": Written("audit rule --card {}", "exploitability"),
     "autograder": Written("grade --make-zip minimax -o {}/minimax.zip"),
     "export-agent": Written("export-agent rule -o {}/agent.py"),
     "png": Written("render 4453 -o {}/a.png", needs="PIL"),

@@ -29,7 +29,7 @@ SCHEMA = json.loads((ROOT / "benchmarks" / "results.schema.json").read_text())
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueTD")
 CONNECT_FOUR = ("rule", "minimax-first:2")
 AGENTS = ["--agents", "TicTacToe-v0", *TIC_TAC_TOE, "--agents", "ConnectFour-v0", *CONNECT_FOUR]
-SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--sample", "3", *AGENTS]
+SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", *AGENTS]
 VOID = {"meta", "br", "line", "path"}
 
 
@@ -259,7 +259,7 @@ def test_a_killed_run_goes_on_where_it_was(kills: int, record: dict[str, Any], t
 @pytest.mark.slow
 def test_networks_play_too(tmp_path: Path) -> None:
     pytest.importorskip("sb3_contrib")
-    small = ["--shorter", "0.02", "--games", "4", "--positions", "30", "--sample", "3"]
+    small = ["--shorter", "0.02", "--games", "4", "--positions", "30"]
     agents = ["--agents", "TicTacToe-v0", "random", "DQN", "MaskablePPO", *AGENTS[-4:]]
     found = run(tmp_path, *small, *agents)
     assert errors(found, SCHEMA) == []

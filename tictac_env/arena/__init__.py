@@ -3,9 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
-from tictac_env.arena.audits.judging import audit
-from tictac_env.arena.audits.record import Audit, Measure
-from tictac_env.arena.endurance import Endurance, Resistance, resistance
+from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
@@ -25,7 +23,6 @@ __all__ = [
     "Accuracy",
     "Audit",
     "Comparison",
-    "Endurance",
     "Entrant",
     "Estimate",
     "Exploitability",
@@ -41,7 +38,6 @@ __all__ = [
     "Proof",
     "Rate",
     "Ratings",
-    "Resistance",
     "ResultStore",
     "ScoredPosition",
     "SeatResult",
@@ -61,7 +57,6 @@ __all__ = [
     "ratings",
     "read_proof",
     "read_scored_positions",
-    "resistance",
     "round_robin",
     "sampled_openings",
     "suite",

@@ -1,8 +1,7 @@
 """Judges a player, and prints one record of how good it is.
 
 The record has the exact verdict (can it be beaten, and by which game, board by board), its mistakes on positions of
-known value beside those of random play, how soon it wins what is won and how long it holds what is lost, and matches,
-if wanted.
+known value next to those of random play, and matches, if wanted.
 
 The player may be anybody's: docs/audit.md tells what each kind looks like. Python files and programs are run, with your
 rights; agents' files, models, weights and networks are only read.
@@ -15,9 +14,7 @@ import contextlib
 import sys
 from pathlib import Path
 
-from tictac_env.arena.audits.card import RECORD, save_card
-from tictac_env.arena.audits.html import audit_page
-from tictac_env.arena.audits.judging import REPLIES, audit
+from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
 from tictac_env.cli.arguments import (
     add_file,
     add_game,
@@ -30,7 +27,7 @@ from tictac_env.cli.arguments import (
 )
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies.loading import ACTIVATIONS, PLANES_LAST, Reading
-from tictac_env.storage import check_writable, save_text
+from tictac_env.storage import check_writable
 
 BESIDE = Path("beside the player's file")
 """What --card is without a folder."""
@@ -41,7 +38,7 @@ EXAMPLES = """examples:
   tictac audit q.npz --opponent minimax --opponent random
   tictac audit ppo.zip --game TicTacToe-v0 --card
   tictac audit mcts:1000 --game ConnectFour-v0 --json > audit.json
-  tictac audit bots.py:act --observation board --html act.html
+  tictac audit bots.py:act --observation board
   tictac audit submission.py --game ConnectFour-v0 --quick
   tictac audit "program:./bot --depth 4" --game ConnectFour-v0 --time-limit 2
 """
@@ -53,13 +50,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_game(parser, of="player")
     parser.add_argument(
         "--suite", help="the positions to judge its moves on: a suite's name or file (default: the game's own)"
-    )
-    parser.add_argument(
-        "--sample",
-        type=whole_number(),
-        default=150,
-        metavar="POSITIONS",
-        help="how many positions are played on against perfect play, 0 for none (default: %(default)s)",
     )
     parser.add_argument(
         "--replies",
@@ -93,7 +83,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser)
     add_json(parser)
-    add_file(parser, "--html", metavar="FILE", help="also write a page")
     add_file(
         parser,
         "--card",
@@ -101,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=BESIDE,
         metavar="FOLDER",
-        help="also write a model card, README.md, and verdict.json (default: into the folder of the player's file)",
+        help="also write README.md and verdict.json (default: next to the player's file)",
     )
 
 
@@ -112,15 +101,13 @@ def run(options: argparse.Namespace) -> int:
         if not Path(options.player).is_file():
             raise ValueError(f"--card: {options.player!r} is no file, so say into which folder: --card FOLDER")
         folder = Path(options.player).parent
-    for path in (options.html, None if folder is None else folder / RECORD):
-        if path is not None:
-            check_writable(path)  # now, and not after minutes
+    if folder is not None:
+        check_writable(folder / RECORD)  # now, and not after minutes
     with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
         record = audit(
             options.player,
             chosen_game(options, options.player),
             options.suite,
-            options.sample,
             options.opponent,
             options.games,
             exact=not options.quick,
@@ -129,8 +116,6 @@ def run(options: argparse.Namespace) -> int:
             reading=Reading(options.observation, options.activation, options.time_limit),
         )
     print(record.to_json() if options.json else record, flush=True)  # first, in case that nothing can be written
-    if options.html is not None:
-        save_text(options.html, audit_page(record))
     if folder is not None:
         save_card(record, folder)
     return 0

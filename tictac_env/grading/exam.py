@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.audits.judging import REPORTING
+from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.suites import suite
 from tictac_env.arena.verdicts import SeatVerdict, Strategy, seat_verdict
 from tictac_env.games import UNFINISHED, Game, game_name

@@ -1,0 +1,522 @@
+"""Audits: one record of how good any player is."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tictac_env
+from tictac_env.arena.accuracy import MoveAccuracy, Rate, move_accuracy
+from tictac_env.arena.outcomes import percentage
+from tictac_env.arena.results import OpponentResult, exact_results
+from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
+from tictac_env.arena.tournament import play_match
+from tictac_env.arena.verdicts import Strategy, basis_of, given_away, strategy_of, verdict_of
+from tictac_env.arena.walk import GAMES, MAX_POSITIONS
+from tictac_env.checks import positive, whole
+from tictac_env.games import Game, game_name, get_game
+from tictac_env.policies import Player, Policy, game_for, load_player, make_policy
+from tictac_env.policies.loading import Reading
+from tictac_env.policies.policy import action_of
+from tictac_env.position import Position, format_moves
+from tictac_env.position_batch import PositionBatch
+from tictac_env.render.text import render_game_text
+from tictac_env.rng import position_seed
+from tictac_env.solver.book import opening_book_of
+from tictac_env.solver.enumerate import TooManyPositions
+from tictac_env.storage import save_text
+
+REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
+"""The suite that a game's players are judged by."""
+MOST_POSITIONS = 10_000
+"""Positions drawn of a game that has no suite but can be tabulated, if it has more."""
+REPLIES = 10_000
+"""Positions at which a player is asked in search of the shortest game that it loses on a large game."""
+SEATS = ("as first", "as second")
+NOT_TOLD = ("intervals", "walked", "shortest", "given away")
+"""Parts of a seat's verdict that its line leaves out: the lines below it say the last three."""
+CARD, RECORD = "README.md", "verdict.json"
+MADE_BY = f"`{RECORD}` has every figure. `tictac audit` of tictac-env made both."
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure with its 95 % interval.
+
+    Attributes:
+        name: "mistakes", "perfect" or "regret" (see `Accuracy`).
+        among: the positions: "all", "critical", or a phase of the game.
+        positions: how many there are.
+        value: the figure; None where there are no positions.
+        low: the lower end of its interval.
+        high: the upper end.
+        random: what random play reaches on the same positions.
+
+    Example:
+        >>> from tictac_env import audit
+        >>> measure = audit("rule", exact=False, progress=False).measures[0]
+        >>> measure.name, measure.among
+        ('mistakes', 'all')
+    """
+
+    name: str
+    among: str
+    positions: int
+    value: float | None
+    low: float | None
+    high: float | None
+    random: float | None
+
+    @property
+    def relative(self) -> float | None:
+        """The figure as a multiple of random's; None where that is 0."""
+        return None if self.value is None or not self.random else self.value / self.random
+
+
+@dataclass(frozen=True)
+class Audit:
+    """How good a player is. Everything in it is what JSON can hold.
+
+    Attributes:
+        player: who was judged: `Player.identity`, with the settings, the hash of its file, and its search budget.
+        game: the game's name.
+        version: the version of this package.
+        seed: what seeds and samples were derived from.
+        verdict: what `tictac_env.verdict` says, None if it was not asked, or on a large game that has no opening book.
+            "method" and "basis" say how it was found. "as first" and "as second" have, by opponent, the shares of games
+            won, drawn and lost. On a small game they also say whether the player is infallible there, the shortest game
+            it loses, and what the best reply gains; on a large one, after how many plies games are decided and, where
+            they had to be sampled, the 95 % "intervals" of the three shares. "given away" says which move lost the
+            losing line (None if none did). On a large game "infallible" is None where it is not known, "walked" says
+            how far every reply was played ("plies" of the player's, "positions" of them), and "shortest" whether the
+            losing line, if there is one, is known to be a shortest one.
+        suite: the name, the hash ("sha256") and the number of "positions" of the suite, and by what the moves were
+            judged ("basis"); None if there was none. Where every reply was walked, "erring" counts the positions in
+            which the player may err, and "erring reached" those of them to which its own play leads in either seat.
+        measures: the figures on the suite.
+        matches: for each match the "opponent", and "as first" and "as second", games won, drawn and lost.
+        seconds: how long it took, by the clock on the wall.
+
+    Example:
+        >>> from tictac_env import audit
+        >>> found = audit("rule", exact=False, progress=False)
+        >>> found.game, len(found.measures) > 3
+        ('TicTacToe-v0', True)
+    """
+
+    player: dict[str, Any]
+    game: str
+    version: str
+    seed: int
+    verdict: dict[str, Any] | None
+    suite: dict[str, Any] | None
+    measures: tuple[Measure, ...]
+    matches: tuple[dict[str, Any], ...]
+    seconds: float
+
+    def measure(self, name: str, among: str = "all") -> Measure:
+        """One of the figures.
+
+        Raises:
+            KeyError: there is none of that name among these positions.
+        """
+        for found in self.measures:
+            if (found.name, found.among) == (name, among):
+                return found
+        raise KeyError(f"no {name!r} among {among!r}; there are {sorted({(m.name, m.among) for m in self.measures})}")
+
+    def to_json(self) -> str:
+        """The record as JSON: an object with the attributes above, the measures as a list of objects."""
+        return json.dumps(asdict(self), indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Audit:
+        """The record that `to_json` wrote.
+
+        Raises:
+            ValueError: it is not one.
+        """
+        try:
+            found = json.loads(text)
+            measures = tuple(Measure(**one) for one in found.pop("measures"))
+            return cls(measures=measures, matches=tuple(found.pop("matches")), **found)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is not the JSON of an audit: {error}") from None
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    def to_markdown(self) -> str:
+        """The record as a Markdown page: a title, a sentence for each seat, and the text."""
+        lines = [f"# {self.player['name']} on {self.game}", ""]
+        for name in SEATS:
+            seat = (self.verdict or {}).get(name, {})
+            if seat.get("infallible"):
+                lines.append(f"{name.capitalize()} player it cannot be beaten: every reply was played.")
+            elif seat.get("losing line"):
+                lines.append(f"{name.capitalize()} player it can be beaten, by {seat['losing line']}.")
+        return "\n".join([*lines, "", "```text", str(self), "```", "", MADE_BY, ""])
+
+
+def audit(
+    player: Any,
+    game: str | Game | None = None,
+    suite: Suite | str | None = None,
+    opponents: Sequence[Any] = (),
+    games: int = 100,
+    exact: bool = True,
+    seed: int = 0,
+    progress: bool = True,
+    max_positions: int = MAX_POSITIONS,
+    exact_games: int = GAMES,
+    replies: int = REPLIES,
+    reading: Reading | None = None,
+) -> Audit:
+    """Judges any player, and returns one record of it.
+
+    The record has the exact verdict (`verdict`); the mistakes, perfect moves and regret on the game's reporting suite,
+    by phase and next to random's (`move_accuracy`); and, if opponents are given, its results in matches (`play_match`).
+    Every figure but those of matches is judged by exact values.
+
+    Args:
+        player: whatever `load_player` accepts: a policy's name, an agent's file, a zip file of Stable-Baselines3, a
+            "module:name", a function, a model, a policy, somebody else's network, submission or program.
+        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
+        suite: which positions to judge its moves on: a `Suite`, the name of one or a file; None for the game's own
+            reporting suite. A game that has none but can be tabulated is judged on all its positions, or on 10,000
+            drawn by the seed; on other games these measures are left out.
+        opponents: against whom to play matches: whatever `as_policy` accepts.
+        games: how many games a match has, the seats swapped after each.
+        exact: whether to ask for the verdict.
+        seed: seeds of moves, samples and matches are derived from it.
+        progress: whether to show progress bars.
+        max_positions: how many positions the verdict follows on a large game, for each seat; beyond it is sampled.
+        exact_games: how many games are drawn then.
+        replies: on a large game the shortest game that the player loses is sought by playing every reply to it, ply by
+            ply (`prove`), up to so many positions for each seat; if none is found, it plays one game against perfect
+            play. 0 for no search.
+        reading: how the player is to be read where it does not say so itself (see `load_player`).
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the player, the game or the suite is not known, damaged, or of another game; or an argument is out
+            of its range.
+        IllegalMove: the player's choice is illegal; the message names it and the position.
+
+    Example:
+        >>> found = audit("rule", "TicTacToe-v0", progress=False)
+        >>> found.verdict["as second"]["losing line"], round(found.measure("mistakes").value, 3)
+        ('1564329', 0.054)
+    """
+    began = time.monotonic()
+    rules = game_for(game, player)
+    positive("games", games)
+    limits = positive("max_positions", max_positions), positive("exact_games", exact_games), whole("replies", replies)
+    judged = load_player(player, rules, reading)
+    policy = judged.policy
+    walked = _walked(policy, rules, seed) if exact else ()
+    truth = _verdict(judged, rules, seed, walked, *limits, progress) if exact else None
+    scored = _suite_of(rules, suite, seed)
+    about, measures = None, []
+    if scored is not None:
+        accuracy = move_accuracy(policy, scored, rules, seed=seed, progress=progress)
+        about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
+        if walked:
+            about |= _erring(accuracy, walked)
+        for among, rates in {"all": accuracy.overall, "critical": accuracy.critical, **accuracy.by_phase}.items():
+            named = {"mistakes": rates.mistakes, "perfect": rates.perfect, "regret": rates.regret}
+            measures += [_measure(name, among, rates.positions, rate) for name, rate in named.items()]
+    matches = [play_match(policy, opponent, rules, games, seed) for opponent in opponents]
+    return Audit(
+        player=judged.identity,
+        game=game_name(rules) or repr(rules),
+        version=tictac_env.__version__,
+        seed=seed,
+        verdict=truth,
+        suite=about,
+        measures=tuple(measures),
+        matches=tuple(
+            {"opponent": m.opponent, "as first": list(m.as_first), "as second": list(m.as_second)} for m in matches
+        ),
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def _suite_of(game: Game, given: Suite | str | None, seed: int) -> Suite | None:
+    if given is not None:
+        return as_suite(given, game)
+    if (known := REPORTING.get(game_name(game) or "")) is not None:
+        return suite(known)
+    try:
+        found = all_positions(game)
+    except TooManyPositions:
+        return None
+    if len(found) <= MOST_POSITIONS:
+        return found
+    rows = np.sort(np.random.default_rng(seed).permutation(len(found))[:MOST_POSITIONS])
+    some = PositionBatch(game, found.positions.own[rows], found.positions.opp[rows])
+    return Suite(f"{MOST_POSITIONS:,} of {found.name}", some, found.scores[rows], {"seed": seed})
+
+
+def _walked(policy: Policy, game: Game, seed: int) -> tuple[Strategy, ...]:
+    """What a policy plays from both seats; nothing on a game too large to tabulate."""
+    try:
+        return tuple(strategy_of(policy, game, seat, seed) for seat in (0, 1))
+    except TooManyPositions:
+        return ()
+
+
+def _erring(accuracy: MoveAccuracy, walked: Sequence[Strategy]) -> dict[str, int]:
+    """In how many positions a policy may err, and how many of them it comes to when it plays both seats itself."""
+    table, batch = walked[0].table, accuracy.batch.where(accuracy.mistake_shares > 0)
+    rows = [table.index[stones] for stones in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
+    reached = sum(bool(walked[table.seat[row]].reached[row]) for row in rows)
+    return {"erring": len(rows), "erring reached": reached}
+
+
+def _verdict(
+    judged: Player,
+    game: Game,
+    seed: int,
+    walked: Sequence[Strategy],
+    max_positions: int,
+    games: int,
+    replies: int,
+    progress: bool,
+) -> dict[str, Any] | None:
+    """What `verdict` says, as JSON can hold it; None on a large game that has no opening book, without which perfect
+    play may take hours.
+    """
+    policy = judged.policy
+    if not walked:
+        if opening_book_of(game) is None:
+            return None
+        found = exact_results(policy, "perfect", game, seed, max_positions, games, progress)
+        told = _results(found, basis_of(policy, game))
+        for seat, name in enumerate(("as first", "as second") if replies else ()):
+            told[name] |= lost_game(judged, game, seat, seed, replies, progress)
+        return told
+    truth = verdict_of(policy, *walked)
+    seats = {
+        name: {
+            "infallible": seat.infallible,
+            "losing line": seat.losing_line,
+            "given away": seat.given_away,
+            "v random": list(seat.against_random),
+            "v best": list(seat.against_best),
+            "gain": seat.gain,
+        }
+        for name, seat in (("as first", truth.as_first), ("as second", truth.as_second))
+    }
+    method = {"method": "every reply walked", "basis": truth.basis, "exploitability": truth.exploitability}
+    return method | seats
+
+
+def _results(found: OpponentResult, basis: str) -> dict[str, Any]:
+    seats = {"as first": found.as_first, "as second": found.as_second}
+    games = max(seat.games for seat in seats.values())
+    method = f"sampled, {games:,} games" if games else "all games followed"
+    told = {
+        name: {
+            f"v {found.opponent}": list(seat.shares),
+            "intervals": None if seat.exact else [list(interval) for interval in seat.intervals],
+            "decided after plies": seat.plies,
+        }
+        for name, seat in seats.items()
+    }
+    return {"method": method, "basis": basis} | told
+
+
+def _measure(name: str, among: str, positions: int, rate: Rate) -> Measure:
+    value, low, high, random = (None if math.isnan(number) else float(number) for number in rate)
+    return Measure(name, among, positions, value, low, high, random)
+
+
+def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: int, progress: bool) -> dict[str, Any]:
+    """The game that beats a player from a seat, or how far none does.
+
+    Ply by ply every reply is played, so the first loss found is a shortest one. Where that would ask about too many
+    positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's seed
+    is derived from the position and `seed`.
+
+    Args:
+        player: the player.
+        game: a registered game whose perfect play is at hand (there is an opening book).
+        seat: 0 if the player plays first, 1 if second.
+        seed: see above.
+        max_positions: it is asked about at most so many positions, but for that one game.
+        progress: whether to show progress.
+
+    Returns:
+        "infallible" (None where it is not known), "losing line" (None where none is known), "given away" (which move
+        lost it, None if none did), "shortest", and "walked": to how many "plies" of the player's every reply was
+        played, at how many "positions".
+
+    Raises:
+        IllegalMove: the player's choice is illegal; the message names it and the position.
+    """
+    from tictac_env.arena.proof import prove  # it is compiled, which no other measure needs
+
+    found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
+    line = found.refutations[0] if found.refutations else None
+    shortest = line is not None
+    if line is None and not found.complete:
+        line = _lost_to_perfect_play(player.policy, game, seat, seed)
+    return {
+        "infallible": False if line is not None else found.holds or None,
+        "losing line": line,
+        "given away": line and _given_away(game, line, seat),
+        "shortest": shortest,
+        "walked": {"plies": len(found.plies), "positions": found.positions},
+    }
+
+
+def _given_away(game: Game, line: str, seat: int) -> str | None:
+    from tictac_env.solver.exact import shared_solver  # it is compiled, as above
+
+    solver = shared_solver(game)
+
+    def scores_of(position: Position) -> tuple[int | None, ...]:
+        return solver.solve(position, weak=True).action_scores
+
+    return given_away(game, Position.from_moves(game, line).moves, seat, scores_of)
+
+
+def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> str | None:
+    """The game between a policy, as a fixed map, and perfect play, if the policy loses it."""
+    sides = [policy, make_policy("perfect", game)]
+    position = Position.start(game)
+    while not position.is_over:
+        side = sides[position.seat ^ seat]
+        position = position.play(action_of(side, position, position_seed(position.own, position.opp, seed)))
+    lost = position.outcome is not None and position.outcome.winner == 1 - seat
+    return format_moves(game, position.moves) if lost else None
+
+
+def how_found(seat: Mapping[str, Any]) -> str:
+    """How the losing line of a seat on a large game was found, or how far it was looked for; "" on a small one."""
+    if "walked" not in seat:
+        return ""
+    walked = seat["walked"]
+    asked = f"every reply to its first {walked['plies']} moves played, {walked['positions']:,} positions"
+    if seat["infallible"]:
+        return f"never loses, every reply played, {walked['positions']:,} positions"
+    if seat["losing line"] is None:
+        return f"no game lost: {asked}, and one game against perfect play"
+    return "no shorter game beats it" if seat["shortest"] else f"a game lost to perfect play; no shorter one: {asked}"
+
+
+def mistakes_reached(found: Audit) -> str:
+    """Whether the player's own play leads to its mistakes; "" if that is not known, or it makes none."""
+    about = found.suite or {}
+    erring, reached = about.get("erring"), about.get("erring reached")
+    if not erring or reached is None:
+        return ""
+    some = "none" if reached == 0 else f"{reached:,}"
+    return f"of the {erring:,} positions in which it errs, its own play leads to {some}, whatever the replies"
+
+
+def known_game(name: str) -> Game | None:
+    """The game of that name, to draw boards of; None for one that is not registered here."""
+    try:
+        return get_game(name)
+    except ValueError:
+        return None
+
+
+def _lines(found: Audit) -> Iterator[str]:
+    player = found.player
+    yield f"{player['name']} ({player['agent']}) on {found.game}; tictac-env {found.version}"
+    yield f"  search: {player['budget']}"
+    if player["checkpoint_sha256"]:
+        yield f"  file: {player['source']}, sha256 {player['checkpoint_sha256'][:16]}"
+    if found.verdict:
+        yield f"  verdict ({found.verdict['method']}; {found.verdict['basis']}):"
+        for name in SEATS:
+            seat = found.verdict[name]
+            told = {key: value for key, value in seat.items() if key not in NOT_TOLD and value is not None}
+            yield f"    {name}: {'; '.join(f'{key} {_told(value)}' for key, value in told.items())}"
+        if "exploitability" in found.verdict:
+            yield f"    exploitability {found.verdict['exploitability']:.5f}"
+        for name in SEATS:
+            yield from _lost_game(found, name)
+    if found.suite:
+        yield f"  {found.suite['name']}, sha256 {found.suite['sha256'][:16]}; {found.suite['basis']}:"
+        yield from _table(found.measures)
+        if reached := mistakes_reached(found):
+            yield f"    {reached}"
+    for match in found.matches:
+        seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in SEATS)
+        yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
+    yield f"  {found.seconds:.1f} s"
+
+
+def _lost_game(found: Audit, name: str) -> Iterator[str]:
+    """The boards of the game that beats the player in a seat, and how it was found."""
+    seat = (found.verdict or {})[name]
+    line, how = seat.get("losing line"), how_found(seat)
+    game = known_game(found.game)
+    if line is not None:
+        told = "; ".join(part for part in (seat.get("given away"), how) if part)
+        yield f"  {name} it loses {line}{told and f' ({told})'}{'' if game is None else ':'}"
+        shown = "" if game is None else render_game_text(game, line)
+        yield from (f"    {row}".rstrip() for row in shown.splitlines())
+    elif how:
+        yield f"  {name}: {how}"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return " / ".join(f"{100 * share:.3f}" for share in value) + " %"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _table(measures: Sequence[Measure]) -> Iterator[str]:
+    """The measures as lines, the groups of positions down and the names across; in parentheses the 95 % interval."""
+    found = {(m.among, m.name): m for m in measures}
+    names = list(dict.fromkeys(name for _, name in found))
+    yield f"    {'':10}{'positions':>10}" + "".join(f"{name:>22}{'x random':>9}" for name in names)
+    for among in dict.fromkeys(among for among, _ in found):
+        row = [found[among, name] for name in names]
+        yield f"    {among:10}{row[0].positions:>10,}" + "".join(_cells(one) for one in row)
+
+
+def _cells(measure: Measure) -> str:
+    relative = "-" if measure.relative is None else f"{measure.relative:.2f}"
+    return f"{in_words(measure):>22}{relative:>9}"
+
+
+def in_words(measure: Measure) -> str:
+    """A figure with its 95 % interval, as in "12.3 % (11.9-12.8)"; "-" where there is none."""
+    if measure.value is None or measure.low is None or measure.high is None:
+        return "-"
+    if measure.name == "regret":
+        return f"{measure.value:.3f} ({measure.low:.3f}-{measure.high:.3f})"
+    return percentage(measure.value, (measure.low, measure.high))
+
+
+def save_card(found: Audit, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Writes a record into a folder, as "README.md" and "verdict.json"; returns their paths.
+
+    Raises:
+        ValueError: a file of that name is there and is no such page or record. Nothing is written.
+    """
+    card, record = Path(folder) / CARD, Path(folder) / RECORD
+    if card.exists() and MADE_BY not in card.read_text("utf-8", errors="replace"):
+        raise ValueError(f"{card} exists and was not written by tictac-env; not overwritten: give another folder")
+    if record.exists():
+        try:
+            Audit.from_json(record.read_text("utf-8", errors="replace"))
+        except ValueError:
+            raise ValueError(f"{record} exists and is not an audit; not overwritten: give another folder") from None
+    save_text(record, found.to_json() + "\n")
+    save_text(card, found.to_markdown())
+    return card, record

@@ -1,1 +1,0 @@
-"""Audits: one record of how good a player is, as text, as a page, as JSON and as a model card."""
