@@ -168,8 +168,9 @@ def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
     erring = [(one.own, one.opp) for one, share in zip(found.batch, found.mistake_shares, strict=True) if share > 0]
     assert record.suite is not None and record.suite["erring"] == len(erring) > 0
     assert 0 < record.suite["erring reached"] == len(reached & set(erring)) < len(erring)
-    network = judged("ntuple")
-    assert network.suite is not None and network.suite["erring"] > network.suite["erring reached"] == 0
-    assert "own play leads to none" in str(network)
-    for other in (judged("minimax"), judged("ntuple", exact=False)):
+    unbeatable = QLearning.preset("self-play", seed=0).learn(progress_bar=False)
+    audited = judged(unbeatable)
+    assert audited.suite is not None and audited.suite["erring"] > audited.suite["erring reached"] == 0
+    assert "own play leads to none" in str(audited)
+    for other in (judged("minimax"), judged(unbeatable, exact=False)):
         assert "leads to" not in str(other)
