@@ -1,22 +1,23 @@
-"""The examples on their page: what each shows, what it needs, and what it prints after how many seconds."""
+"""The examples on their page: what each shows, what it needs, and the end of its output."""
 
 from __future__ import annotations
 
-from tools.run_examples import ROOT, examples, recorded
+from tools.run_examples import examples, recorded
+
+LINES = 6
+"""How many of the last lines of an output the page shows."""
 
 
 def example_list() -> list[dict[str, str]]:
-    """The examples, and where each is run: by the tests too, or only in an environment of its own."""
+    """The examples, what each needs, and its CPU-seconds."""
     rows = []
     for example in examples():
         record = recorded(example) or {"CPU-s": ""}
-        tested = (ROOT / "tests" / "examples" / f"test_{example.name}.py").exists()
         rows.append(
             {
                 "example": f"[{example.name}](../examples/{example.name}.py)",
                 "shows": example.title.rstrip("."),
                 "needs": ", ".join(f"`{one}`" for one in example.dependencies),
-                "runs in": "`make test`, `make examples`" if tested else "`make examples`",
                 "CPU-s": str(record["CPU-s"]),
             }
         )
@@ -24,11 +25,13 @@ def example_list() -> list[dict[str, str]]:
 
 
 def example_outputs() -> str:
-    """What each example prints, as Markdown."""
+    """The last lines that each example prints, as Markdown."""
     parts = []
     for example in examples():
         if record := recorded(example):
             versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
-            parts.append(f"### {example.name}\n\n{example.title} ({versions}; {record['CPU-s']} CPU-seconds)\n")
-            parts.append("\n".join(["```text", *record["output"], "```"]) + "\n")
+            output = record["output"]
+            shown = ["...", *output[-LINES:]] if len(output) > LINES else output
+            parts.append(f"### {example.name}\n\nWith {versions}:\n")
+            parts.append("\n".join(["```text", *shown, "```"]) + "\n")
     return "\n".join(parts).rstrip()
