@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.run_examples import examples, recorded
 
-LINES = 6
+LINES = 5
 """How many of the last lines of an output the page shows."""
 
 
