@@ -195,6 +195,43 @@ def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
     ]
 
 
+def search_speed() -> Table:
+    """Tree search and OpenSpiel's side by side, both with random games and a solver."""
+    found = {(row["game"], row["simulations"], row["player"]): row for row in read("search-speed")}
+    return [
+        {
+            "game": game,
+            "simulations": plain(simulations),
+            "ours, per CPU-s": plain(row["per CPU-s"]),
+            "OpenSpiel, per CPU-s": plain(found[game, simulations, "OpenSpiel, solver"]["per CPU-s"]),
+            "ratio": row["ratio"],
+        }
+        for (game, simulations, player), row in found.items()
+        if player == "ours, random games"
+    ]
+
+
+def search_mistakes() -> Table:
+    """The mistakes of tree search as it is by default, and those of the better of OpenSpiel's settings."""
+    rows = read("search-mistakes")
+    peers = {
+        (row["set"], row["budget"]): row["mistakes %"]
+        for row in rows
+        if row["of the better OpenSpiel"].startswith("1.00 (1.00-1.00")
+    }
+    return [
+        {
+            "set": row["set"].replace("_", " "),
+            "a move": f"{row['budget'].removesuffix('ms')} CPU-ms" if "ms" in row["budget"] else "1,000 simulations",
+            "ours, mistakes %": row["mistakes %"],
+            "OpenSpiel, mistakes %": peers[row["set"], row["budget"]],
+            "ratio": row["of the better OpenSpiel"],
+        }
+        for row in rows
+        if row["player"] == "ours"
+    ]
+
+
 def solver_switch() -> Table:
     """What a solver changes in openings, 1,000 simulations."""
     share = {
@@ -294,15 +331,13 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "speed-vector-tic-tac-toe": partial(vector_speed, "tic-tac-toe"),
     "speed-threads": partial(whole, "throughput-threads"),
     "speed-learning": partial(whole, "throughput-learning"),
-    "search-speed": partial(whole, "search-speed"),
+    "search-speed": search_speed,
     "search-threads": partial(whole, "search-threads"),
-    "search-compiling": partial(whole, "search-compiling"),
-    "search-mistakes": partial(whole, "search-mistakes"),
+    "search-mistakes": search_mistakes,
     "search-solver-switch": solver_switch,
     "solver-speed": solver_speed,
     "solver-sizes": solver_sizes,
     "suites": suites,
-    "web-load": partial(whole, "web-load-replies"),
     "differential": differential,
     "examples": example_list,
     "example-outputs": example_outputs,
