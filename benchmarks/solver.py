@@ -5,8 +5,8 @@
     python benchmarks/solver.py --peer PYTHON    # the interpreter that has bitbully (pip install bitbully)
 
 One thread each, in turn on the same position sets, CPU time. Each position starts from a cleared table; clearing is
-outside the timing. BitBully's table takes 96 MB, ours 64. The public sets are read from ../shared/data and left out if they
-are missing.
+outside the timing. BitBully's table takes 96 MB, ours 64. The public sets are read from ../shared/data and left
+out if they are missing.
 """
 
 from __future__ import annotations
