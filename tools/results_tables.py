@@ -289,13 +289,18 @@ def s4_network() -> Table:
 
 
 def differential() -> Table:
-    return chosen(
-        read("differential-games"),
+    """Each game's random games, and how often the implementations differ in all."""
+    rows = read("differential-games")
+    return [
         {
-            name: (name, plain)
-            for name in ("game", "implementation", "games", "plies", "plies a CPU-second", "differences")
-        },
-    )
+            "game": game,
+            "games": plain(next(row["games"] for row in rows if row["game"] == game)),
+            "plies": plain(next(row["plies"] for row in rows if row["game"] == game)),
+            "implementations": ", ".join(row["implementation"] for row in rows if row["game"] == game),
+            "differences": str(sum(int(row["differences"]) for row in rows if row["game"] == game)),
+        }
+        for game in dict.fromkeys(row["game"] for row in rows)
+    ]
 
 
 TABLES: dict[str, Callable[[], Table | str]] = {
@@ -328,7 +333,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "speed-single": partial(by_game, "throughput-single", "one environment", "times minimal"),
     "speed-pettingzoo": partial(by_game, "throughput-aec", "PettingZoo", "times PettingZoo's"),
     "speed-vector-connect-four": partial(vector_speed, "Connect Four"),
-    "speed-vector-tic-tac-toe": partial(vector_speed, "tic-tac-toe"),
     "speed-threads": partial(whole, "throughput-threads"),
     "speed-learning": partial(whole, "throughput-learning"),
     "search-speed": search_speed,
