@@ -336,7 +336,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "speed-threads": partial(whole, "throughput-threads"),
     "speed-learning": partial(whole, "throughput-learning"),
     "search-speed": search_speed,
-    "search-threads": partial(whole, "search-threads"),
     "search-mistakes": search_mistakes,
     "search-solver-switch": solver_switch,
     "solver-speed": solver_speed,
