@@ -44,17 +44,15 @@ FAMILIES = {
     "Tables": Family(("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"), ("tables.md", "reproduction.md")),
     "Planning": Family(("ValueIteration", "PolicyIteration"), ("tables.md", "reproduction.md")),
     "Tree search": Family(("MCTS", "GameTree"), ("search.md", "reproduction.md")),
-    "N-tuple networks": Family(("NTupleTD", "NTupleNetwork"), ("ntuple.md",), ("ntuple", "ntuple-search")),
-    "Deep agents": Family(("DQN", "MaskablePPO"), ("deep.md",), ("deep-agents", "connect-four")),
+    "N-tuple networks": Family(("NTupleTD", "NTupleNetwork"), ("ntuple.md",), ("ntuple",)),
+    "Deep agents": Family(("DQN", "MaskablePPO"), ("deep.md",), ("deep-agents",)),
     "Published networks": Family(("S2Network", "FittedQ"), ("deep.md", "reproduction.md")),
 }
 RESULTS = {
     "systems": "Against random play, won / drawn / lost in per cent: published, and ours",
     "verdicts": "Judged exactly, with the settings of the main tournament",
     "ntuple": "Five minutes of learning, judged",
-    "ntuple-search": "With a search",
     "deep-agents": "Tic-tac-toe",
-    "connect-four": "Connect Four",
 }
 """The recorded tables that agents' pages show, and their titles."""
 USED = ("preset", "learn", "act", "act_many", "probabilities", "predict", "save", "load", "resume", "network")
