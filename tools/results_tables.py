@@ -276,18 +276,6 @@ def suites() -> Table:
     return chosen(read("suites-phases"), {name: (name, plain) for name in names})
 
 
-def s4_network() -> Table:
-    """What S4's network wins while it learns, and how long its games are; without some columns."""
-    columns = {"network": ("network", plain), "games": ("games", plain)}
-    for opponent in ("random", "frozen"):
-        columns |= {
-            f"{what} v {opponent}, {seat}": (f"v {opponent}, {seat}: {what}", plain)
-            for what in (("% won", "plies") if opponent == "random" else ("% won",))
-            for seat in ("first", "second")
-        }
-    return chosen(read("s4-network-curve"), columns)
-
-
 def differential() -> Table:
     """Each game's random games, and how often the implementations differ in all."""
     rows = read("differential-games")
@@ -316,11 +304,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
             *("infallible", "source's claim", "fails in"),
         ),
     ),
-    "s2-network": partial(whole, "s2-network-variants"),
-    "s4-network": s4_network,
-    "s4-curve": partial(whole, "game-tree-curve"),
-    "s4-tree": partial(whole, "s4-network-tree"),
-    "systems-cost": partial(systems, ("system", "learner", "exploitability", "games", "CPU-s", "published besides")),
     "deep-agents": partial(whole, "learning-summary"),
     "ntuple": partial(whole, "ntuple-summary"),
     "learned-second-seat": partial(whole, "learned-second-seat-exactly"),
