@@ -270,12 +270,6 @@ def solver_sizes() -> Table:
     return [{"height": height} | {f"width {width}": cell(height, width) for width in widths} for height in heights]
 
 
-def suites() -> Table:
-    """What is in each suite, without the sources, which all have equal parts."""
-    names = ("suite", "phase", "plies", "positions", "won", "drawn", "lost")
-    return chosen(read("suites-phases"), {name: (name, plain) for name in names})
-
-
 def differential() -> Table:
     """Each game's random games, and how often the implementations differ in all."""
     rows = read("differential-games")
@@ -317,7 +311,6 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "search-solver-switch": solver_switch,
     "solver-speed": solver_speed,
     "solver-sizes": solver_sizes,
-    "suites": suites,
     "differential": differential,
     "examples": example_list,
     "example-outputs": example_outputs,
