@@ -288,7 +288,6 @@ def differential() -> Table:
 TABLES: dict[str, Callable[[], Table | str]] = {
     "tournament": tournament,
     "verdicts": verdicts,
-    "tournament-tic-tac-toe": partial(tournament_ratings, "TicTacToe-v0"),
     "tournament-connect-four": partial(tournament_ratings, "ConnectFour-v0"),
     "levels": levels,
     "systems": partial(
