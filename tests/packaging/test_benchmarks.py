@@ -130,7 +130,7 @@ def test_in_small(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert runs.read_bytes() == before, "something was run again"
 
 
-@pytest.mark.parametrize("words", ["--games 0", "--sample -3", "--seeds many"])
+@pytest.mark.parametrize("words", ["--games 0", "--positions -3", "--seeds many"])
 def test_impossible_sizes_are_refused_by_name(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,9 +20,8 @@ from tictac_env.position import Position
 from tictac_env.solver import Solution
 
 LAYERS: list[set[str]] = [
-    {"games", "rng", "storage", "progress", "background", "lazy"},
-    {"position", "position_batch", "notation", "symmetry", "canvas", "observation"}
-    | {"checks", "check_game", "compiled", "jobs"},
+    {"games", "rng", "storage", "progress", "lazy"},
+    {"position", "position_batch", "symmetry", "observation"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver", "render", "text_players"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets"},
     {"cli", "__main__", "first_uses", "web", "notebook", "grading", "openspiel"},
@@ -32,10 +31,7 @@ LAYERS: list[set[str]] = [
 LATE_IMPORTS = {("position", "render")}
 """Imports against the layers, allowed within a function: a position shows itself."""
 
-COMPILED = {
-    f"tictac_env.compiled.{name}"
-    for name in ("arithmetic", "callees", "game_types", "kernels", "numba_names", "records", "tiers")
-}
+COMPILED = {f"tictac_env.compiled.{name}" for name in ("arithmetic", "game_types", "kernels", "numba_names")}
 OPEN_SPIEL = {f"tictac_env.openspiel{name}" for name in ("", ".bots", ".spiel_games", ".spiel_policy")}
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,

@@ -294,7 +294,7 @@ def test_the_game_is_the_agents_own(tmp_path: Path) -> None:
         assert game_for(None, "random", player) == agent.game
     assert verdict(agent) == tabulated_verdict(agent) == wanted
     assert exploitability(agent) == exploitability(agent, agent.game)
-    assert audit(agent, exact=False, sample=0, progress=False).game == "KInARow-v0:3x4-3"
+    assert audit(agent, exact=False, progress=False).game == "KInARow-v0:3x4-3"
     assert prove(QLearning(TTT), 1, progress=False).game == TTT
     assert exact_results("random", agent, progress=False) == exact_results("random", agent, agent.game, progress=False)
     assert play_match("random", agent, games=4) == play_match("random", agent, agent.game, games=4)

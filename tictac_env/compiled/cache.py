@@ -18,7 +18,7 @@ def _cache_folder() -> tuple[str, bool, str]:
     """The folder of compiled kernels, whether it is kept between runs, and what the user should know, mostly "".
 
     It is a folder of the user's, named after the source of this sub-package, which decides how kernels are compiled.
-    Within it, the code of a kernel is found by the source that the kernel can reach (`callees.fingerprint`).
+    Within it, the code of a kernel is found by the source that the kernel can reach (`game_types.fingerprint`).
 
     Nobody else may write there: Numba keeps pickles next to the machine code, and loading either runs what is in it.
     """
