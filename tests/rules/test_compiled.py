@@ -437,3 +437,42 @@ def test_without_a_home_the_cache_falls_back(probe_folder: Path, tmp_path: Path)
     result, _, used = run_probe(probe_folder, tmp_path)
     assert result == -1
     assert used.is_relative_to(probe_folder)
+
+
+INTERPRETED = """
+import gymnasium as gym
+import tictac_env
+from tictac_agents import MCTS, NTupleTD, QLearning
+from tictac_env import Position, Solver
+from tictac_env.arena import play_match, prove
+
+envs = gym.make_vec("ConnectFour-v0", num_envs=2, opponent="random")
+observations, _ = envs.reset(seed=0)
+for ply in range(8):
+    observations, rewards, *_ = envs.step([ply % 7, 6 - ply % 7])
+print(observations.sum(), rewards.tolist())
+print(Solver("ConnectFour-v0").solve(Position.from_moves("ConnectFour-v0", "5275331143367744242212143")))
+print(MCTS(10).act(Position.start("TicTacToe-v0"), 0))
+print(NTupleTD("TicTacToe-v0", tuples=3, length=3, seed=0).learn(20, progress_bar=False).network.weights.sum())
+print(QLearning(gym.make_vec("TicTacToe-v0", num_envs=2), seed=0).learn(300, progress_bar=False).num_episodes)
+print(prove("rule", 1, "TicTacToe-v0").refutations, play_match("rule", "ntuple:2", "TicTacToe-v0", 2).total)
+"""
+
+
+COMPILED_RESULTS = """\
+8 [0.0, 0.0]
+Solution(score=9, action_scores=(2, 2, 2, 9, 8, 7, 2), best_actions=(3,))
+2
+48025200
+76
+('5437129',) won 0.0 % (0.0-65.8), drawn 100.0 % (34.2-100.0), lost 0.0 % (0.0-65.8)
+"""
+
+
+def test_everything_runs_without_the_compiler_too() -> None:
+    """NUMBA_DISABLE_JIT=1 runs kernels interpreted, with the results that they have compiled."""
+    command = [sys.executable, "-W", "ignore", "-c", INTERPRETED]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == COMPILED_RESULTS

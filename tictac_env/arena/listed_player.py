@@ -175,7 +175,7 @@ def mark_failing(
         is none.
     """
     for i in range(len(own)):
-        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
         if not 0 <= moves[i] < game.num_actions or (after_own == own[i] and after_opp == opp[i]):
             return i
         result = game.result(after_own, after_opp)  # for the side that replies

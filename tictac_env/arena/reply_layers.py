@@ -56,7 +56,7 @@ def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_
     """
     going = won = drawn = lost = 0
     for i in range(len(own)):
-        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
         if after_own == own[i] and after_opp == opp[i]:
             return Expansion(going, won, drawn, lost, i)
         result = game.result(after_own, after_opp)  # for the side that replies
@@ -198,7 +198,7 @@ def find_end(
         Its index and the reply, -1 if the move itself ends the game; -1 and -1 if there is none.
     """
     for i in range(begin, len(own)):
-        after_own, after_opp = game.play(own[i], opp[i], moves[i])
+        after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
         result = game.result(after_own, after_opp)
         if result != UNFINISHED:
             if -result <= worst:

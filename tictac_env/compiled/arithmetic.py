@@ -25,20 +25,31 @@ def _bit_count(value: Any) -> Any:
     return lambda value: _population_count(value)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def wrapping_product(typing_context: Any, first: Any, second: Any) -> Any:
-    """The product of two int64 modulo 2**64, for compiled code, where an ordinary one must not overflow."""
+def wrapping_product(first: int, second: int) -> int:
+    """The product of two int64 modulo 2**64, in [-2**63, 2**63); an ordinary product must not overflow."""
+    product = int(first) * int(second) & (1 << 64) - 1
+    return product - (product >> 63 << 64)
 
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _product(typing_context: Any, first: Any, second: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.mul(*arguments)
 
     return types.int64(types.int64, types.int64), emit
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Asks the processor for an element of a contiguous array that will be needed soon; for compiled code."""
+@overload(wrapping_product, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _wrapping_product(first: Any, second: Any) -> Any:
+    return lambda first, second: _product(first, second)
 
+
+def prefetch(array: Any, index: int) -> None:
+    """Asks the processor for an element of a contiguous array that will be needed soon; interpreted it does nothing."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch(typing_context: Any, array: Any, index: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
@@ -51,12 +62,17 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), emit
 
 
+@overload(prefetch, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _prefetch(array: Any, index: Any) -> Any:
+    return lambda array, index: _fetch(array, index)
+
+
 def store_bytes(array: Any, begin: int, word: int, count: int) -> None:
     """Writes the lowest `count` bytes of `word`, 4 or 8, to the int8 array from `begin` on, the lowest first.
 
     Compiled it is one store; as everywhere in compiled code the bounds are not checked.
     """
-    array[begin : begin + count] = memoryview(word.to_bytes(8, "little")[:count]).cast("b")
+    array[begin : begin + count] = memoryview(int(word).to_bytes(8, "little")[:count]).cast("b")
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
