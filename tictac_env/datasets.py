@@ -99,7 +99,7 @@ def to_minari(
             for games against `perfect` from both seats. There are none if its games do not begin with the empty board,
             if steps are rewarded, or if both sides step. See `reference_scores`.
         scores: whether to add `action_scores`. Connect Four takes some milliseconds a position.
-        cache: a file that keeps the scores as they are found, for the next call (see `arena.suites.labelling.label`).
+        cache: a file that keeps the scores as they are found, for the next call (see `arena.suite_making.label`).
         progress: whether to show progress bars.
         about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
 

@@ -245,8 +245,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
               can be imported, or in a Python file. A subclass of `Policy` is made as `make_policy` makes one without
               an argument;
             - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": other people's
-              players of these forms (see `tictac_env.policies.foreign`); also "file.py" alone where its last function
-              has Kaggle's parameters;
+              players of these forms; also "file.py" alone where its last function has Kaggle's parameters;
             - the address of a language model, "http://localhost:8000/v1#model", which is asked for moves
               (`tictac_env.text_players`);
             - a policy, a model, a function: whatever `as_policy` accepts; or a `Player`, which is returned.
