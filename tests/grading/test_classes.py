@@ -131,9 +131,13 @@ def test_links_to_the_work_of_others_get_nothing(tmp_path: Path) -> None:
     (tmp_path / "class" / "cid" / "ps1").symlink_to(tmp_path / "solution")
     (tmp_path / "class" / "dan" / "ps1" / "more").symlink_to(tmp_path / "solution")
     (tmp_path / "class" / "dan" / "ps1" / "submission.py").symlink_to(tmp_path / "solution" / "submission.py")
+    (tmp_path / "others" / "ps1").mkdir(parents=True)
+    (tmp_path / "others" / "ps1" / "submission.py").write_text(BLOCKER)
+    (tmp_path / "class" / "eli").symlink_to(tmp_path / "others")
     rubric = load_rubric(tmp_path / "small.toml")
     found = grade_class(handed_in_by_all([tmp_path / "class"], rubric.file), rubric).grades
     told = {"ann": "ann is a link", "bob": "bob.py is a link", "cid": "ps1 is a link", "dan": "ps1 has no file"}
+    told["eli"] = "eli is a link"
     assert {one.submission: one.score for one in found} == dict.fromkeys(told, 0.0)
     assert all(one.reason.startswith(told[one.submission]) for one in found)
 

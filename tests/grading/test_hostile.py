@@ -582,3 +582,24 @@ def test_namespaces_suffice_without_landlock(submit, folder: Path) -> None:
     found = submit(attempts(ways, folder), guards=("namespaces", "calls"))
     assert found.layers == ("limits", "namespaces", "calls") and found.score == 3
     assert found.printed.count("Error(") == len(ways), found.printed
+
+
+def in_a_process(code: str) -> str:
+    """What some Python prints that calls the module of limits, in a process of its own."""
+    begun = f"from tictac_env.grading.apart.limits import *\nimport resource\n{code}"
+    return subprocess.run([sys.executable, "-c", begun], capture_output=True, text=True, check=True).stdout
+
+
+def test_limits_are_those_of_the_plan() -> None:
+    names = ("CPU", "AS", "FSIZE", "NOFILE", "CORE")
+    shown = ", ".join(f"resource.getrlimit(resource.RLIMIT_{name})" for name in names)
+    wanted = (7, 1 << 31, 4096, 32, 0)
+    assert in_a_process(f"limit(7, 1 << 31, 4096, open_files=32); print([{shown}])") == f"{[(w, w) for w in wanted]}\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_no_privileges_are_left() -> None:
+    status = in_a_process("give_up_privileges(); print(open('/proc/self/status').read())")
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    assert [int(fields[f"Cap{kind}"], 16) for kind in ("Inh", "Prm", "Eff")] == [0, 0, 0]
+    assert int(fields["NoNewPrivs"]) == 1
