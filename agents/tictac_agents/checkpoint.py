@@ -99,6 +99,11 @@ class GamesLearner(Policy):
     """How many games it will have learned from when the run is over."""
 
     @property
+    def run_end(self) -> int:
+        """How many games it will have learned from when its run is over."""
+        return self._goal
+
+    @property
     def is_done(self) -> bool:
         """Whether it has learned from all games of its run."""
         return self.num_games >= self._goal

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -39,6 +40,7 @@ from tictac_env.arena import play_match, verdict
 from tictac_env.cli.arguments import add_file, whole_number
 from tictac_env.cli.parser import WRONG, CommandParser
 from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
+from tictac_env.policies.loading import settings_of
 from tictac_env.solver.minimax import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
@@ -112,9 +114,13 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
 
     torch.set_num_threads(1)  # the fastest for networks this small
     settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
-    model = made.from_settings(
-        settings, arguments.seed, "cpu", tensorboard_log=arguments.tensorboard and str(arguments.tensorboard)
-    )
+    logged = arguments.tensorboard and str(arguments.tensorboard)
+    if arguments.resume is None:
+        model = made.from_settings(settings, arguments.seed, "cpu", tensorboard_log=logged)
+    else:
+        model = made.load(arguments.resume, device="cpu", seed=arguments.seed)
+        check_resumed(arguments.resume, settings_of(model), json.loads(json.dumps(settings.to_dict())))
+        model.tensorboard_log = logged
     boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
     run = f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's"
     announce(arguments.agent, settings, run, settings.discount)
@@ -126,7 +132,8 @@ def train_network(settings: Any, arguments: argparse.Namespace) -> Any:
     failure: OSError | None = None
     try:
         with closing(ProgressCallback(exact)) as progress:
-            model.learn(settings.total_timesteps, [*callbacks, progress])
+            left = settings.total_timesteps - model.num_timesteps
+            model.learn(left, [*callbacks, progress], reset_num_timesteps=arguments.resume is None)
     except KeyboardInterrupt:
         print(f"stopped after {model.num_timesteps:,} steps")
     except OSError as error:  # the best model so far, or what TensorBoard shows, cannot be written
@@ -153,7 +160,13 @@ def train_table(settings: Any, arguments: argparse.Namespace) -> Learner:
     if arguments.stop_when_proven:
         every = arguments.eval_freq or getattr(settings, "verdict_every", 0) or 1_000
         proof = tictac_agents.UntilProven(every, getattr(settings, "start_afresh", 0))
-    learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
+    if arguments.resume is None:
+        learner.learn(total_episodes=settings.total_episodes, callback=proof, checkpoint=arguments.save)
+    else:
+        fresh, learner = learner, type(learner).load(arguments.resume, env)
+        check_resumed(arguments.resume, settings_of(learner), settings_of(fresh))
+        check_length(arguments.resume, learner.run_end, settings.total_episodes)
+        learner.resume(callback=proof, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)
     return learner
 
@@ -170,9 +183,40 @@ def train_on_games(settings: Any, arguments: argparse.Namespace) -> GamesLearner
     curve = None
     if arguments.tensorboard is not None:
         curve = tictac_agents.GamesCurve(max(1, settings.games // POINTS), arguments.tensorboard)
-    learner.learn(settings.games, curve, checkpoint=arguments.save)
+    if arguments.resume is None:
+        learner.learn(settings.games, curve, checkpoint=arguments.save)
+    else:
+        fresh, learner = learner, made.load(arguments.resume)
+        check_resumed(arguments.resume, settings_of(learner), settings_of(fresh))
+        check_length(arguments.resume, learner.run_end, settings.games)
+        learner.resume(curve, checkpoint=arguments.save)
     judge(learner, settings, arguments.seed)
     return learner
+
+
+def check_resumed(path: Path, had: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Checks that the run in a file was begun with the settings of the command.
+
+    Raises:
+        ValueError: it was not.
+    """
+    for name in sorted(wanted):
+        if had.get(name) != wanted[name]:
+            raise ValueError(
+                f"--resume: the run in {path} has {name} {had.get(name)}, not {wanted[name]}; give the options with "
+                "which it began"
+            )
+
+
+def check_length(path: Path, end: int | None, wanted: int) -> None:
+    """Checks that the run in a file ends after `wanted` games.
+
+    Raises:
+        ValueError: it does not, or there is none.
+    """
+    if end != wanted:
+        run = "holds no run of games" if end is None else f"holds a run of {end:,} games"
+        raise ValueError(f"--resume: {path} {run}, not of {wanted:,}")
 
 
 def announce(agent: str, settings: GameSettings, run: str, gamma: float = 1.0) -> None:
@@ -180,9 +224,11 @@ def announce(agent: str, settings: GameSettings, run: str, gamma: float = 1.0) -
     which positions and with which discount.
     """
     told = f"{agent} on {game_name(settings.rules) or settings.rules}"
+    opponent = getattr(settings, "opponent", None)
+    seat = SEATS[settings.seat if isinstance(settings, Settings) else "alternate"]
+    if hasattr(settings, "opponent"):
+        told += " against itself" if opponent is None else f" against {opponent}, {seat}"
     if isinstance(settings, Settings):
-        against = "itself" if settings.opponent is None else f"{settings.opponent}, {SEATS[settings.seat]}"
-        told += f" against {against}"
         run += f", start {settings.start}, gamma {gamma:g}"
     print(f"{told}: {run}", flush=True)
 
@@ -277,6 +323,7 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
         add_file(run, "--save", help="the file; the best model is kept beside it, as NAME-best.zip")
     else:
         add_file(run, "--save", help="the file, written now and then and at the end")
+    add_file(run, "--resume", metavar="FILE", help="continue the run that this file keeps; the other options as before")
     if agent in NETWORKS or agent in GAMES_LEARNERS:
         add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
     if agent not in GAMES_LEARNERS:

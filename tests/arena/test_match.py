@@ -194,6 +194,13 @@ def test_round_robin_plays_every_pair_once_and_shows_it_from_both_sides() -> Non
         assert match == tournament.matches[two, one].reversed()
         assert match.total.games == 6
     assert [tournament.total(name).games for name in PLAYERS] == [18] * 4
+    for name in PLAYERS:
+        won = [sum(g.fixture.first.name == name and g.result == 1 for g in tournament)]
+        won.append(sum(g.fixture.second.name == name and g.result == -1 for g in tournament))
+        assert [side.wins for side in tournament.seats(name)] == won
+        counts = ["/".join(f"{count:.0f}" for count in side) for side in tournament.seats(name)]
+        (row,) = [line.split() for line in str(tournament).splitlines() if line[2:].startswith(f"{name} ")]
+        assert row[4:6] == counts
     scores = [tournament.total(name).score for name in tournament.standings()]
     assert scores == sorted(scores, reverse=True)
     assert np.mean(scores) == pytest.approx(0.5)

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from tests.packaging.test_shell_commands import COMMANDS
 from tictac_agents import GameTree, NTupleTD, QLearning, S0ValueTD, S2Network, ValueTD, train
 from tictac_agents.train import AGENTS
 from tictac_env import Position, cli, play_match, verdict
+from tictac_env.policies.loading import settings_of
 
 TTT = "TicTacToe-v0"
 LITTLE = "--num-envs 16 --learning-starts 500 --batch-size 128"
@@ -101,6 +103,43 @@ def test_a_network_of_n_tuples_is_trained_with_the_settings_of_its_game(
     assert capsys.readouterr().out.startswith(f"agent (NTupleTD) on {TTT}")
 
 
+@pytest.mark.parametrize("learner", [QLearning, GameTree])
+def test_a_stopped_run_is_resumed_to_the_bit(
+    learner: type[QLearning | GameTree], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stopped as Ctrl-C stops it."""
+    first, whole = tmp_path / "first.npz", tmp_path / "whole.npz"
+    total = "--total-episodes" if learner is QLearning else "--total-games"
+    words = ["train", learner.__name__, "--game", TTT, total, "9000", "--seed", "3"]
+    assert cli.main([*words, "--save", str(whole)]) == 0
+    if learner is QLearning:
+        env = gym.make(TTT, opponent="random", play_as="alternate")
+        agent = QLearning(env, **settings_of(QLearning.load(whole)))
+        agent.learn(total_episodes=9_000, callback=lambda one: one.num_episodes < 1_000, checkpoint=first)
+    else:
+        GameTree(TTT, seed=3).learn(9_000, lambda _: False, checkpoint=first)
+    assert cli.main([*words, "--resume", str(first), "--save", str(first)]) == 0
+    with np.load(first) as resumed, np.load(whole) as unbroken:
+        for name in set(unbroken.files) - {"meta"}:
+            np.testing.assert_array_equal(resumed[name], unbroken[name])
+    for changed, named in (([total, "8000"], "9,000"), (["--seed", "4"], "seed")):
+        assert cli.main([*words, *changed, "--resume", str(first)]) == 2
+        assert named in capsys.readouterr().err
+
+
+def test_a_stopped_network_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sb3_contrib")
+    from tictac_agents import DQN
+
+    path = tmp_path / "dqn.zip"
+    words = ["DQN", *LITTLE.split(), "--total-timesteps", "1280"]
+    settings = train.chosen(train.parse(words)[1])
+    DQN.from_settings(settings, 0, "cpu").learn(640).save(path)  # type: ignore[arg-type]  # settings of a DQN
+    assert train.main([*words, "--resume", str(path)]).num_timesteps == 1_280
+    assert cli.main(["train", *words, "--resume", str(path), "--gamma", "-0.9"]) == 2
+    assert "gamma" in capsys.readouterr().err
+
+
 def documented() -> set[str]:
     """The trainings that the docs and the module show, without where they are saved."""
     shown = [one for _, one in COMMANDS if one.startswith(("tictac train", "python -m tictac_agents.train"))]
@@ -160,7 +199,7 @@ def test_fitted_q_is_trained_in_batches(
     path = tmp_path / "fitted.npz"
     words = ["--game", "ConnectFour-v0", "--batch-games", "4", "--epochs", "1", "--total-games", "8"]
     assert cli.main(["train", "FittedQ", *words, "--epsilon", "1.0", "0.5", "--save", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("FittedQ on ConnectFour-v0: 8 games\n")
+    assert capsys.readouterr().out.startswith("FittedQ on ConnectFour-v0 against itself: 8 games\n")
     assert path.is_file()
 
 

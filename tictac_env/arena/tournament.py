@@ -207,9 +207,16 @@ class Tournament:
             found[one, two], found[two, one] = match, match.reversed()
         return found
 
+    def seats(self, name: str) -> tuple[WinDrawLoss, WinDrawLoss]:
+        """The games of one player as the first and as the second player."""
+        matches = [self.matches[name, other] for other in self.names if other != name]
+        none = WinDrawLoss(0, 0, 0)
+        return sum((one.as_first for one in matches), none), sum((one.as_second for one in matches), none)
+
     def total(self, name: str) -> WinDrawLoss:
         """All games of one player."""
-        return sum((self.matches[name, other].total for other in self.names if other != name), WinDrawLoss(0, 0, 0))
+        as_first, as_second = self.seats(name)
+        return as_first + as_second
 
     def standings(self) -> list[str]:
         """The players by their score, best first."""
@@ -228,15 +235,16 @@ class Tournament:
         return iter(self.games)
 
     def __str__(self) -> str:
-        """The players by their score, each one's score against each, and who forfeited why."""
+        """The players by their score, with their results from each seat and against each other, and the forfeits."""
         best_first = self.standings()
-        rows = [["player", "score", "W/D/L", *(f"v {place + 1}" for place in range(len(best_first)))]]
+        others = (f"v {place + 1}" for place in range(len(best_first)))
+        rows = [["player", "score", "W/D/L as first", "as second", *others]]
         for place, name in enumerate(best_first, 1):
             total = self.total(name)
             against = {other: self.matches[name, other].total.score for other in best_first if other != name}
             scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
-            counted = "/".join(f"{count:.0f}" for count in total)
-            rows.append([f"{place} {name}", percentage(total.score), counted, *scores])
+            counted = ["/".join(f"{count:.0f}" for count in side) for side in self.seats(name)]
+            rows.append([f"{place} {name}", percentage(total.score), *counted, *scores])
         lines = aligned(rows)
         openings = len({record.fixture.opening for record in self.games})
         different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"

@@ -134,6 +134,10 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "games": len(tournament.games),
         "anchor": ratings.anchor,
         "ratings": ratings.table(),
+        "seats": {
+            name: dict(zip(("first", "second"), map(list, tournament.seats(name)), strict=True))
+            for name in tournament.names
+        },
         "cross_table": ratings.cross_table(),
         "first_advantage": _finite(ratings.first_advantage),
         "draws": _finite(ratings.draws),

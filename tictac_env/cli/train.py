@@ -20,7 +20,7 @@ EXAMPLES = """examples:
   tictac train DQN --seed 1 --save models/dqn           the tuned settings of tic-tac-toe
   tictac train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
   tictac train S2Network --preset S2
-  tictac train NTupleTD --threads 2 --save ntuple.npz   a million games of Connect Four
+  tictac train NTupleTD --save ntuple.npz               a million games of Connect Four
 """
 
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from tictac_agents.checkpoint import MAX_GAMES, GamesLearner
 from tictac_env.checks import flag, number, one_of, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game, shown
+from tictac_env.policies import Policy, as_policy
+from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import reading, save_arrays
@@ -38,7 +40,7 @@ S4: dict[str, Any] = {
 
 
 class Transitions(NamedTuple):
-    """The N moves of one seat in a batch of games."""
+    """The N moves of one seat's learner in a batch of games."""
 
     before: PositionBatch
     """N positions, the seat to move."""
@@ -57,18 +59,19 @@ class FittedQ(GamesLearner):
 
     ## Description
 
-    Both seats play a batch of games against each other, epsilon-greedy. Then each learns from its own moves in them,
-    off-line: for so many epochs the target of every move is computed anew, and the network is fitted to the targets by
-    one pass of Adam, the mean square error being the loss. The games are then forgotten. (Neural fitted Q iteration, of
-    Riedmiller, 2005, keeps them.) The target of a move is the reward where the game ends before the seat's next move,
-    else v + target_step * (best - v), with the network's value v of the move and its best value at the next one.
+    Both seats play a batch of games against each other, or each seat half of it against an opponent, epsilon-greedy.
+    Then each learns from its own moves in them, off-line: in each epoch the target of every move is computed anew, and
+    the network is fitted to the targets by one pass of Adam, the mean square error being the loss. The games are then
+    forgotten. (Neural fitted Q iteration, of Riedmiller, 2005, keeps them.) The target of a move is the reward where
+    the game ends before the seat's next move, else v + target_step * (best - v), with the network's value v of the move
+    and its best value at the next one.
 
     `epsilon` is gone through batch by batch, and then from its beginning again, so that exploration falls and is raised
     again: the first player soon always opens in the centre, and the second would learn only the answer to that.
 
-    The network is S4's: seven convolutions, 49-7-7 dense units, LeakyReLUs. It sees the board (1 own stones, -1 the
-    other side's) and in a row above it a 1 in the column of one action, whose value it gives: a pass for each action.
-    With `all_actions` it sees the board alone, and gives the values of all actions in one pass.
+    The network is S4's: seven convolutions, 49-7-7 dense units, LeakyReLUs; other sizes are settings. It sees the board
+    (1 own stones, -1 the other side's) and in a row above it a 1 in the column of one action, whose value it gives: a
+    pass for each action. With `all_actions` it sees the board alone, and gives the values of all actions in one pass.
 
     It plays the legal action of the highest value. On a processor one thread of PyTorch is the fastest.
 
@@ -86,6 +89,10 @@ class FittedQ(GamesLearner):
         target_step: how far a target goes from the value to the best next one, in (0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several, one a batch.
         rewards: for a win, a draw and a loss.
+        opponent: the name or file of a policy, such as "random" or "tree.npz"; None if the two seats play each other.
+        filters: how many filters each convolution has.
+        widths: how wide the filters of each convolution are.
+        dense: how many units each dense layer has.
         seed: makes the run reproducible on one device; None for fresh entropy.
         device: PyTorch's.
 
@@ -94,7 +101,9 @@ class FittedQ(GamesLearner):
         mean_length: how many plies the games of the last batch had, on average.
 
     Raises:
-        ValueError: an argument is out of its range, or the network cannot be told the game's actions.
+        ValueError: an argument is out of its range, the opponent is not known, or the network cannot be told the game's
+            actions.
+        IllegalMove: while it learns, if the opponent plays an illegal action.
         DependencyNotInstalled: PyTorch is missing.
 
     Example:
@@ -117,6 +126,10 @@ class FittedQ(GamesLearner):
         target_step: float = 0.5,
         epsilon: float | Sequence[float] = (1.0, 0.5, 0.3, 0.2, 0.1),
         rewards: Sequence[float] = (1.0, 0.5, -1.0),
+        opponent: str | None = None,
+        filters: Sequence[int] = (20, 20, 20, 30, 30, 30, 30),
+        widths: Sequence[int] = (5, 4, 4, 4, 4, 4, 4),
+        dense: Sequence[int] = (49, 7, 7),
         seed: int | None = None,
         device: str = "cpu",
     ) -> None:
@@ -136,12 +149,22 @@ class FittedQ(GamesLearner):
         if len(rewards) != 3:
             raise ValueError(f"rewards must be three numbers, for a win, a draw and a loss, not {shown(rewards)}")
         self.rewards = tuple(number(f"rewards[{i}]", reward, -100, 100) for i, reward in enumerate(rewards))
+        self.opponent = opponent
+        self._opponent = None if opponent is None else as_policy(opponent, self.game)
+        sizes = {"filters": filters, "widths": widths, "dense": dense}
+        self.filters, self.widths, self.dense = (
+            tuple(positive(f"{name}[{i}]", size, 1 << 12) for i, size in enumerate(given))
+            for name, given in sizes.items()
+        )
+        if len(self.filters) != len(self.widths):
+            raise ValueError(f"widths must be {len(self.filters)} numbers, as filters are, not {shown(self.widths)}")
         self.seed = None if seed is None else whole("seed", seed)
         self.device = device
         self.name = "FittedQ"
         self.mean_length = 0.0
         self._rng = np.random.default_rng(self.seed)
-        made = [new_network(self.game, self.all_actions, self._rng, device) for _ in SEATS]
+        convolutions = tuple(zip(self.filters, self.widths, strict=True))
+        made = [new_network(self.game, self.all_actions, convolutions, self.dense, self._rng, device) for _ in SEATS]
         self._fitted = tuple(FittedNetwork(network, learning_rate, device) for network in made)
 
     @classmethod
@@ -157,7 +180,8 @@ class FittedQ(GamesLearner):
     def settings(self) -> dict[str, Any]:
         """All it was made with but the game and the device."""
         names = ("all_actions", "batch_games", "epochs", "minibatch", "learning_rate", "target_step", "epsilon")
-        return {name: getattr(self, name) for name in (*names, "rewards", "seed")}
+        own = (*names, "rewards", "opponent", "filters", "widths", "dense", "seed")
+        return {name: getattr(self, name) for name in own}
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -215,7 +239,9 @@ class FittedQ(GamesLearner):
         return self.epsilon[self.num_games // self.batch_games % len(self.epsilon)]
 
     def _play(self, games: int) -> tuple[Transitions, Transitions]:
-        """Plays games side by side, and gives the moves of each seat."""
+        """Plays games side by side, and gives the moves of each seat's learner; against an opponent the first seat's
+        learner plays the even games, the second seat's the odd ones.
+        """
         epsilon = self._exploration()
         own, opp = self.game.start()
         batch = PositionBatch(self.game, np.full(games, own), np.full(games, opp))
@@ -229,6 +255,8 @@ class FittedQ(GamesLearner):
             actions = self.values_many(batch, ply % 2).argmax(axis=1)
             drawn = np.where(batch.action_masks() != 0, self._rng.random((len(batch), self.game.num_actions)), -1)
             actions = np.where(self._rng.random(len(batch)) < epsilon, drawn.argmax(axis=1), actions)
+            if self._opponent is not None and (others := playing % 2 != ply % 2).any():
+                actions[others] = self._replies(self._opponent, batch.where(others))
             positions[:, ply, playing], chosen[ply, playing] = (batch.own, batch.opp), actions
             batch = batch.play(actions)
             lengths[playing] += 1
@@ -239,10 +267,21 @@ class FittedQ(GamesLearner):
         first, second = (self._transitions(seat, positions, chosen, lengths, results) for seat in range(len(SEATS)))
         return first, second
 
+    def _replies(self, opponent: Policy, batch: PositionBatch) -> Ints:
+        """The opponent's actions in B positions: int64 (B,)."""
+        actions = actions_of(opponent, batch, self._rng.integers(1 << 62, size=len(batch)))
+        legal = (batch.action_masks() != 0)[np.arange(len(batch)), actions.clip(0, self.game.num_actions - 1)]
+        for index in np.flatnonzero(~legal | (actions < 0) | (actions >= self.game.num_actions))[:1]:
+            raise illegal_choice(opponent, batch[int(index)], int(actions[index]))
+        return actions.astype(np.int64)
+
     def _transitions(self, seat: int, positions: Ints, chosen: Ints, lengths: Ints, results: Ints) -> Transitions:
         """The moves of a seat; of positions (2, plies, games), actions (plies, games), lengths and results (games,)."""
         plies, numbers = np.nonzero(np.arange(self.game.cells)[:, None] < lengths)
-        plies, numbers = plies[plies % 2 == seat], numbers[plies % 2 == seat]
+        learned = plies % 2 == seat
+        if self._opponent is not None:
+            learned &= numbers % 2 == seat
+        plies, numbers = plies[learned], numbers[learned]
         ended = plies + 2 >= lengths[numbers]
         # The side to move at the end is the one that made the last move but one.
         mine = results[numbers] * np.where(plies + 2 == lengths[numbers], 1, -1)

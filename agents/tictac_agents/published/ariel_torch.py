@@ -17,9 +17,6 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('PyTorch is missing: pip install "tictac-env[rl]"') from error
 
-CONVOLUTIONS = ((20, 5), (20, 4), (20, 4), (30, 4), (30, 4), (30, 4), (30, 4))
-"""Channels and width of each filter."""
-DENSE = (49, 7, 7)
 SLOPE = 0.3
 """Of the LeakyReLUs: plain ReLUs died on the many labels that are 0."""
 AT_ONCE = 512
@@ -43,16 +40,21 @@ class SameConv(nn.Module):
         return out
 
 
-def layers(rows: int, cols: int, outputs: int) -> nn.Sequential:
-    """The published layers for a picture of that size; of 7 x 7 and with one output they have 138,773 weights."""
+Sizes = tuple[int, ...]
+Convolutions = tuple[tuple[int, int], ...]
+"""How many filters each convolution has, and how wide they are."""
+
+
+def layers(rows: int, cols: int, outputs: int, convolutions: Convolutions, dense: Sizes) -> nn.Sequential:
+    """The layers for a picture of that size; the published ones have 138,773 weights for 7 x 7 and one output."""
     parts: list[nn.Module] = []
     channels = 1
-    for filters, width in CONVOLUTIONS:
+    for filters, width in convolutions:
         parts += [SameConv(channels, filters, width), nn.LeakyReLU(SLOPE)]
         channels = filters
     parts.append(nn.Flatten())
     size = channels * rows * cols
-    for units in DENSE:
+    for units in dense:
         parts += [nn.Linear(size, units), nn.LeakyReLU(SLOPE)]
         size = units
     parts.append(nn.Linear(size, outputs))
@@ -63,9 +65,9 @@ def layers(rows: int, cols: int, outputs: int) -> nn.Sequential:
 class AllActionsNetwork(nn.Module):
     """Sees the board, 1 for own stones and -1 for the other side's, and has an output for each action."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, convolutions: Convolutions, dense: Sizes) -> None:
         super().__init__()
-        self.layers = layers(game.rows, game.cols, game.num_actions)
+        self.layers = layers(game.rows, game.cols, game.num_actions, convolutions, dense)
 
     def forward(self, boards: torch.Tensor) -> torch.Tensor:
         """The value of each action: float32 (B, num_actions), of boards float32 (B, rows, cols)."""
@@ -85,11 +87,11 @@ class OneActionNetwork(nn.Module):
         ValueError: the game's actions are not its columns.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, convolutions: Convolutions, dense: Sizes) -> None:
         super().__init__()
         if game.num_actions != game.cols:
             raise ValueError(f"all_actions=False needs a game whose actions are its columns, not {game!r}")
-        self.layers = layers(game.rows + 1, game.cols, 1)
+        self.layers = layers(game.rows + 1, game.cols, 1, convolutions, dense)
 
     def forward(self, boards: torch.Tensor) -> torch.Tensor:
         """The value of each action: float32 (B, num_actions), of boards float32 (B, rows, cols)."""
@@ -107,7 +109,9 @@ class OneActionNetwork(nn.Module):
 Network = AllActionsNetwork | OneActionNetwork
 
 
-def new_network(game: Game, all_actions: bool, rng: np.random.Generator, device: str) -> Network:
+def new_network(
+    game: Game, all_actions: bool, convolutions: Convolutions, dense: Sizes, rng: np.random.Generator, device: str
+) -> Network:
     """A network with weights as Keras draws them, and biases of 0.
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010. (PyTorch draws
@@ -116,7 +120,7 @@ def new_network(game: Game, all_actions: bool, rng: np.random.Generator, device:
     Raises:
         ValueError: the network cannot be told the game's actions.
     """
-    network: Any = (AllActionsNetwork if all_actions else OneActionNetwork)(game)
+    network: Any = (AllActionsNetwork if all_actions else OneActionNetwork)(game, convolutions, dense)
     with torch.no_grad():
         for weights in network.parameters():
             if weights.dim() == 1:

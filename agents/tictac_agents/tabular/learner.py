@@ -252,6 +252,11 @@ class Learner(TrainedPolicy):
                 kept.save_at_the_end()
         return self
 
+    @property
+    def run_end(self) -> int | None:
+        """How many games it will have learned from when its run is over; None if no run counts games."""
+        return self._run.end if self._run is not None and self._run.counter == "episodes" else None
+
     def _play(self, games: int) -> Iterator[None]:
         """Plays on until at least one game is over, or nothing is left to do for now.
 

@@ -99,6 +99,31 @@ def test_every_move_of_a_game_is_learned_with_its_reward(monkeypatch: pytest.Mon
         assert targets[index] == pytest.approx(wanted, abs=1e-5)
 
 
+def test_against_an_opponent_each_seat_learns_its_own_half_of_the_games(tmp_path: Path) -> None:
+    learner = FittedQ(**QUICK | {"batch_games": 20, "epsilon": 1.0}, opponent="minimax:1", seed=4)
+    for seat, moves in enumerate(learner._play(20)):
+        assert {moves.before[index].seat for index in range(len(moves.actions))} == {seat}
+        begun = sum(moves.before[index].ply == seat for index in range(len(moves.actions)))
+        assert begun == 10 == moves.ended.sum()
+    whole = learner.learn(40, progress_bar=False)
+    whole.save(tmp_path / "network.npz")
+    assert FittedQ.load(tmp_path / "network.npz").opponent == "minimax:1"
+
+
+def test_it_learns_to_beat_its_opponent() -> None:
+    settings = QUICK | {"batch_games": 100, "epochs": 3}
+    learner = FittedQ(**settings, opponent="random", seed=0).learn(1_000, progress_bar=False)
+    found, before = (play_match(one, "random", SMALL, 200).total for one in (learner, FittedQ(**settings, seed=0)))
+    assert found.wins > before.wins + 40
+
+
+def test_another_network_is_a_setting(tmp_path: Path) -> None:
+    learner = FittedQ(**QUICK, filters=(8,), widths=(3,), dense=(16,), seed=0).learn(6, progress_bar=False)
+    assert [array.shape for array in learner.networks[0].parameters()][::2] == [(8, 1, 3, 3), (16, 128), (4, 16)]
+    learner.save(tmp_path / "network.npz")
+    assert content(FittedQ.load(tmp_path / "network.npz")) == content(learner)
+
+
 def test_exploration_falls_and_is_raised_again() -> None:
     learner = FittedQ(**QUICK, epsilon=(1.0, 0.2), seed=0)
     seen = []
@@ -130,6 +155,9 @@ def test_its_file_plays_by_its_path(tmp_path: Path) -> None:
         ({"epsilon": 1.5}, "epsilon"),
         ({"batch_games": 0}, "batch_games"),
         ({"rewards": (1, 0)}, "rewards"),
+        ({"opponent": "nobody"}, "nobody"),
+        ({"filters": (8, 0), "widths": (3, 3)}, "filters"),
+        ({"widths": (3,)}, "widths"),
         ({"game": "TicTacToe-v0", "all_actions": False}, "all_actions"),
     ],
 )
