@@ -70,7 +70,7 @@ needs_main_thread = pytest.mark.skipif(
 def test_sigterm_ends_a_command_as_ctrl_c_does(
     ignored: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tictac_env.cli.info.information", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr("tictac_env.cli.show.information", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
     pressed = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else None
     try:
@@ -92,7 +92,7 @@ def test_sigterm_asks_work_that_can_stop_to_stop(monkeypatch: pytest.MonkeyPatch
             heard.append(asked())
         return {}
 
-    monkeypatch.setattr("tictac_env.cli.info.information", work)
+    monkeypatch.setattr("tictac_env.cli.show.information", work)
     assert cli.main(["info", "--json"]) == 0
     assert heard == [True]
 

@@ -37,8 +37,7 @@ from tictac_agents.settings import GameSettings, Settings
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.arena import play_match, verdict
-from tictac_env.cli.arguments import add_file, whole_number
-from tictac_env.cli.parser import WRONG, CommandParser
+from tictac_env.cli.arguments import WRONG, CommandParser, add_file, whole_number
 from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
 from tictac_env.policies.loading import settings_of
 from tictac_env.solver.minimax import SMALL_CELLS

@@ -47,7 +47,7 @@ def test_former_names_go_on_working(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = ends(["--help"], capsys)
     assert status == 0
-    for name, told in COMMANDS.items():
+    for name, (_, told) in COMMANDS.items():
         assert f"    {name}" in out and told in " ".join(out.split())
 
 
@@ -136,6 +136,6 @@ def test_ctrl_c_ends_a_command_in_one_line(monkeypatch: pytest.MonkeyPatch, caps
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tictac_env.cli.info.information", stop)
+    monkeypatch.setattr("tictac_env.cli.show.information", stop)
     assert cli.main(["info"]) == 130
     assert capsys.readouterr().err == "tictac: stopped\n"

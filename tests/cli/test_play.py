@@ -18,9 +18,8 @@ from oracle import Hurried
 import tictac_agents
 from tictac_agents import NTupleNetwork, QLearning
 from tictac_env import Policy, Position, cli, solve
-from tictac_env.cli.hints import hints
-from tictac_env.cli.session import Session
-from tictac_env.cli.terminal import TerminalTable
+from tictac_env.cli.play import TerminalTable
+from tictac_env.cli.session import Session, hints
 from tictac_env.policies import OpponentPool, load_player, own_game
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -170,7 +169,7 @@ def test_hints_say_what_is_proven_in_time(monkeypatch: pytest.MonkeyPatch) -> No
         ({2: (0, 3), 5: (-3, 0), 6: (0, 0)}, ["3: at least a draw", "7: a draw", "6: at most a draw"]),
     ):
         solver = Hurried(known)
-        monkeypatch.setattr("tictac_env.cli.hints.shared_solver", lambda game, solver=solver: solver)
+        monkeypatch.setattr("tictac_env.cli.session.shared_solver", lambda game, solver=solver: solver)
         assert hints(Position.from_moves(TTT, "152489"), 1) == told
 
 

@@ -15,8 +15,8 @@ import gymnasium as gym
 import pytest
 
 from tictac_env import Position, cli, play_match
+from tictac_env.cli.play_window import WindowTable
 from tictac_env.cli.session import Session
-from tictac_env.cli.window_table import WindowTable
 from tictac_env.policies import load_player
 from tictac_env.render import Window
 

@@ -89,6 +89,7 @@ def test_info_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> Non
 def test_info_names_the_extra_of_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tictac_env.cli.info.PACKAGES", {"": ("numpy",), "plot": ("a-package-that-is-not-there",)})
+    needed = ["numpy>=1.26", 'a-package-that-is-not-there>=2; extra == "plot"']
+    monkeypatch.setattr("tictac_env.cli.show.requires", lambda _: needed)
     assert cli.main(["info"]) == 0
     assert 'plot: a-package-that-is-not-there missing; pip install "tictac-env[plot]"' in capsys.readouterr().out

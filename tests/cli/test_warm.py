@@ -119,7 +119,7 @@ def test_what_is_unknown_is_named(arguments: list[str], wrong: str, capsys: pyte
 def test_a_folder_that_is_not_kept_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tictac_env.cli.warm.KEPT", False)
-    monkeypatch.setattr("tictac_env.cli.warm.WARNING", "set TICTAC_CACHE_DIR")
+    monkeypatch.setattr("tictac_env.cli.make.KEPT", False)
+    monkeypatch.setattr("tictac_env.cli.make.WARNING", "set TICTAC_CACHE_DIR")
     assert cli.main(["compile"]) == 2
     assert "tictac: set TICTAC_CACHE_DIR" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 from conftest import ODD_GAMES, title
 
 from tictac_env import OpponentPool, tictactoe_v0
-from tictac_env.cli.series import Series
+from tictac_env.cli.session import Series
 from tictac_env.games import Game
 from tictac_env.notebook import play as playing
 from tictac_env.notebook.notebook_table import NotebookTable, View

@@ -10,7 +10,7 @@ from chromium import needs_chromium
 
 pytest.importorskip("anywidget")
 
-from tictac_env.cli.series import Series
+from tictac_env.cli.session import Series
 from tictac_env.notebook.notebook_table import NotebookTable
 from tictac_env.notebook.widget import widget_script
 from tictac_env.policies import load_player

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tictac_env.cli.info import PACKAGES
+from tictac_env.cli.show import information
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
@@ -25,7 +25,7 @@ USES: dict[str, dict[str, str]] = {
         "torch.utils.tensorboard": "import tictac_agents; tictac_agents.LearningCurve(tensorboard='runs')",
     },
     "human": {"pygame": "from tictac_env.render.window import import_pygame; import_pygame()"},
-    "video": {"PIL": "from tictac_env.cli.render import pillow; pillow()"},
+    "video": {"PIL": "from tictac_env.cli.show import pillow; pillow()"},
     "web": {
         "starlette": "from tictac_env.web.serve import serve; serve()",
         "uvicorn": "from tictac_env.web.serve import serve; serve()",
@@ -55,9 +55,10 @@ def test_all_is_all_of_them() -> None:
 
 
 def test_info_tells_of_every_package_of_every_extra() -> None:
+    told = information()["packages"]
     for extra in SINGLE:
         names = {re.split(r"[\[>=<]", package)[0].replace("_", "-") for package in EXTRAS[extra]}
-        assert names <= {name.replace("_", "-") for name in PACKAGES[extra]}, extra
+        assert names <= {name.replace("_", "-") for name in told[extra]}, extra
 
 
 SCRIPT = """

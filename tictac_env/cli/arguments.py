@@ -1,13 +1,17 @@
-"""Arguments that several commands take, and how they are read."""
+"""The parser of a command, and the arguments that several commands take."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
@@ -16,8 +20,60 @@ from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, game_for
 from tictac_env.policies.loading import ACCEPTED
 
+WRONG = 2
+"""The exit status after an error."""
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that is filled when it is first used, and reports an error in one line.
+
+    Args:
+        fill: adds the description and the arguments, when the parser is first used; None if they are there already.
+        keywords: those of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, fill: Callable[[CommandParser], None] | None = None, **keywords: Any) -> None:
+        super().__init__(formatter_class=_Formatter, **keywords)
+        self._fill = fill
+
+    def fill(self) -> None:
+        """Adds what is to be added, once."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
+
+    def fill_all(self) -> None:
+        """Fills the parser and those of its commands, as far as what they need is installed."""
+        with contextlib.suppress(DependencyNotInstalled):
+            self.fill()
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    command.fill_all()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class's, but the command's own parser reports unknown arguments."""
+        self.fill()
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def error(self, message: str) -> Any:
+        """Reports the error in one line, and ends the program with status 2."""
+        self.exit(WRONG, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Wraps paragraphs to the terminal's width, but leaves indented ones (examples) as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            paragraph if paragraph.startswith(" ") else textwrap.fill(paragraph, width) for paragraph in paragraphs
+        )
 
 
 def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of: str = "") -> None:

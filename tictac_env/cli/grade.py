@@ -1,9 +1,4 @@
-"""Grades what others have written, by proof: what a submission plays is judged exactly, by a rubric of theorems.
-
-A submission is a Python file, a notebook, or a folder with one; it runs in a process of its own, within limits, and is
-asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the submissions, and a
-tournament if wanted. docs/teaching/README.md tells more.
-"""
+"""The command `tictac grade`."""
 
 from __future__ import annotations
 
@@ -25,18 +20,9 @@ from tictac_env.grading.rubric import assignment_folder, assignments, load_rubri
 from tictac_env.storage import check_writable, save_text
 
 FORMATS = ("text", "json", "gradescope", "nbgrader")
-EXAMPLES = """examples:
-
-  tictac grade --list
-  tictac grade --assignment minimax --hand-out work        (what pupils get)
-  tictac grade work/submission.py --assignment minimax
-  tictac grade class/ --assignment minimax --csv grades.csv --tournament
-  tictac grade submission.py --assignment mine.toml --format gradescope -o results.json
-  tictac grade --make-zip minimax --wheels wheels/         (for Gradescope)
-"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_grade(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_file(parser, "submissions", nargs="*", metavar="SUBMISSION", help="a file, a folder, or a folder of these")
     told = parser.add_argument(
@@ -62,8 +48,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "--wheels", folder=True, metavar="FOLDER", help="wheels that it installs from, without a network")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Grades, or does what else was asked for."""
+def run_grade(options: argparse.Namespace) -> int:
+    """Grades what others have written, by proof: what a submission plays is judged exactly, by a rubric of theorems.
+
+    A submission is a Python file, a notebook, or a folder with one; it runs in a process of its own, within limits, and
+    is asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the submissions, and
+    a tournament if wanted. docs/teaching/README.md tells more.
+
+    Examples:
+      tictac grade --list
+      tictac grade --assignment minimax --hand-out work        (what pupils get)
+      tictac grade work/submission.py --assignment minimax
+      tictac grade class/ --assignment minimax --csv grades.csv --tournament
+      tictac grade submission.py --assignment mine.toml --format gradescope -o results.json
+      tictac grade --make-zip minimax --wheels wheels/         (for Gradescope)
+    """
     path = sys.path[:]
     sys.path[:] = [folder for folder in path if folder not in ("", os.getcwd())]  # hand-ins may lie there
     try:

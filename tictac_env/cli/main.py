@@ -1,10 +1,8 @@
-"""The command line: which commands there are, how errors are told, and how a run ends.
+"""The command `tictac`: its commands, how errors are reported, and how a run ends.
 
-A command is a module of this package, imported when it is asked for, so that `tictac --help` stays quick. It has:
-
-- a docstring, which its `--help` begins with, and `EXAMPLES`, with which it ends;
-- `add(parser)`, which adds its arguments;
-- `run(options) -> int`, which does the work and returns the exit status.
+A command is a function `run_NAME(options) -> int` of one of this package's modules, which is imported when the command
+is used, so that `tictac --help` stays quick. The function's docstring is the text of `--help`, `add_NAME(parser)` adds
+the arguments, and the function returns the exit status.
 """
 
 from __future__ import annotations
@@ -23,25 +21,25 @@ from types import FrameType
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
-from tictac_env.cli.parser import WRONG, CommandParser
+from tictac_env.cli.arguments import WRONG, CommandParser
 
-COMMANDS: dict[str, str] = {
-    "play": "play against any player, in the terminal or in a window",
-    "serve": "the page in the browser: play, look inside, train",
-    "export-page": "the page as a folder that needs no server",
-    "export-agent": "a player as one file that needs NumPy only, for Kaggle",
-    "train": "train an agent, and say how good it has become",
-    "audit": "one record of how good a player is",
-    "grade": "grade what others have written, by a rubric of theorems",
-    "prove": "every reply to a player: a proof that it never loses, or wins",
-    "tournament": "everybody against everybody, with ratings",
-    "solve": "the exact score of a position and of each move",
-    "render": "a position or a game as text, SVG, PNG or GIF",
-    "warm": "compile beforehand what first uses would wait for",
-    "info": "versions, games, policies, the cache, the machine",
-    "completion": "a script for the completion of words by your shell",
+COMMANDS: dict[str, tuple[str, str]] = {
+    "play": ("play", "play against any player, in the terminal or in a window"),
+    "serve": ("make", "the page in the browser: play, look inside, train"),
+    "export-page": ("make", "the page as a folder that needs no server"),
+    "export-agent": ("make", "a player as one file that needs NumPy only, for Kaggle"),
+    "train": ("make", "train an agent, and report how good it has become"),
+    "audit": ("judge", "one record of how good a player is"),
+    "grade": ("grade", "grade what others have written, by a rubric of theorems"),
+    "prove": ("judge", "every reply to a player: a proof that it never loses, or wins"),
+    "tournament": ("judge", "everybody against everybody, with ratings"),
+    "solve": ("show", "the exact score of a position and of each move"),
+    "render": ("show", "a position or a game as text, SVG, PNG or GIF"),
+    "warm": ("make", "compile beforehand what first uses would wait for"),
+    "info": ("show", "versions, games, policies, the cache, the machine"),
+    "completion": ("make", "a script for the completion of words by your shell"),
 }
-"""The commands, and what `tictac --help` says of each. The module of one has its name, with _ for -."""
+"""The commands: the module of each, and its line in `tictac --help`."""
 EPILOG = """examples:
 
   tictac play level:3 --game TicTacToe-v0
@@ -95,10 +93,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Has SIGTERM do within the block what Ctrl-C does; in the main thread, as signals are heard only there."""
+    """Makes SIGTERM do what Ctrl-C does; in the main thread only, as others receive no signals."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        pressed = signal.getsignal(signal.SIGINT)  # a shell has what it starts in the background ignore it
+        pressed = signal.getsignal(signal.SIGINT)  # a shell makes its background jobs ignore it
         (pressed if callable(pressed) else signal.default_int_handler)(number, frame)
 
     if threading.current_thread() is not threading.main_thread():
@@ -112,7 +110,7 @@ def _terminable() -> Iterator[None]:
 
 
 def make_parser() -> CommandParser:
-    """The parser of the command line, with the commands empty until they are asked for."""
+    """The parser of the command line; each command's arguments are added when the command is used."""
     parser = CommandParser(
         prog="tictac",
         description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
@@ -120,15 +118,16 @@ def make_parser() -> CommandParser:
     )
     parser.add_argument("--version", action="version", version=f"tictac-env {tictac_env.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for name, told in COMMANDS.items():
-        fill = functools.partial(_fill, f"{__package__}.{name.replace('-', '_')}")
-        commands.add_parser(name, help=told, aliases=ALIASES.get(name, []), fill=fill)
+    for name, (module, title) in COMMANDS.items():
+        fill = functools.partial(_fill, f"{__package__}.{module}", name.replace("-", "_"))
+        commands.add_parser(name, help=title, aliases=ALIASES.get(name, []), fill=fill)
     return parser
 
 
-def _fill(home: str, parser: CommandParser) -> None:
-    """Has the module of a command add what it has to add."""
-    module = importlib.import_module(home)
-    parser.description, parser.epilog = inspect.getdoc(module), module.EXAMPLES
-    parser.set_defaults(run=module.run)
-    module.add(parser)
+def _fill(module: str, name: str, parser: CommandParser) -> None:
+    home = importlib.import_module(module)
+    run = getattr(home, f"run_{name}")
+    parser.description, _, examples = (inspect.getdoc(run) or "").partition("Examples:\n")
+    parser.epilog = "examples:\n\n" + examples.lstrip("\n")
+    parser.set_defaults(run=run)
+    getattr(home, f"add_{name}")(parser)

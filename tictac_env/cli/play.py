@@ -1,35 +1,31 @@
-"""Plays against any player, in the terminal or in a window.
-
-Type the number of a column or, where stones do not fall, of a cell; on a 3 x 3 board also q w e, a s d, z x c, which
-lie like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends the game.
-
-In the window click a column or a cell, or press its key; backspace takes back, F1 shows the values in the title, Enter
-begins a new game, Esc closes the window.
-"""
+"""The command `tictac play`, and games at the terminal: what is shown, what is asked, and what the answers mean."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable, Iterable
 
 from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game
-from tictac_env.cli.series import Series
-from tictac_env.cli.terminal import TerminalTable
+from tictac_env.cli.session import Series, Session, hints
+from tictac_env.games import game_name
 from tictac_env.policies import load_player
-from tictac_env.position import Position
+from tictac_env.policies.human import moves_in_words, read_move
+from tictac_env.position import Position, format_moves
 
 SEATS = ("first", "second", "alternate")
+COMMANDS = {
+    "hint": "the exact value of every move",
+    "undo": "takes your last move back, and the answer to it",
+    "moves": "the game so far, as tictac solve and tictac render take it",
+    "help": "these lines",
+    "quit": "ends the game",
+}
+"""What may be typed beside moves; the first letters do, where they are no move."""
+AGAIN = ("yes", "no", "undo", "moves", "quit")
 
-EXAMPLES = """examples:
 
-  tictac play                                      Connect Four against level:5
-  tictac play level:3 --game TicTacToe-v0 --seat second
-  tictac play q.npz                                against an agent you have trained, at its game
-  tictac play perfect --window --position 4453
-  tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
-"""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
+def add_play(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_player(
         parser, "opponent", nargs="?", default="level:5", told="; or human, for two people (default: %(default)s)"
@@ -44,13 +40,28 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_seed(parser, None)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Plays games until the person has had enough."""
+def run_play(options: argparse.Namespace) -> int:
+    """Plays against any player, in the terminal or in a window.
+
+    Type the number of a column or, where stones do not fall, of a cell; on a 3 x 3 board also q w e, a s d, z x c,
+    which lie like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends
+    the game.
+
+    In the window click a column or a cell, or press its key; backspace takes back, F1 shows the values in the title,
+    Enter begins a new game, Esc closes the window.
+
+    Examples:
+      tictac play                                      Connect Four against level:5
+      tictac play level:3 --game TicTacToe-v0 --seat second
+      tictac play q.npz                                against an agent you have trained, at its game
+      tictac play perfect --window --position 4453
+      tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
+    """
     start = Position.from_moves(chosen_game(options, options.opponent), options.position)
     opponent = None if options.opponent == "human" else load_player(options.opponent, start.game)
     series = Series([start], opponent, options.seat, options.seed)
     if options.window:
-        from tictac_env.cli.window_table import WindowTable
+        from tictac_env.cli.play_window import WindowTable
 
         table: TerminalTable | WindowTable = WindowTable(options.hints)
     else:
@@ -58,3 +69,134 @@ def run(options: argparse.Namespace) -> int:
     while table.play(series.begin()):
         pass
     return 0
+
+
+class TerminalTable:
+    """A terminal at which a person plays.
+
+    Args:
+        show_hints: whether to show the values of the moves before each of the person's.
+        ask: prints a question and returns the answer; `input` unless given.
+        tell: shows a text; `print` unless given.
+    """
+
+    def __init__(
+        self, show_hints: bool = False, ask: Callable[[str], str] = input, tell: Callable[[str], object] = print
+    ) -> None:
+        self._show_hints = show_hints
+        self._ask = ask
+        self._tell = tell
+
+    def play(self, session: Session) -> bool:
+        """Plays a game to its end; whether the person wants another one.
+
+        Raises:
+            IllegalMove: a policy's choice is illegal.
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        self._tell(_who_plays(session))
+        try:
+            while True:
+                if session.position.is_over:
+                    self._tell(f"\n{session.position}\n{session.result()}")
+                    if (wants := self._after(session)) is not None:
+                        return wants
+                elif session.persons_turn:
+                    if not self._turn(session):
+                        return False
+                else:
+                    self._reply(session)
+        except EOFError:
+            self._tell(f"\nThe input has ended, the game stands at {_moves(session)}.")
+            return False
+
+    def _turn(self, session: Session) -> bool:
+        """Asks a person until the game has changed; whether it goes on."""
+        position = session.position
+        game = position.game
+        self._tell(f"\n{position}")
+        if self._show_hints:
+            self._hint(session)
+        while True:
+            typed = self._ask(f"{'XO'[position.seat]}, your move ({moves_in_words(game)}, or help): ").strip().lower()
+            action = read_move(typed, game)
+            if action in position.legal_actions:
+                session.play(action)
+                return True
+            command = "" if action >= 0 else _command(typed, COMMANDS)
+            match command:
+                case "help":
+                    self._tell("\n".join(f"  {name:6}{told}" for name, told in COMMANDS.items()))
+                case "hint":
+                    self._hint(session)
+                case "undo":
+                    if session.take_back():
+                        return True
+                    self._tell("There is no move of yours to take back.")
+                case "moves":
+                    self._tell(_moves(session))
+                case "quit":
+                    self._tell(f"The game stands at {_moves(session)}.")
+                    return False
+                case _ if action >= 0:
+                    legal = ", ".join(format_moves(game, [one]) for one in position.legal_actions)
+                    self._tell(f"{typed} is {'full' if game.stones_fall else 'taken'}; you can play {legal}.")
+                case _:
+                    self._tell(f"{typed!r} is not a move: type {moves_in_words(game)}, or {_listed(COMMANDS)}.")
+
+    def _reply(self, session: Session) -> None:
+        """The policy's move."""
+        seat = session.position.seat
+        who = f"{session.name(seat)} ({'XO'[seat]})"
+        if on_terminal := sys.stdout.isatty():  # to be written over
+            print(thinking := f"{who} thinks ...", end="\r", flush=True)
+        action = session.choose()
+        session.play(action)
+        played = f"{who} plays {format_moves(session.position.game, [action])}."
+        self._tell(played.ljust(len(thinking)) if on_terminal else played)
+
+    def _hint(self, session: Session) -> None:
+        for line in hints(session.position):
+            self._tell(f"  {line}")
+
+    def _after(self, session: Session) -> bool | None:
+        """Whether the person wants another game; None if the game goes on after all."""
+        while True:
+            typed = self._ask("Again? (yes, no, undo or moves): ").strip().lower()
+            match _command(typed, AGAIN):
+                case "yes":
+                    return True
+                case "no" | "quit":
+                    return False
+                case "undo":
+                    if session.take_back():
+                        return None
+                    self._tell("There is no move of yours to take back.")
+                case "moves":
+                    self._tell(_moves(session))
+                case _:
+                    self._tell(f"{typed!r} is no answer: type {_listed(AGAIN)}.")
+
+
+def _who_plays(session: Session) -> str:
+    game = game_name(session.position.game) or session.position.game
+    if session.hot_seat:
+        return f"{game}: X plays first, O second, both at this keyboard."
+    seat = session.sides.index(None)
+    return f"{game}: You are {'XO'[seat]} and play {('first', 'second')[seat]}, against {session.name(1 - seat)}."
+
+
+def _command(typed: str, commands: Iterable[str]) -> str:
+    """The first command that begins with what was typed, "" if none does."""
+    if typed == "?":
+        return "help"
+    return next((name for name in commands if typed and name.startswith(typed)), "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}"
+
+
+def _moves(session: Session) -> str:
+    return session.position.to_moves() or "the empty board"

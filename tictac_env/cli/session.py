@@ -1,12 +1,20 @@
-"""A game between people and policies, move by move, which can be taken back."""
+"""Games between people and policies: one game that can be taken back, a series of games, and hints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from tictac_env.checks import one_of
+from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.policies import OpponentPool, Player, Policy, answer
-from tictac_env.position import Position
-from tictac_env.rng import advance, mix
+from tictac_env.position import Position, format_moves
+from tictac_env.rng import advance, mix, new_state
+from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.solver.exact import Bounds, shared_solver
+
+SECONDS = 10.0
+"""How long a hint may take."""
 
 
 class Session:
@@ -99,3 +107,81 @@ class Session:
             return f"{'XO'[outcome.winner]} wins."
         name = self.name(outcome.winner)
         return "You win." if name is None else f"{name} wins."
+
+
+class Series:
+    """Games between a person and a player, or between two people.
+
+    Args:
+        starts: where games begin, one drawn for each; unfinished, their moves known.
+        opponent: who plays against the person; None for two people.
+        seat: the person's: "first", "second", "random" (drawn for each game) or "alternate" (first, then in turn).
+        seed: the same seed gives the same draws; None for others each time.
+
+    Raises:
+        ValueError: the game is over in one of the starts, or there is no such seat.
+    """
+
+    def __init__(self, starts: Sequence[Position], opponent: Player | None, seat: Any, seed: int | None) -> None:
+        for start in starts:
+            if start.is_over:
+                raise ValueError(f"the game is over after {start.to_moves()}; give position fewer moves")
+        self.starts = starts
+        self.opponent = opponent
+        self.seat = one_of("seat", seat, PLAY_AS)
+        self._state = new_state(seed)
+        self._session: Session | None = None
+        self._second: bool | None = None
+
+    def _draw(self, count: int) -> int:
+        if count == 1:
+            return 0
+        self._state = advance(self._state)
+        return mix(self._state) % count
+
+    def begin(self, swap: bool = False) -> Session:
+        """The next game; with `swap` the person takes the other seat, whatever `seat` says."""
+        if self._session is not None:
+            self._state = self._session.state
+        if self._second is not None and (swap or self.seat == "alternate"):
+            self._second = not self._second
+        elif self.seat == "random":
+            self._second = bool(self._draw(2))
+        elif self._second is None:
+            self._second = self.seat == "second"
+        start = self.starts[self._draw(len(self.starts))]
+        self._session = Session(start, (self.opponent, None) if self._second else (None, self.opponent), self._state)
+        return self._session
+
+
+def hints(position: Position, seconds: float = SECONDS) -> list[str]:
+    """The legal moves with their values, such as "3 5: a draw", a line for each value, the best first.
+
+    Args:
+        position: an unfinished position.
+        seconds: how long to search; what is not proven by then is said so.
+    """
+    bounds = shared_solver(position.game).action_bounds(position, time_limit=seconds)
+    known = [(action, found) for action, found in enumerate(bounds) if found is not None]
+    known.sort(key=lambda one: (-one[1].lower, -one[1].upper))
+    moves: dict[str, list[int]] = {}
+    for action, found in known:
+        moves.setdefault(_value(position, found, seconds), []).append(action)
+    return [
+        f"{' '.join(format_moves(position.game, [action]) for action in actions)}: {value}"
+        for value, actions in moves.items()
+    ]
+
+
+def _value(position: Position, bounds: Bounds, seconds: float) -> str:
+    if bounds.proven:
+        score = bounds.lower
+        if score == 0:
+            return "a draw"
+        plies = plies_to_go(position.game, position.ply, score)
+        return f"a {'win' if score > 0 else 'loss'} in {plies} {'ply' if plies == 1 else 'plies'}"
+    if bounds.lower > 0 or bounds.upper < 0:
+        return "a win" if bounds.lower > 0 else "a loss"
+    if bounds.lower == 0 or bounds.upper == 0:
+        return f"at {'least' if bounds.lower == 0 else 'most'} a draw"
+    return f"not known within {seconds:g} s"

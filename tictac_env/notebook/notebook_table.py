@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tictac_env.checks import flag
-from tictac_env.cli.series import Series
+from tictac_env.cli.session import Series
 from tictac_env.games import shown
 from tictac_env.position import Position
 from tictac_env.solver.exact import shared_solver

@@ -10,7 +10,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from tictac_env.cli.series import Series
+from tictac_env.cli.session import Series
 from tictac_env.notebook.notebook_table import NotebookTable
 from tictac_env.position import Position
 from tictac_env.web.bundle import es_module

@@ -1,4 +1,4 @@
-"""Games in a window: clicks and keys."""
+"""Games in a window, by clicks and keys (`tictac play --window`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from tictac_env.cli.hints import hints
-from tictac_env.cli.session import Session
+from tictac_env.cli.session import Session, hints
 from tictac_env.policies.human import read_move
 from tictac_env.position import format_moves
 from tictac_env.render.text import status

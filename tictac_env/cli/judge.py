@@ -1,0 +1,317 @@
+"""The commands that judge players: audit, prove and tournament."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import dataclasses
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import tictac_env
+from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
+from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
+from tictac_env.arena.proof import CLAIMS
+from tictac_env.cli.arguments import (
+    add_file,
+    add_game,
+    add_json,
+    add_player,
+    add_seed,
+    add_workers,
+    chosen_game,
+    chosen_workers,
+    decimal,
+    print_json,
+    whole_number,
+)
+from tictac_env.games import did_you_mean
+from tictac_env.observation import OBSERVATION_TYPES
+from tictac_env.policies.loading import ACTIVATIONS, FORMS, PLANES_LAST, SUFFIXES, Reading
+from tictac_env.storage import check_writable
+
+BESIDE = Path("beside the player's file")
+"""What --card is without a folder."""
+
+
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_player(parser, "player")
+    add_game(parser, of="player")
+    parser.add_argument(
+        "--suite", help="the positions to judge its moves on: a suite's name or file (default: the game's own)"
+    )
+    parser.add_argument(
+        "--replies",
+        type=whole_number(),
+        default=REPLIES,
+        metavar="POSITIONS",
+        help="how far the shortest lost game of a large game is sought, 0 for not at all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--opponent",
+        action="append",
+        default=[],
+        metavar="PLAYER",
+        help="also play a match; may be given several times",
+    )
+    parser.add_argument("--games", type=whole_number(1), default=100, help="of a match (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="leave the exact verdict out, which may take minutes")
+    reading = parser.add_argument_group("how to read a player that does not say it")
+    reading.add_argument(
+        "--observation",
+        choices=(*OBSERVATION_TYPES, PLANES_LAST),
+        help="what a function or a network sees (default: planes, or what fits the network's input)",
+    )
+    reading.add_argument("--activation", choices=ACTIVATIONS, help="between the layers of weights of PyTorch")
+    reading.add_argument(
+        "--time-limit",
+        type=decimal(),
+        default=Reading.time_limit,
+        metavar="SECONDS",
+        help="what a program may take for a move, an ONNX network for up to 64 (default: %(default)g)",
+    )
+    add_seed(parser)
+    add_json(parser)
+    add_file(
+        parser,
+        "--card",
+        folder=True,
+        nargs="?",
+        const=BESIDE,
+        metavar="FOLDER",
+        help="also write README.md and verdict.json (default: next to the player's file)",
+    )
+
+
+def run_audit(options: argparse.Namespace) -> int:
+    """Judges a player, and prints one record of how good it is.
+
+    The record has the exact verdict (can it be beaten, and by which game, board by board), its mistakes on positions of
+    known value next to those of random play, and matches, if wanted.
+
+    The player may be anybody's: docs/audit.md tells what each kind looks like. Python files and programs are run, with
+    your rights; agents' files, models, weights and networks are only read.
+
+    Examples:
+      tictac audit rule
+      tictac audit q.npz --opponent minimax --opponent random
+      tictac audit ppo.zip --game TicTacToe-v0 --card
+      tictac audit mcts:1000 --game ConnectFour-v0 --json > audit.json
+      tictac audit bots.py:act --observation board
+      tictac audit submission.py --game ConnectFour-v0 --quick
+      tictac audit "program:./bot --depth 4" --game ConnectFour-v0 --time-limit 2
+    """
+    folder: Path | None = options.card
+    if folder == BESIDE:
+        if not Path(options.player).is_file():
+            raise ValueError(f"--card: {options.player!r} is no file, so say into which folder: --card FOLDER")
+        folder = Path(options.player).parent
+    if folder is not None:
+        check_writable(folder / RECORD)  # now, and not after minutes
+    with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
+        record = audit(
+            options.player,
+            chosen_game(options, options.player),
+            options.suite,
+            options.opponent,
+            options.games,
+            exact=not options.quick,
+            seed=options.seed,
+            replies=options.replies,
+            reading=Reading(options.observation, options.activation, options.time_limit),
+        )
+    print(record.to_json() if options.json else record, flush=True)  # first, in case that nothing can be written
+    if folder is not None:
+        save_card(record, folder)
+    return 0
+
+
+SEATS = ("first", "second")
+
+
+def add_prove(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_player(parser, "player")
+    add_game(parser, of="player")
+    parser.add_argument("--seat", choices=SEATS, default="first", help="which side it plays (default: %(default)s)")
+    parser.add_argument(
+        "--claim", choices=list(CLAIMS), default="never loses", help="what is to be proven (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--refutations", type=whole_number(1), default=1, metavar="N", help="end once so many are found (default: 1)"
+    )
+    parser.add_argument(
+        "--to-the-end", action="store_true", help="ask about all positions, even if so many games refute the claim"
+    )
+    add_file(parser, "--folder", folder=True, help="where the work and the certificate are kept (default: nowhere)")
+    add_seed(parser)
+    add_workers(parser)
+    add_json(parser)
+
+
+def run_prove(options: argparse.Namespace) -> int:
+    """Plays every reply to a player, and so proves that it never loses, or always wins, or shows the games that refute
+    it.
+
+    Nothing is sampled. On Connect Four a first player that is hard to beat meets some 100 million positions: this takes
+    minutes if it does not search. With a folder, the same command goes on where it was stopped, and leaves the
+    certificate there. The exit status is 1 if the claim is refuted.
+
+    Examples:
+      tictac prove minimax --seat second
+      tictac prove q.npz --claim wins
+      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --folder proof --workers 2
+    """
+    proof = prove(
+        options.player,
+        SEATS.index(options.seat),
+        chosen_game(options, options.player),
+        claim=options.claim,
+        refutations=options.refutations,
+        seed=options.seed,
+        folder=options.folder,
+        to_the_end=options.to_the_end,
+        workers=chosen_workers(options),
+    )
+    if options.json:
+        plies = [ply._asdict() for ply in proof.plies]
+        print_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
+    else:
+        print(proof)
+    return 0 if proof.holds else 1
+
+
+STORE = "games.sqlite"
+"""The file in the folder that keeps the games."""
+
+
+def add_tournament(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_player(parser, "players", nargs="+", metavar="PLAYER", told="; NAME=PLAYER to call it NAME")
+    add_game(parser, of="player")
+    parser.add_argument(
+        "--openings",
+        type=whole_number(),
+        default=0,
+        metavar="PLIES",
+        help="begin from every position after so many plies (default: the empty board)",
+    )
+    parser.add_argument(
+        "--sample",
+        type=whole_number(1),
+        metavar="COUNT",
+        help="begin from so many of these openings, drawn by the seed",
+    )
+    parser.add_argument(
+        "--games",
+        type=whole_number(1),
+        help="of each pair (default: each opening from both seats, 100 of a single one)",
+    )
+    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="what a move may take, by the clock")
+    add_file(parser, "--store", folder=True, metavar="FOLDER", help=f"keep the games in {STORE} there, and go on")
+    parser.add_argument(
+        "--anchor", metavar="NAME", help="the player whose rating is 0 (default: random, or the weakest)"
+    )
+    add_seed(parser)
+    add_workers(parser)
+    written = parser.add_mutually_exclusive_group()
+    add_json(written)
+    written.add_argument("--csv", action="store_true", help="print the ratings as CSV")
+
+
+def run_tournament(options: argparse.Namespace) -> int:
+    """Plays everybody against everybody, and prints the scores and the ratings with their 95 % intervals.
+
+    Each pair plays each opening from both seats. A player that raises an error, plays an illegal move or takes too long
+    loses that game. With --store every game is kept as it ends, so the same command goes on where it was stopped, and
+    with further players, openings or games it plays only what is missing.
+
+    Examples:
+      tictac tournament random rule minimax:2 mcts:100 --openings 2
+      tictac tournament random mine=q.npz yours=bots:act --games 200
+      tictac tournament level:3 level:4 --game ConnectFour-v0 --openings 8 --sample 50 --store results
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --openings 2 --workers 4
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
+      tictac tournament random rule --csv > ratings.csv
+    """
+    players = dict(map(_named, options.players))
+    if len(players) < len(options.players):
+        raise ValueError(f"two players have the same name among {', '.join(options.players)}; give NAME=PLAYER")
+    if options.anchor is not None and options.anchor not in players:
+        raise ValueError(f"--anchor: nobody is called {options.anchor!r}; {did_you_mean(options.anchor, players)}")
+    game = chosen_game(options, *players.values())
+    openings: Any = options.openings
+    if options.sample is not None:
+        openings = sampled_openings(game, options.openings, options.sample, options.seed)
+    try:
+        tournament = round_robin(
+            players,
+            game,
+            options.games,
+            options.seed,
+            progress=True,
+            openings=openings,
+            time_limit=options.time_limit,
+            store=None if options.store is None else options.store / STORE,
+            workers=chosen_workers(options),
+        )
+    except KeyboardInterrupt:
+        if options.store is not None:
+            told = f"\nthe games played so far are in {options.store / STORE}; the same command goes on from there"
+            print(told, file=sys.stderr)
+        raise
+    ratings = tournament.ratings(anchor=options.anchor)
+    if options.json:
+        print_json(_record(tournament, ratings))
+    elif options.csv:
+        print(_csv(ratings), end="")
+    else:
+        print(f"{tournament}\n\n{ratings}")
+    return 0
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name and the player that a word gives: "mine=q.npz"; of a file alone the name without its suffix."""
+    name, equals, player = text.partition("=")
+    if equals and name and player and text.partition(":")[0] not in FORMS:  # "program:./bot --depth=4" has no name
+        return name, player
+    return (Path(text).stem if text.endswith(SUFFIXES) else text), text
+
+
+def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
+    """All that is printed, and the games, for programs."""
+    return {
+        "version": tictac_env.__version__,
+        "game": tournament.games[0].fixture.game,
+        "games": len(tournament.games),
+        "anchor": ratings.anchor,
+        "ratings": ratings.table(),
+        "seats": {
+            name: dict(zip(("first", "second"), map(list, tournament.seats(name)), strict=True))
+            for name in tournament.names
+        },
+        "cross_table": ratings.cross_table(),
+        "first_advantage": _finite(ratings.first_advantage),
+        "draws": _finite(ratings.draws),
+        "forfeits": [
+            {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
+        ],
+    }
+
+
+def _finite(estimate: Any) -> dict[str, float | None]:
+    """An estimate and the ends of its interval; None where there is no bound."""
+    return {name: value if abs(value) < float("inf") else None for name, value in estimate._asdict().items()}
+
+
+def _csv(ratings: Ratings) -> str:
+    text = io.StringIO()
+    rows = ratings.table()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,309 @@
+"""The commands that show: solve, render and info."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+from gymnasium.error import DependencyNotInstalled
+
+import tictac_env
+from tictac_env.cli.arguments import add_file, add_game, add_json, decimal, print_json, whole_number
+from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, VARIABLE
+from tictac_env.games import describe_game, game_name
+from tictac_env.games.registry import known_names
+from tictac_env.policies import POLICIES
+from tictac_env.position import Position, format_moves
+from tictac_env.render import render_rgb, render_svg
+from tictac_env.solver import NotProven, Solution, Solver
+from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.storage import save_text, writing
+
+
+def add_solve(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
+    add_game(parser, "ConnectFour-v0")
+    parser.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
+    parser.add_argument("--seconds", type=decimal(), help="search for at most this many seconds")
+    parser.add_argument(
+        "--threads", type=whole_number(1, 64), default=1, help="how many threads search (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--table", type=decimal(), default=64, metavar="MB", help="memory for the search (default: %(default)s)"
+    )
+    parser.add_argument("--no-book", action="store_true", help="search early positions too")
+    add_json(parser)
+
+
+def run_solve(options: argparse.Namespace) -> int:
+    """Prints the board, the exact score of each move, the best moves and a line of best play.
+
+    A score is +n where the side to move wins with its n-th stone counted from the last one it could place, -n where it
+    loses so, 0 where the game is drawn. The exit status is 1 if a limit ends the search before the score is known.
+
+    Examples:
+      tictac solve 4453
+      tictac solve 15 --game TicTacToe-v0
+      tictac solve 3 --game KInARow-v0:5x6-4 --weak
+      tictac solve 44 --json
+    """
+    began = time.monotonic()
+    position = Position.from_moves(options.game, options.moves)
+    solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
+    if not options.json:
+        print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
+    try:
+        solution = solver.solve_many([position], options.weak, time_limit=options.seconds)[0]
+    except NotProven as limit:
+        _print_bounds(position, limit, options)
+        return 1
+    nodes, seconds = solver.nodes, solver.seconds
+    end = None if options.seconds is None else began + options.seconds
+    line = None if options.weak else _best_line(solver, position, end)
+    if options.json:
+        exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
+        print_json(_header(position) | exact | {"nodes": nodes, "seconds": round(seconds, 6)})
+        return 0
+    for text in _score_lines(position, solution):
+        print(text)
+    print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
+    if line is not None:
+        print(f"best play: {line or 'the game is over'}")
+    print(f"{nodes:,} nodes, {seconds:.3f} s")
+    return 0
+
+
+def _print_bounds(position: Position, limit: NotProven, options: argparse.Namespace) -> None:
+    """Prints what a search that was ended has proven."""
+    bounds = limit.bounds
+    if options.json:
+        told = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
+        print_json(_header(position) | {"score": None} | told)
+    else:
+        print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
+
+
+def _header(position: Position) -> dict[str, Any]:
+    return {"game": describe_game(position.game), "moves": position.to_moves()}
+
+
+def _score_lines(position: Position, solution: Solution) -> list[str]:
+    """A line for each legal move; none once the game is over."""
+    return [
+        f"{format_moves(position.game, [action]):>3} {score:>4}{'  best' if action in solution.best_actions else ''}"
+        for action, score in enumerate(solution.action_scores)
+        if score is not None
+    ]
+
+
+def _in_words(position: Position, score: int, weak: bool) -> str:
+    """What a score means, as in "the second player wins on ply 41"."""
+    if score == 0:
+        return "a draw"
+    winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]
+    if weak or position.is_over:
+        return f"the {winner} player {'has won' if position.is_over else 'wins'}"
+    ply = position.ply + plies_to_go(position.game, position.ply, score)
+    return f"the {winner} player wins on ply {ply}"
+
+
+def _best_line(solver: Solver, position: Position, end: float | None) -> str:
+    """The moves of one line of best play, each side taking the lowest of its best moves; "..." where time is over."""
+    played: list[int] = []
+    while not position.is_over:
+        try:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            action = solver.best_actions(position, time_limit=left)[0]
+        except NotProven:
+            return f"{format_moves(position.game, played)}..."
+        played.append(action)
+        position = position.play(action)
+    return format_moves(position.game, played)
+
+
+SUFFIXES = (".svg", ".png", ".gif")
+LAST = 4
+"""How many times as long as the others a GIF shows its last position."""
+
+
+def add_render(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("moves", nargs="?", default="", help="the moves, as in 4453; none: the empty board")
+    add_game(parser, "ConnectFour-v0")
+    add_file(parser, "-o", "--output", metavar="FILE", help=f"a file that ends in {', '.join(SUFFIXES)}")
+    parser.add_argument(
+        "--cell-size", type=whole_number(1, 512), default=64, metavar="PIXELS", help="of a cell (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seconds", type=decimal(0.02, 60), default=0.7, help="how long a GIF shows a position (default: %(default)s)"
+    )
+
+
+def run_render(options: argparse.Namespace) -> int:
+    """Draws a position or a whole game: as text, SVG, PNG, or a GIF that plays the game move by move.
+
+    What is drawn follows from the suffix of the file: .svg and .png show the last position, .gif the game from its
+    first move. Without a file the board is printed.
+
+    Examples:
+      tictac render 4453
+      tictac render 4453 -o position.svg
+      tictac render 15243 --game TicTacToe-v0 -o position.png --cell-size 96
+      tictac render 44536271 -o game.gif --seconds 0.5
+    """
+    position = Position.from_moves(options.game, options.moves)
+    game = game_name(position.game) or position.game
+    if options.output is None:
+        print(f"{game}\n{position}")
+        return 0
+    suffix = options.output.suffix.lower()
+    if suffix == ".svg":
+        save_text(options.output, render_svg(position, options.cell_size))
+    elif suffix == ".png":
+        with writing(options.output) as file:
+            pillow().fromarray(render_rgb(position, options.cell_size)).save(file, "PNG", optimize=True)
+    elif suffix == ".gif":
+        save_gif(options.output, position, options.cell_size, options.seconds)
+    else:
+        raise ValueError(f"--output must end in {', '.join(SUFFIXES)}, not {str(options.output)!r}")
+    print(f"{options.output} ({game})")
+    return 0
+
+
+def save_gif(path: Path, position: Position, cell_size: int, seconds: float) -> None:
+    """Writes the game that led to a position, a picture for each ply from the empty board on; it repeats for ever.
+
+    Raises:
+        ValueError: the position's moves are not known.
+        gymnasium.error.DependencyNotInstalled: Pillow is missing.
+    """
+    shown = [Position.start(position.game)]
+    for action in position.moves:
+        shown.append(shown[-1].play(action))
+    pixels = [render_rgb(one, cell_size) for one in shown]
+    images = pillow()
+    palette = images.fromarray(np.concatenate(pixels)).quantize(256)  # one for all, so that nothing flickers
+    frames = [images.fromarray(one).quantize(palette=palette, dither=images.Dither.NONE) for one in pixels]
+    milliseconds = [round(1000 * seconds)] * len(frames)
+    milliseconds[-1] *= LAST
+    with writing(path) as file:
+        frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
+
+
+def pillow() -> ModuleType:
+    """Pillow's module of images.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DependencyNotInstalled(
+            'PNG and GIF need Pillow, which is not installed (SVG needs nothing); run: pip install "tictac-env[video]"'
+        ) from error
+    return Image
+
+
+def add_info(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    add_json(parser)
+
+
+def run_info(options: argparse.Namespace) -> int:
+    """Says what is installed here: versions, games, environments, policies, the cache of machine code, the machine.
+
+    Examples:
+      tictac info
+      tictac info --json
+    """
+    found = information()
+    if options.json:
+        print_json(found)
+    else:
+        print("\n".join(_lines(found)))
+    return 0
+
+
+def information() -> dict[str, Any]:
+    """What is installed, as JSON can hold it; the version of a package that is missing is None."""
+    folder = Path(CACHE_FOLDER)
+    return {
+        "version": tictac_env.__version__,
+        "folder": str(Path(tictac_env.__file__).parent),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "games": known_names(),
+        "gymnasium": _ours(gym.registry),
+        "pettingzoo": _ours(pettingzoo.aec_registry),
+        "policies": list(POLICIES),
+        "cache": {
+            "folder": str(folder),
+            "kept": KEPT,
+            "megabytes": _megabytes(folder),
+            "megabytes_of_other_versions": _megabytes(folder.parent) - _megabytes(folder) if KEPT else 0.0,
+        },
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"tictac-env {found['version']}, in {found['folder']}"
+    yield f"Python {found['python']}; {found['system']}, {found['processor']}, {found['cores']} cores"
+    for extra, packages in found["packages"].items():
+        told = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
+        missing = f'; pip install "tictac-env[{extra}]"' if extra and None in packages.values() else ""
+        yield f"{extra or 'base'}: {told}{missing}"
+    for name in ("games", "gymnasium", "pettingzoo", "policies"):
+        yield f"{name}: {', '.join(found[name])}"
+    cache = found["cache"]
+    yield f"cache: {cache['folder']}, {cache['megabytes']:.1f} MB" + (
+        "" if cache["kept"] else f"; not kept, set {VARIABLE}"
+    )
+    if cache["megabytes_of_other_versions"]:
+        other = cache["megabytes_of_other_versions"]
+        yield f"  other folders beside it are of other versions, {other:.1f} MB, and may be deleted"
+
+
+def _ours(registry: Mapping[str, Any]) -> list[str]:
+    return [name for name, spec in registry.items() if str(spec.entry_point).startswith("tictac_env.")]
+
+
+def _packages() -> dict[str, dict[str, str | None]]:
+    """The versions of what each extra installs, "" being what is always there; None for a package that is missing."""
+    found: dict[str, dict[str, str | None]] = {}
+    for line in (*(requires("tictac-env") or []), "torch; extra == 'rl'"):  # which Stable-Baselines3 brings
+        name, extra = re.match(r"([\w-]+)(?:.*extra == .(\w+))?", line).groups("")  # type: ignore[union-attr]
+        if extra != "all":
+            with contextlib.suppress(PackageNotFoundError):
+                found.setdefault(extra, {})[name] = None
+                found[extra][name] = version(name)
+    return found
+
+
+def _megabytes(folder: Path) -> float:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return round(size / 1e6, 3)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):  # not Linux
+        return platform.processor()
