@@ -162,26 +162,3 @@ def test_a_tournament_takes_them_too_with_names_and_without(
     found = json.loads(capsys.readouterr().out)
     assert {row["player"] for row in found["ratings"]} == {"program:sh bot.sh --depth=4", "kaggle", "random"}
     assert found["games"] == 12 and found["forfeits"] == []
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["nobody"], "no policy is called 'nobody'"),
-        (["nobody"], "an agent's file (.npz), a model of Stable-Baselines3 (.zip)"),
-        (["bot.bin"], "'bot.bin' is a file, but ends in none of .npz, .zip, .onnx, .pt"),
-        (["bot.bin"], 'a program is named "program:bot.bin"'),
-        (["program:/nowhere/bot"], "'/nowhere/bot' cannot be started"),
-        (["rule", "--card"], "--card: 'rule' is no file, so say into which folder: --card FOLDER"),
-        (["rule", "--observation", "board"], "observation 'board' is for functions and networks"),
-        (["rule", "--time-limit", "0"], "time_limit must be a finite number of seconds above 0"),
-    ],
-)
-def test_what_cannot_be_read_is_told_with_what_can(
-    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bot.bin").write_bytes(b"\x7fELF")
-    assert cli.main(["audit", *words, *QUICKLY]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1

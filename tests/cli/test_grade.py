@@ -81,23 +81,3 @@ def test_pupils_get_a_hand_out_and_a_file_to_begin_with(here: Path, capsys: pyte
     assert "is there already" in capsys.readouterr().err
     assert cli.main(["grade", "--list"]) == 0
     assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == assignments()
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["class/anna.py"], "--assignment is needed: dqn, mcts"),
-        (["--assignment", "minimax"], "give a submission"),
-        (["class/anna.py", "--assignment", "minimx"], "did you mean minimax"),
-        (["class/anna.py", "--assignment", "nowhere.toml"], "there is no rubric 'nowhere.toml'"),
-        (["class/anna.py", "--assignment", "small.toml", "--tournament"], "a single submission has no table"),
-        (["class", "class/anna.py", "--assignment", "small.toml"], "two submissions are called 'anna'"),
-        (["--make-zip", "minimax", "--wheels", "nowhere"], "there is no folder 'nowhere'"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(
-    words: list[str], told: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["grade", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`tictac audit` and `tictac tournament`."""
+"""`tictac audit`, `tictac prove` and `tictac tournament`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tictac_agents import QLearning
 from tictac_env import audit, cli, round_robin
-from tictac_env.arena import Audit, ResultStore, sampled_openings
+from tictac_env.arena import Audit, ResultStore, prove, read_proof, sampled_openings
 
 TTT = "TicTacToe-v0"
 
@@ -106,20 +106,20 @@ def test_a_stopped_tournament_says_where_its_games_are(tmp_path: Path) -> None:
         assert 0 < len(store) < 2000
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["audit", "rulle"], "did you mean rule"),
-        (["audit", "nobody.npz"], "there is no file 'nobody.npz'"),
-        (["audit", "nowhere:bot"], "there is no module 'nowhere'"),
-        (["audit", "rule", "--suite", "C4-Exact-v2"], "C4-Exact-v2"),
-        (["tournament", "rule"], "a tournament needs two players or more"),
-        (["tournament", "rule", "rule"], "two players have the same name among rule, rule; give NAME=PLAYER"),
-        (["tournament", "rule", "random", "--anchor", "ruul"], "--anchor: nobody is called 'ruul'; did you mean rule"),
-        (["tournament", "rule", "random", "--time-limit", "0"], "time_limit must be more than 0 seconds"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1
+def test_a_proof_is_that_of_python_and_leaves_its_certificate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["prove", "minimax", "--seat", "second", "--folder", str(tmp_path)]
+    assert cli.main(words) == 0
+    wanted = prove("minimax", 1, "TicTacToe-v0")
+    assert capsys.readouterr().out == f"{wanted}\n"
+    assert read_proof(tmp_path) == wanted
+    assert cli.main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["holds"] is True and found["proven"] == "never loses" and found["plies"][0]["positions"] == 9
+
+
+def test_a_refuted_claim_is_told_by_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["prove", "minimax", "--claim", "wins", "--refutations", "2", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["holds"] is False and len(found["refutations"]) == 2

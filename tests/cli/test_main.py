@@ -51,22 +51,6 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"    {name}" in out and told in " ".join(out.split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ([], "tictac: the following arguments are required: COMMAND; see tictac --help"),
-        (["slove"], "tictac: argument COMMAND: invalid choice: 'slove'"),
-        (["solve", "4", "--wek"], "tictac solve: unrecognized arguments: --wek; see tictac solve --help"),
-    ],
-)
-def test_a_wrong_command_line_is_answered_in_one_line(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, err = ends(arguments, capsys)
-    assert (status, out) == (2, "")
-    assert err.startswith(told) and err.count("\n") == 1
-
-
 RUNS: dict[str, tuple[list[str], str]] = {
     "play": (["rule"], "You are X and play first, against rule."),
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),

@@ -282,26 +282,3 @@ def test_the_end_of_the_input_ends_the_game(
     typed(monkeypatch, "4\n")
     assert cli.main(["play", "minimax-first:2"]) == 0
     assert re.search(r"The input has ended, the game stands at 4\d\.\n$", capsys.readouterr().out)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["levle:3"], "did you mean level"),
-        (["nobody.npz"], "there is no file 'nobody.npz'"),
-        (["{folder}/broken.npz"], "broken.npz"),
-        (["level:11"], "a level must be a whole number from 1 to 10"),
-        (["{folder}/four.npz", "--game", TTT], "holds an agent of the game KInARow-v0:3x4-3, not of TicTacToe-v0"),
-        (["rule", "--game", "Chess"], "no game is called 'Chess'"),
-        (["rule", "--position", "4444444"], "column 4 is full"),
-        (["rule", "--position", "4455336"], "the game is over after 4455336"),
-    ],
-)
-def test_wrong_players_and_positions_are_named(
-    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    QLearning("KInARow-v0:3x4-3", seed=0).save(tmp_path / "four.npz")
-    (tmp_path / "broken.npz").write_bytes(b"no agent")
-    assert cli.main(["play", *(word.format(folder=tmp_path) for word in arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1

@@ -1,15 +1,22 @@
-"""`tictac solve`."""
+"""`tictac solve`, `tictac render` and `tictac info`."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tictac_env
 from tictac_env import Position, cli, solve
+from tictac_env.render import render_rgb, render_svg
+
+GAMES = [("ConnectFour-v0", "444413222242311111233335"), ("TicTacToe-v0", "15243"), ("KInARow-v0:5x6-4", "")]
 
 
 def test_solve_prints_board_scores_best_moves_and_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,39 +60,6 @@ def test_the_line_of_best_play_ends_where_time_does(capsys: pytest.CaptureFixtur
     assert "...\n" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["48"], "move 2 of '48' is '8'; moves of this game are 1234567"),
-        (["4444444"], "move 7 of '4444444': column 4 is full"),
-        (["44553365"], "move 8 of '44553365': the game was over before it"),
-        (["55", "--game", "TicTacToe-v0"], "move 2 of '55': 5 is taken"),
-        (["4", "--game", "ConnectFive"], "did you mean ConnectFour-v0?"),
-    ],
-)
-def test_wrong_moves_and_games_are_named(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["solve", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--seconds", "-1"], "argument --seconds: must be a number of at least 0, not '-1'"),
-        (["--seconds", "nan"], "argument --seconds: must be a number of at least 0, not 'nan'"),
-        (["--threads", "0"], "argument --threads: must be a whole number from 1 to 64, not '0'"),
-    ],
-)
-def test_an_option_out_of_range_is_named_before_anything_happens(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        cli.main(["solve", *arguments])
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1
-
-
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", "52753311433677442422121", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -112,3 +86,68 @@ def test_a_search_on_a_terminal_says_what_is_known(capsys: pytest.CaptureFixture
         assert cli.main(["solve", "44444", "--seconds", "1.5", "--no-book", "--table", "4"]) == 1
     told = [text for text in shown if text]  # on a busy machine the search may not begin at once
     assert told and all(re.fullmatch(r"in \[-?\d+, -?\d+\], [\d,]+ nodes", text) for text in told)
+
+
+@pytest.mark.parametrize(("game", "moves"), GAMES)
+def test_pictures_are_those_of_the_position(
+    game: str, moves: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images = pytest.importorskip("PIL.Image")
+    position = Position.from_moves(game, moves)
+    words = ["render", moves, "--game", game]
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out == f"{game}\n{position}\n"
+    for suffix in ("svg", "png"):
+        path = tmp_path / f"board.{suffix}"
+        assert cli.main([*words, "-o", str(path), "--cell-size", "40"]) == 0
+        assert capsys.readouterr().out == f"{path} ({game})\n"
+    assert (tmp_path / "board.svg").read_text() == render_svg(position, 40)
+    with images.open(tmp_path / "board.png") as image:
+        assert np.array_equal(np.asarray(image), render_rgb(position, 40))
+
+
+def test_a_gif_plays_the_game(tmp_path: Path) -> None:
+    images = pytest.importorskip("PIL.Image")
+    game, moves = GAMES[0]
+    path = tmp_path / "game.gif"
+    assert cli.main(["render", moves, "-o", str(path), "--cell-size", "20", "--seconds", "0.5"]) == 0
+    with images.open(path) as image:
+        assert image.n_frames == len(moves) + 1 and image.info["loop"] == 0
+        for ply in range(image.n_frames):
+            image.seek(ply)
+            wanted = render_rgb(Position.from_moves(game, moves[:ply]), 20).astype(int)
+            shown = np.asarray(image.convert("RGB")).astype(int)
+            assert np.abs(shown - wanted).mean() < 2  # 256 colours
+            assert image.info["duration"] == (500 if ply < len(moves) else 2000)
+
+
+def test_without_pillow_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    for suffix in ("png", "gif"):
+        assert cli.main(["render", "44", "-o", str(tmp_path / f"board.{suffix}")]) == 2
+        assert 'run: pip install "tictac-env[video]"' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_info_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["version"] == tictac_env.__version__
+    assert found["packages"][""]["numpy"] == np.__version__
+    assert {"TicTacToe-v0", "ConnectFour-v0", "KInARow-v0"} <= {*found["games"]} & {*found["gymnasium"]}
+    assert "tictac_env/ConnectFour-v0" in found["pettingzoo"]
+    assert "perfect" in found["policies"] and Path(found["cache"]["folder"]).is_dir()
+    assert cli.main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert found["cache"]["folder"] in out and f"numpy {np.__version__}" in out
+
+
+def test_info_names_the_extra_of_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = ["numpy>=1.26", 'a-package-that-is-not-there>=2; extra == "plot"']
+    monkeypatch.setattr("tictac_env.cli.show.requires", lambda _: needed)
+    assert cli.main(["info"]) == 0
+    assert 'plot: a-package-that-is-not-there missing; pip install "tictac-env[plot]"' in capsys.readouterr().out

@@ -1,0 +1,87 @@
+"""A wrong command is answered in one line that names what is wrong, with status 2, and prints nothing else."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tictac_agents import QLearning
+from tictac_env import cli
+
+RUBRIC = 'game = "TicTacToe-v0"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
+MISTAKES = [
+    ("", "tictac: the following arguments are required: COMMAND; see tictac --help"),
+    ("slove", "tictac: argument COMMAND: invalid choice: 'slove'"),
+    ("solve 4 --wek", "tictac solve: unrecognized arguments: --wek; see tictac solve --help"),
+    ("solve --seconds -1", "--seconds: must be a number of at least 0, not '-1'"),
+    ("solve --seconds nan", "--seconds: must be a number of at least 0, not 'nan'"),
+    ("solve --threads 0", "--threads: must be a whole number from 1 to 64, not '0'"),
+    ("solve 48", "move 2 of '48' is '8'; moves of this game are 1234567"),
+    ("solve 4444444", "move 7 of '4444444': column 4 is full"),
+    ("solve 44553365", "move 8 of '44553365': the game was over before it"),
+    ("solve 55 --game TicTacToe-v0", "move 2 of '55': 5 is taken"),
+    ("solve 4 --game ConnectFive", "did you mean ConnectFour-v0?"),
+    ("render 44 -o board.jpg", ".svg, .png, .gif, not 'board.jpg'"),
+    ("render 49", "move 2 of '49' is '9'"),
+    ("render 44 -o bot.bin/board.svg", "bot.bin"),
+    ("play levle:3", "did you mean level"),
+    ("play nobody.npz", "'nobody.npz'"),
+    ("play broken.npz", "broken.npz"),
+    ("play level:11", "from 1 to 10"),
+    ("play four.npz --game TicTacToe-v0", "KInARow-v0:3x4-3, not of TicTacToe-v0"),
+    ("play rule --game Chess", "'Chess'"),
+    ("play rule --position 4444444", "column 4 is full"),
+    ("play rule --position 4455336", "4455336"),
+    ("audit rulle", "did you mean rule"),
+    ("audit nobody", "no policy is called 'nobody'"),
+    ("audit nobody", "an agent's file (.npz), a model of Stable-Baselines3 (.zip)"),
+    ("audit nobody.npz", "'nobody.npz'"),
+    ("audit nowhere:bot", "'nowhere'"),
+    ("audit bot.bin", "none of .npz, .zip, .onnx, .pt"),
+    ("audit bot.bin", '"program:bot.bin"'),
+    ("audit program:/nowhere/bot", "'/nowhere/bot' cannot be started"),
+    ("audit rule --card", "--card FOLDER"),
+    ("audit rule --suite C4-Exact-v2", "C4-Exact-v2"),
+    ("audit rule --observation board", "observation 'board' is for functions and networks"),
+    ("audit rule --time-limit 0", "time_limit"),
+    ("tournament rule", "two players or more"),
+    ("tournament rule rule", "NAME=PLAYER"),
+    ("tournament rule random --anchor ruul", "did you mean rule"),
+    ("tournament rule random --time-limit 0", "time_limit"),
+    ("grade anna.py", "--assignment is needed: dqn, mcts"),
+    ("grade --assignment minimax", "give a submission"),
+    ("grade anna.py --assignment minimx", "did you mean minimax"),
+    ("grade anna.py --assignment nowhere.toml", "'nowhere.toml'"),
+    ("grade anna.py --assignment small.toml --tournament", "a single submission has no table"),
+    ("grade class class/anna.py --assignment small.toml", "'anna'"),
+    ("grade --make-zip minimax --wheels nowhere", "'nowhere'"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with an agent, a damaged one, a program, a rubric and submissions."""
+    QLearning("KInARow-v0:3x4-3", seed=0).save(tmp_path / "four.npz")
+    (tmp_path / "broken.npz").write_bytes(b"no agent")
+    (tmp_path / "bot.bin").write_bytes(b"\x7fELF")
+    (tmp_path / "small.toml").write_text(RUBRIC)
+    (tmp_path / "class").mkdir()
+    for name in ("anna.py", "class/anna.py", "class/bert.py"):
+        (tmp_path / name).write_text("def choose(cells, legal):\n    return legal[0]\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "named"), MISTAKES)
+def test_a_mistake_is_named_in_one_line(
+    command: str, named: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = cli.main(shlex.split(command))
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert named in err and err.count("\n") == 1
