@@ -23,7 +23,7 @@ from tictac_agents.settings import Settings
 from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.games import Game
 from tictac_env.policies import Player, load_player
-from tictac_env.policies.levels import level_settings
+from tictac_env.policies.pool import level_settings
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 """The games of the tournament, and what to call them."""

@@ -23,7 +23,7 @@ from tictac_env.arena import SeatResult, exact_results
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
-from tictac_env.policies.levels import level_settings
+from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position
 
 GAME = "ConnectFour-v0"

@@ -21,7 +21,7 @@ from tictac_env.arena import exploitability, play_match
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
-from tictac_env.policies.levels import Setting, level_settings
+from tictac_env.policies.pool import Setting, level_settings
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
 

@@ -11,7 +11,8 @@ import pytest
 
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.policies import Policy
-from tictac_env.policies.reflexes import pick, rule_choices
+from tictac_env.policies.heuristics import rule_choices
+from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 

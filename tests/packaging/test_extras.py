@@ -35,7 +35,7 @@ USES: dict[str, dict[str, str]] = {
     "plot": {"matplotlib": "from tictac_agents.curves import new_figure; new_figure(1, 1)"},
     "onnx": {
         "onnxruntime": "from tictac_env.games.registry import get_game\n"
-        "from tictac_env.policies.networks import OnnxNetwork\n"
+        "from tictac_env.policies.third_party import OnnxNetwork\n"
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
     "openspiel": {"pyspiel": "import tictac_env.openspiel"},

@@ -13,7 +13,7 @@ from conftest import breadth
 from tictac_env.arena import exploitability, play_match, verdict
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import POLICIES, as_policy, check_policy, make_policy
-from tictac_env.policies.levels import LEVELS, Level, level_settings
+from tictac_env.policies.pool import LEVELS, Level, level_settings
 from tictac_env.position import Position
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

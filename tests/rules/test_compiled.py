@@ -19,7 +19,8 @@ from conftest import ALL_GAMES, COMPILED_GAMES, breadth, title
 from tictac_env import compiled
 from tictac_env.compiled import kernel
 from tictac_env.games import GAMES, UNFINISHED, Game, KInARow
-from tictac_env.policies.reflexes import pick, random_choices, rule_choices
+from tictac_env.policies.heuristics import random_choices, rule_choices
+from tictac_env.policies.policy import pick
 from tictac_env.rng import advance, mix, new_state, position_seed
 
 RANDOM, RULE, MIXED = 0, 1, 2

@@ -35,7 +35,7 @@ from tictac_env.games import (
     game_name,
 )
 from tictac_env.policies import make_policy
-from tictac_env.policies.levels import level_settings
+from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import new_state

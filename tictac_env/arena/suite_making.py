@@ -23,7 +23,7 @@ from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, describe_game, get_game
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.policies import Policy, answer, as_policy
-from tictac_env.policies.reflexes import pick
+from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar

@@ -3,8 +3,17 @@
 from tictac_env.policies.adapters import BatchedPolicy, Corrected, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy
 from tictac_env.policies.heuristics import RandomPolicy, ReflexPolicy, RulePolicy, uniform
-from tictac_env.policies.loading import Player, Reading, game_for, load_player, own_game
-from tictac_env.policies.names import POLICIES, as_policy, make_policy, named_policy
+from tictac_env.policies.loading import (
+    POLICIES,
+    Player,
+    Reading,
+    as_policy,
+    game_for,
+    load_player,
+    make_policy,
+    named_policy,
+    own_game,
+)
 from tictac_env.policies.policy import Policy, answer
 from tictac_env.policies.pool import Mixture, OpponentPool
 

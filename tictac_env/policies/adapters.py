@@ -1,4 +1,4 @@
-"""Players that see observations, functions and models, as policies."""
+"""Adapters: functions and models as policies, and policies corrected in given positions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITHOUT_MASKS = (
     "illegal ones of a Stable-Baselines3 model"
 )
 MASK_KEY = "action_mask"
-"""What the mask is called in a model's observations, where these are dicts."""
+"""The key of the mask in a model's dict observations."""
 Mask = npt.NDArray[np.int8]
 Ints = npt.NDArray[np.int64]
 
@@ -33,7 +33,7 @@ class FunctionPolicy(Policy):
     Args:
         function: gets the observation of the side to move, and the mask int8 (num_actions,). If it has a parameter
             `seed`, it gets the seed too, an int in [0, 2**63): what draws should draw from it alone.
-        obs_type: which observation it gets; see `tictac_env.observation`.
+        obs_type: the observation it gets; see `tictac_env.observation`.
 
     Example:
         >>> from tictac_env import Position
@@ -56,17 +56,10 @@ class FunctionPolicy(Policy):
         return action
 
     def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
-        """What it answers, be it an action or not, to an observation, which may be of another package's game.
-
-        Args:
-            observation: of the side to move.
-            mask: int8 (num_actions,), 1 where legal.
-            seed: in [0, 2**63); a function gets it only if it takes one.
-        """
+        """The answer, an action or not, to an observation, which may be of another package's game."""
         return self.function(observation, mask, seed=seed) if self.seeded else self.function(observation, mask)
 
     def _obs_type_of(self, game: Game) -> str:
-        """Which observations of the game it gets."""
         return self.obs_type
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
@@ -79,15 +72,15 @@ class BatchedPolicy(FunctionPolicy):
     Vector environments, `play_match` and exact measures ask it for all positions that wait, in one call. Wherever
     functions may play, one with an attribute `batched` that is True becomes such a policy by itself.
 
-    What it plays in one position must not depend on the positions beside it, nor on how many there are. Games then do
-    not depend on how boards are batched. (A network's last bits may: its choice can differ between actions whose values
-    differ in these alone.)
+    Its action in one position must not depend on the other positions of the batch. Games then do not depend on how
+    boards are batched. (A network's last bits may: its choice can differ between actions whose values differ in these
+    alone.)
 
     Args:
         function: gets the observations of the sides to move, (B, ...), and their masks, int8 (B, num_actions); returns
             B integers, as an array, a list or whatever else NumPy can read, such as a tensor on the CPU. If it has a
             parameter `seed`, it gets a seed for each position too, int64 (B,).
-        obs_type: which observations it gets; see `tictac_env.observation`.
+        obs_type: the observations it gets; see `tictac_env.observation`.
 
     Raises:
         ValueError: when it plays, if the function does not return B integers.
@@ -123,11 +116,11 @@ class ModelPolicy(FunctionPolicy):
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
             `action_masks`, it gets the mask. Stable-Baselines3's models are asked for many positions at once. So are
             others with an attribute `batched` that is True: their `predict` gets observations (B, ...) and masks
-            (B, num_actions), and returns B actions. What these must keep to, `BatchedPolicy` says.
-        obs_type: which observation it gets where it does not say so itself by an `observation_space`, whose shape the
-            observations of a game then have to have, as they are, flattened, or with the planes last as in PettingZoo;
-            they come in its dtype, and have to lie within its bounds. A `Dict` of such a space and "action_mask", as
-            `tictac_env.wrappers.MaskedObservation` has by default, gets both.
+            (B, num_actions), and returns B actions (see `BatchedPolicy` for what these must keep to).
+        obs_type: the observation it gets if it has no `observation_space`. With one, observations come in its shape
+            (as they are, flattened, or with the planes last as in PettingZoo) and dtype, and must lie within its
+            bounds. A `Dict` of such a space and "action_mask", as `tictac_env.wrappers.MaskedObservation` has by
+            default, gets both.
 
     Raises:
         ValueError: at the first move, if no type of observation of the game fits the model's observation space.
@@ -172,7 +165,6 @@ class ModelPolicy(FunctionPolicy):
         return _checked(self, self._predict(observations, _masks(batch)), len(batch))
 
     def _predict(self, observations: Any, masks: Mask) -> Any:
-        """What the model's `predict` gives for one observation and its mask, or for many."""
         given = {"action_masks": masks} if self._masked else {}
         if (key := self._observation_key) is not None:
             observations = {key: observations, MASK_KEY: masks.astype(self.model.observation_space[MASK_KEY].dtype)}
@@ -181,15 +173,14 @@ class ModelPolicy(FunctionPolicy):
 
     @property
     def _space(self) -> spaces.Space[Any] | None:
-        """The space of the observations that the model sees, beside a mask or not, if it has one."""
+        """The space of the model's observations, without the mask; None if it has none."""
         space: Any = getattr(self.model, "observation_space", None)
         key = self._observation_key
-        seen: spaces.Space[Any] | None = space if key is None else space[key]
-        return seen
+        return space if key is None else space[key]  # type: ignore[no-any-return]
 
     @property
     def _observation_key(self) -> str | None:
-        """What the model calls the observation, if it sees a dict of this and the action mask."""
+        """The key of the observation, if the model sees a dict of it and the action mask."""
         space = getattr(self.model, "observation_space", None)
         if not isinstance(space, spaces.Dict) or len(space.spaces) != 2 or MASK_KEY not in space.spaces:
             return None
@@ -200,7 +191,7 @@ class ModelPolicy(FunctionPolicy):
 
 
 def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
-    """A model with `predict` or a function, one of many observations if it says so, as a policy; None for all else.
+    """A model with `predict` or a function as a policy; None for everything else.
 
     Raises:
         ValueError: the function cannot be called with an observation and a mask.
@@ -209,10 +200,16 @@ def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
         return None
     if hasattr(player, "predict"):
         return ModelPolicy(player, obs_type)
-    if callable(player):
-        _check_parameters(player)
-        return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
-    return None
+    if not callable(player):
+        return None
+    if (signature := signature_of(player)) is not None:
+        try:
+            signature.bind(None, None, **({"seed": 0} if takes_seed(player) else {}))
+        except TypeError as error:
+            name = getattr(player, "__name__", type(player).__name__)
+            needed = f"a function that plays must take (observation, mask); {name}{signature} does not: {error}"
+            raise ValueError(needed) from None
+    return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
 
 
 def is_batched(player: Any) -> bool:
@@ -220,25 +217,17 @@ def is_batched(player: Any) -> bool:
     return getattr(player, "batched", False) is True
 
 
-def _check_parameters(function: Callable[..., Any]) -> None:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a function; None for some written in C, which do not say."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C do not say
-        return
-    try:
-        signature.bind(None, None, **({"seed": 0} if takes_seed(function) else {}))
-    except TypeError as error:
-        name = getattr(function, "__name__", type(function).__name__)
-        told = f"a function that plays must take (observation, mask); {name}{signature} does not: {error}"
-        raise ValueError(told) from None
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def takes_seed(function: Callable[..., Any]) -> bool:
     """Whether a function has a parameter `seed` that can be given by its name."""
-    try:
-        parameter = inspect.signature(function).parameters.get("seed")
-    except (TypeError, ValueError):  # some functions written in C do not say
-        return False
+    parameter = signature.parameters.get("seed") if (signature := signature_of(function)) else None
     return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
 
 
@@ -249,11 +238,6 @@ def observer_of(game: Game, obs_type: str) -> Observer:
 
 
 def _checked(policy: Policy, actions: Any, count: int) -> Ints:
-    """The actions that a function or a model returned for `count` observations, as an array (count,).
-
-    Raises:
-        ValueError: they are not so many integers.
-    """
     found = np.asarray(actions)
     if found.shape != (count,) or not np.issubdtype(found.dtype, np.integer):
         raise ValueError(
@@ -269,15 +253,15 @@ def _masks(batch: PositionBatch) -> Mask:
 
 
 class Corrected(Policy):
-    """Plays given actions in given positions, and in all others as another policy does.
+    """Plays given actions in given positions, and elsewhere as another policy does.
 
-    With it a player can be taken to a proof: where `prove` finds that it errs, another action is given to it.
+    It takes a player to a proof: `prove` finds a mistake, and a correction replaces it.
 
     Args:
-        policy: how to play in all other positions.
-        positions: where it is corrected, B positions.
+        policy: the player of all other positions.
+        positions: B positions to correct.
         actions: the actions to play there, B integers.
-        name: how tables call it; by default the policy's name with "corrected".
+        name: the name in tables; by default the policy's name with "corrected".
 
     Raises:
         ValueError: there are not as many actions as positions, or a position comes twice.

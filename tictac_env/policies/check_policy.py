@@ -1,4 +1,4 @@
-"""A check for policies of your own: does it keep what `Policy` promises?"""
+"""A check for policies of your own: it tries the promises of `Policy`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import numpy.typing as npt
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies.adapters import FunctionPolicy
-from tictac_env.policies.loading import game_for
-from tictac_env.policies.names import as_policy
-from tictac_env.policies.policy import Policy, action_of, actions_of, answer
-from tictac_env.policies.reflexes import pick
+from tictac_env.policies.loading import as_policy, game_for
+from tictac_env.policies.policy import Policy, action_of, actions_of, answer, pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, advance, mix
@@ -23,21 +21,21 @@ MAX_SEED = 2**63 - 1
 
 
 def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
-    """Tells what is wrong with a policy of your own, by trying it in positions of random games.
+    """Checks a policy of your own, by trying it in positions of random games.
 
     Errors are raised, doubts are warned of. Nothing is returned: a policy that passes keeps what `Policy` promises.
 
     Args:
         policy: whatever `as_policy` accepts.
-        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
-        positions: in how many positions to try it.
-        seed: which positions, in [0, 2**63).
+        game: a game's name or its rules; None for the agent's own (`own_game`), else tic-tac-toe.
+        positions: the number of positions to try it in.
+        seed: chooses the positions, in [0, 2**63).
 
     Raises:
         ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
-            position and seed, or where the moves before are not known, `act_many` disagrees with `act`,
-            `probabilities` are none or contradict `act`, or `probabilities_many` disagrees with them. The message names
-            the position.
+            position and seed, or if the moves before are not known, `act_many` disagrees with `act`, `probabilities`
+            are invalid or contradict `act`, or `probabilities_many` disagrees with them. The message names the
+            position.
         IllegalMove: it plays an illegal move.
 
     Example:
@@ -60,9 +58,12 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
     for position, number in zip(tried, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
         if action_of(player, position, number) != action:
+            advice = "draw from `seed` alone; it must remember nothing"
+            if isinstance(player, FunctionPolicy) and not player.seeded:
+                advice = "give it a third parameter, `seed`, and draw from that alone"
             raise ValueError(
-                f"{player} answers differently to the same position and seed ({number}): {position!r}; "
-                f"{_how_to_draw(player)}"
+                f"{player} answers differently to the same position and seed ({number}): {position!r}; if it draws, "
+                f"{advice}"
             )
         chosen.append(action)
         other = action_of(player, position, mix(number))
@@ -73,23 +74,19 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
             _check_probabilities(player, position, np.asarray(chances), {action, other})
     for position, number, action in zip(tried, seeds.tolist(), chosen, strict=True):
         _check_without_moves(player, position, number, action)
-    together = actions_of(player, PositionBatch.of(tried), seeds)
+    batch = PositionBatch.of(tried)
+    together = actions_of(player, batch, seeds)
     if (together != chosen).any():
         i = int(np.flatnonzero(together != chosen)[0])
         raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
-    _check_probabilities_many(player, tried, stated)
+    many = player.probabilities_many(batch)
+    for position, row, chances in zip(tried, [None] * positions if many is None else many, stated, strict=True):
+        if (row is None) != (chances is None) or (row is not None and not np.allclose(row, chances)):  # type: ignore[arg-type]
+            raise ValueError(f"probabilities_many of {player} gave {row}, probabilities {chances}: {position!r}")
     if draws and stated[0] is None:
         warnings.warn(
-            f"{player} draws but has no `probabilities`: exact measures will judge one fixed map",
-            stacklevel=2,
+            f"{player} draws but has no `probabilities`: exact measures will judge one fixed map", stacklevel=2
         )
-
-
-def _how_to_draw(policy: Policy) -> str:
-    """What the author of a policy that draws from elsewhere should do."""
-    if isinstance(policy, FunctionPolicy) and not policy.seeded:
-        return "if it draws, give it a third parameter, `seed`, and draw from that alone"
-    return "if it draws, draw from `seed` alone; it must remember nothing"
 
 
 def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
@@ -100,15 +97,13 @@ def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
     while len(positions) < count:
         positions.append(position)
         state = advance(state & STATES)
-        legal = game.legal(position.own, position.opp)
-        position = position.play(pick(game, legal, mix(state)))
+        position = position.play(pick(game, game.legal(position.own, position.opp), mix(state)))
         if position.is_over:
             position = Position.start(game)
     return positions
 
 
 def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: int) -> None:
-    """Checks that the policy plays the same where it sees the stones alone."""
     stones = Position(position.game, position.own, position.opp)
     where = f"where the moves before are not known, as on the boards of a vector environment: {stones!r}"
     try:
@@ -125,26 +120,14 @@ def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: 
 def _check_probabilities(
     policy: Policy, position: Position, chances: npt.NDArray[np.float64], chosen: set[int]
 ) -> None:
-    where = f"of {policy} in {position!r}"
-    if chances.shape != (position.game.num_actions,):
-        raise ValueError(
-            f"the probabilities {where} have the shape {chances.shape}, not {(position.game.num_actions,)}"
-        )
-    if (chances < 0).any() or not np.isclose(chances.sum(), 1):
-        raise ValueError(f"the probabilities {where} are not non-negative with the sum 1: {chances}")
-    illegal = set(np.flatnonzero(chances).tolist()) - set(position.legal_actions)
-    if illegal:
-        raise ValueError(f"the probabilities {where} allow the illegal actions {sorted(illegal)}")
-    if any(chances[action] == 0 for action in chosen):
-        raise ValueError(f"the probabilities {where} exclude an action that `act` chose, one of {sorted(chosen)}")
-
-
-def _check_probabilities_many(
-    policy: Policy, positions: list[Position], stated: list[npt.NDArray[np.float64] | None]
-) -> None:
-    """Checks that the policy says of many positions together what it says of each."""
-    together = policy.probabilities_many(PositionBatch.of(positions))
-    rows = [None] * len(positions) if together is None else list(np.asarray(together))
-    for position, row, chances in zip(positions, rows, stated, strict=True):
-        if (row is None) != (chances is None) or (row is not None and not np.allclose(row, chances)):  # type: ignore[arg-type]
-            raise ValueError(f"probabilities_many of {policy} gave {row}, probabilities {chances}: {position!r}")
+    wanted, wrong = (position.game.num_actions,), ""
+    if chances.shape != wanted:
+        wrong = f"have the shape {chances.shape}, not {wanted}"
+    elif (chances < 0).any() or not np.isclose(chances.sum(), 1):
+        wrong = f"are not non-negative with the sum 1: {chances}"
+    elif illegal := set(np.flatnonzero(chances).tolist()) - set(position.legal_actions):
+        wrong = f"allow the illegal actions {sorted(illegal)}"
+    elif any(chances[action] == 0 for action in chosen):
+        wrong = f"exclude an action that `act` chose, one of {sorted(chosen)}"
+    if wrong:
+        raise ValueError(f"the probabilities of {policy} in {position!r} {wrong}")

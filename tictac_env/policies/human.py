@@ -1,4 +1,4 @@
-"""A person at the terminal, or before a window, as a policy."""
+"""People as policies: at the terminal, or before a window."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
-from tictac_env.policies import Policy
+from tictac_env.policies.policy import Policy
 from tictac_env.position import MOVE_CHARACTERS, Position
 
 if TYPE_CHECKING:
     from tictac_env.render.window import Window
-
-KEYPAD = "qweasdzxc"
-"""The keys that lie like the squares of a 3 x 3 board."""
 
 
 class HumanPolicy(Policy):
@@ -87,19 +84,19 @@ class WindowPolicy(Policy):
 
 
 def read_move(answer: str, game: Game) -> int:
-    """The action `answer` names, -1 if it names none."""
-    keypad = KEYPAD if _has_keypad(game) else ""
+    """The action that `answer` names, -1 if it names none."""
     number = parse_whole(answer, 1, game.num_actions)
     if number is not None:
         return number - 1
-    action = (keypad or MOVE_CHARACTERS).find(answer) if len(answer) == 1 else -1
+    action = (_keypad(game) or MOVE_CHARACTERS).find(answer) if len(answer) == 1 else -1
     return action if action < game.num_actions else -1
 
 
-def _has_keypad(game: Game) -> bool:
-    return (game.rows, game.cols, game.num_actions) == (3, 3, 9)
+def _keypad(game: Game) -> str:
+    """The keys that lie like the squares of a 3 x 3 board, "" for other boards."""
+    return "qweasdzxc" if (game.rows, game.cols, game.num_actions) == (3, 3, 9) else ""
 
 
 def moves_in_words(game: Game) -> str:
-    """What may be typed as a move, as in "1-7"."""
-    return f"1-{game.num_actions}" + (" or qwe/asd/zxc" if _has_keypad(game) else "")
+    """The moves that may be typed, as in "1-7"."""
+    return f"1-{game.num_actions}" + (" or qwe/asd/zxc" if _keypad(game) else "")

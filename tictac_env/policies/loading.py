@@ -1,4 +1,4 @@
-"""A player from anything that names or is one: a policy's name, a file, a "module:name", an object; and who it is."""
+"""A player from anything that names one or plays: a policy's name, a file, a "module:name", an object."""
 
 from __future__ import annotations
 
@@ -10,39 +10,191 @@ import math
 import operator
 import os
 import sys
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tictac_env.checks import number, one_of
-from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game
+from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.lazy import import_named
 from tictac_env.observation import OBSERVATION_TYPES, observation_type
-from tictac_env.policies.adapters import ModelPolicy
-from tictac_env.policies.names import POLICIES, as_policy, named_policy
+from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
 from tictac_env.policies.policy import Policy
 from tictac_env.storage import check_regular, sha256
 
+POLICIES: dict[str, str] = {
+    "random": "tictac_env.policies.heuristics:RandomPolicy",
+    "rule": "tictac_env.policies.heuristics:RulePolicy",
+    "minimax": "tictac_env.solver.minimax:Minimax",
+    "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
+    "mcts": "tictac_agents.mcts:MCTS",
+    "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
+    "level": "tictac_env.policies.pool:Level",
+    "perfect": "tictac_env.solver.perfect:Perfect",
+    "human": "tictac_env.policies.human:HumanPolicy",
+}
+"""The class of each named policy; it is imported when it is first used."""
+REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
+"""The names of policies of earlier versions, and what to use instead."""
+AGENT_FILES = "tictac_agents.agent_files:load_agent"
+"""Reads the files of agents, which end in `SUFFIXES`."""
+RECORDED_GAME = "tictac_agents.agent_files:recorded_game"
+"""Reads from such a file which game its agent plays."""
+SUFFIXES = (".npz", ".zip")
+READERS: dict[str, str] = {
+    ".onnx": "tictac_env.policies.third_party:onnx_network",
+    **dict.fromkeys((".pt", ".pth", ".cleanrl_model"), "tictac_agents.deep.sb3_files:read"),
+    ".py": "tictac_env.policies.third_party:submission",
+}
+"""The functions that read third-party files, by suffix: (path, game, reading) -> policy, settings."""
+FORMS: dict[str, str] = {
+    "kaggle": "tictac_env.policies.third_party:kaggle_agent",
+    "openspiel": "tictac_env.policies.third_party:openspiel_bot",
+    "pettingzoo": "tictac_env.policies.third_party:pettingzoo_agent",
+    "program": "tictac_env.policies.third_party:program",
+}
+"""The functions that make the players named with a form, such as "program:./bot": (text, game, reading) -> policy."""
+AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
+"""Makes a policy of the address of a language model."""
+ADDRESSES = ("http://", "https://")
+ACCEPTED = (
+    "a policy's name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), a model "
+    "of Stable-Baselines3 (.zip), weights of PyTorch (.pt, .pth, .cleanrl_model), a network (.onnx), "
+    '"module:name" or "file.py:name" of a function or policy, a Kaggle submission ("kaggle:file.py"), a PettingZoo '
+    'agent ("pettingzoo:file.py:name"), a bot of OpenSpiel\'s ("openspiel:file.py:name"), a program ("program:./bot '
+    "--depth 4\"), or a language model's address "
+    "(http://localhost:8000/v1#model)"
+)
+"""Help text: the accepted player names."""
 PLANES_LAST = "planes-last"
 """Flattened planes in PettingZoo's order: both planes of a cell side by side."""
 ACTIVATIONS = ("relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid")
 """The activation functions that weights may be read with: the names of `torch.nn.functional`."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How to read a player, where it does not say so itself.
+def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) -> Policy:
+    """The policy of a name or a file, for `game`.
 
     Args:
-        observation: what a function or a network sees: a name of `OBSERVATION_TYPES`; of a network whose input is flat
-            also "planes-last". None for "planes" of functions, and for what fits its input of a network.
-        activation: between the layers of a network of which only the weights are known; None for what CleanRL uses.
-        time_limit: how many seconds a program may take for a move, its start included, and a network in an ONNX file
-            for up to 64.
+        name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon; or the
+            file of an agent, such as "q.npz", or any other string that `load_player` accepts. Some of these run code:
+            take a name from elsewhere by `named_policy`.
+        game: a game's name or its rules; None for the one that the agent in the file plays, else tic-tac-toe.
 
     Raises:
-        ValueError: one of them is not known, or out of its range.
+        FileNotFoundError: there is no such file.
+        ValueError: there is no policy or game of that name, the argument is not one the policy knows, or the file
+            holds no agent of the game.
+
+    Example:
+        >>> from tictac_env import Position, make_policy
+        >>> make_policy("rule", "ConnectFour-v0").act(Position.from_moves("ConnectFour-v0", "112233"), seed=0)
+        3
+    """
+    if not isinstance(name, (str, os.PathLike)):
+        raise ValueError(f"a policy's name must be a string, not {shown(name)}")
+    return load_player(name, game).policy
+
+
+def named_policy(name: str, game: Game) -> Policy:
+    """The policy called `name`, and no file, module, program or address: for names of saved files and of requests.
+
+    Raises:
+        ValueError: no name of `POLICIES` is before the colon, or the argument after it is not one the policy knows.
+
+    Example:
+        >>> from tictac_env.games import get_game
+        >>> from tictac_env.policies import named_policy
+        >>> str(named_policy("mcts:50", get_game("ConnectFour-v0")))
+        'mcts:50'
+    """
+    base, _, argument = _check_name(name).partition(":")
+    cls: type[Policy] = _imported(POLICIES[base])
+    return cls.from_name(game, argument)
+
+
+def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
+    """Anything that plays, as a policy: a name, a file, a policy, a model with `predict`, or a function `(observation,
+    mask) -> action`.
+
+    Functions and models with an attribute `batched` that is True are asked for many positions at once; see
+    `BatchedPolicy` and `ModelPolicy`.
+
+    Args:
+        player: the player. A function with a parameter `seed` gets the seed too. Strings are read by `make_policy`.
+        game: the game.
+        obs_type: the observation that a function gets, also one of a mixture's.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: `player` (or one of a mixture's policies) is not one of these, or an unknown name; or it has learned
+            another game.
+
+    Example:
+        >>> from tictac_env import Position
+        >>> from tictac_env.games import get_game
+        >>> from tictac_env.policies import as_policy
+        >>> last = as_policy(lambda observation, mask: int(mask.nonzero()[0][-1]), get_game("TicTacToe-v0"))
+        >>> last.act(Position.start("TicTacToe-v0"), seed=0)
+        8
+    """
+    if isinstance(player, (str, os.PathLike)):
+        return make_policy(player, game)
+    if hasattr(getattr(player, "model", player), "save") and (own := own_game(player)) not in (None, game):
+        learned, wanted = (game_name(one) or repr(one) for one in (own, game))
+        who = player if isinstance(player, Policy) else type(player).__name__
+        raise ValueError(f'{who} has learned {learned}, not {wanted}; what fits it is game="{learned}"')
+    if isinstance(player, Policy):
+        return player.seeing(game, obs_type)
+    return adapted(player, obs_type) or _refuse(player)
+
+
+def check_player(player: Any) -> None:
+    """Checks what can be checked of a player before the game is known.
+
+    Raises:
+        ValueError: it does not play, or no policy has this name.
+    """
+    if isinstance(player, str):
+        if is_name(player):
+            _check_name(player)
+    elif not isinstance(player, (Policy, os.PathLike)) and adapted(player) is None:
+        _refuse(player)
+
+
+def _check_name(name: str) -> str:
+    base = str(name).partition(":")[0]
+    if not isinstance(name, str) or base not in POLICIES:
+        raise ValueError(f"no policy is called {shown(name)}; {REMOVED.get(base) or did_you_mean(base, POLICIES)}")
+    return name
+
+
+def _refuse(thing: Any) -> Any:
+    if isinstance(thing, type):
+        raise ValueError(f"{thing!r} does not play: it is a class; give an instance, such as {thing.__name__}(...)")
+    raise ValueError(
+        f"an object of type {type(thing).__name__} does not play: give a policy's name ({', '.join(POLICIES)}), an "
+        "agent's file, a Policy, a model with `predict`, or a function, such as lambda observation, mask: ...; "
+        f"not {shown(thing)}"
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options for loading a third-party player that does not say them itself.
+
+    Args:
+        observation: the observation of a function or a network: a name of `OBSERVATION_TYPES`; of a network whose input
+            is flat also "planes-last". None for "planes" of functions, and for what fits its input of a network.
+        activation: between the layers of a network of which only the weights are known; None for CleanRL's.
+        time_limit: the seconds that a program has for a move, its start included, and a network in an ONNX file for up
+            to 64.
+
+    Raises:
+        ValueError: one of them is unknown, or out of its range.
 
     Example:
         >>> from tictac_env.policies import Reading
@@ -74,136 +226,20 @@ class Reading:
         return self.observation or "planes"
 
 
-def object_named(text: str) -> Any:
-    """What "module:name" or "file.py:name" names.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: there is no such module; the file cannot be run; or there is nothing of that name.
-        ModuleNotFoundError: the module is there, and what it imports is not.
-    """
-    place, _, name = text.rpartition(":")
-    if place.endswith(".py"):
-        found = vars(run_file(Path(place)))
-        if name not in found:
-            own = [known for known in found if not known.startswith("_")]
-            raise ValueError(f"{text!r}: the file {place} has no {name!r}; {did_you_mean(name, own)}")
-        return found[name]
-    if not (place and name):
-        raise ValueError(f'{text!r} is neither "module:name" nor "file.py:name"')
-    home = import_named(place, text)
-    if not hasattr(home, name):
-        raise ValueError(f"{text!r}: the module {place!r} has no {name!r}")
-    return getattr(home, name)
-
-
-def last_callable(path: Path) -> Any:
-    """The last name in a Python file that can be called: by this rule Kaggle finds the agent in a submission.
-
-    The order is that in which names were first bound; imported ones count.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it cannot be run, or has nothing that can be called.
-    """
-    found = [value for value in vars(run_file(path)).values() if callable(value)]
-    if not found:
-        raise ValueError(f"{path} has nothing that can be called, so it is no submission")
-    return found[-1]
-
-
-def run_file(path: Path) -> ModuleType:
-    """A Python file as a module. Modules beside it can be imported, at once and later.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no Python, or raises an error; the message names both.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {str(path)!r}")
-    target = path.resolve()
-    module = ModuleType(f"tictac_player_{target.stem}")
-    module.__file__ = str(target)
-    sys.modules[module.__name__] = module  # where dataclasses look for it
-    if str(target.parent) not in sys.path:
-        sys.path.append(str(target.parent))
-    try:
-        exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
-    except (Exception, SystemExit) as error:
-        where = getattr(error, "lineno", None) or _line_in(error, str(target))
-        at = f", line {where}" if where else ""
-        raise ValueError(f"{path} cannot be run as Python: {type(error).__name__}: {error}{at}") from error
-    return module
-
-
-def places(function: Any, most: int) -> int:
-    """How many arguments, at most so many, a function can be given by their places."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some functions written in C do not say
-        return most
-    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
-        return most
-    return min(most, sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters))
-
-
-def _line_in(error: BaseException, file: str) -> int | None:
-    """The last line of `file` on an error's way."""
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
-
-
-AGENT_FILES = "tictac_agents.agent_files:load_agent"
-"""What reads the files of agents; imported when there is one to read."""
-RECORDED_GAME = "tictac_agents.agent_files:recorded_game"
-"""What reads from a file which game its agent plays."""
-AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
-"""What makes a policy of the address of a language model; imported when there is one."""
-ADDRESSES = ("http://", "https://")
-"""How the address of a language model begins."""
-SUFFIXES = (".npz", ".zip")
-"""How the files of agents end."""
-READERS: dict[str, str] = {
-    ".onnx": "tictac_env.policies.networks:read",
-    **dict.fromkeys((".pt", ".pth", ".cleanrl_model"), "tictac_agents.deep.sb3_files:read"),
-}
-"""What reads the files of other people's networks, by how they end."""
-FORMS: dict[str, str] = {
-    "kaggle": "tictac_env.policies.third_party:kaggle_agent",
-    "openspiel": "tictac_env.policies.third_party:openspiel_bot",
-    "pettingzoo": "tictac_env.policies.third_party:pettingzoo_agent",
-    "program": "tictac_env.policies.program:from_text",
-}
-"""What reads the players that are named with their form before a colon, such as "program:./bot"."""
-ACCEPTED = (
-    "a policy's name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), a model "
-    "of Stable-Baselines3 (.zip), weights of PyTorch (.pt, .pth, .cleanrl_model), a network (.onnx), "
-    '"module:name" or "file.py:name" of a function or policy, a Kaggle submission ("kaggle:file.py"), a PettingZoo '
-    'agent ("pettingzoo:file.py:name"), a bot of OpenSpiel\'s ("openspiel:file.py:name"), a program ("program:./bot '
-    "--depth 4\"), or a language model's address "
-    "(http://localhost:8000/v1#model)"
-)
-"""What a string may be that names a player, in words."""
-
-
 @dataclass(frozen=True)
 class Player:
-    """A policy, and who it is, as records of results need it.
+    """A policy with its identity, as records of results need it.
 
     Attributes:
         policy: what plays.
-        name: what tables call it: the policy's own name, or the name of its file without the suffix.
+        name: the name in tables: the policy's own name, or the name of its file without the suffix.
         kind: what it was made from: "name", "file", "import" (a "module:name"), "address", "object", or a form such as
             "program".
         source: the name, the path, the "module:name" or the command; of an object its class.
         agent: the class of what plays, such as "MCTS" or "QLearning".
         settings: what it was made with, as far as it says so and JSON can hold it.
-        checkpoint_sha256: the hash of the file's content in hexadecimal, None where there is no file, or a command.
-        budget: how much it searches a move, in words; "not stated" where it does not say.
+        checkpoint_sha256: the hash of the file's content in hexadecimal, None without a file, or of a command.
+        budget: how much it searches a move, in words; "not stated" if it does not say.
 
     Example:
         >>> from tictac_env.policies import load_player
@@ -231,7 +267,7 @@ class Player:
 
 
 def load_player(player: Any, game: str | Game | None = None, reading: Reading | None = None) -> Player:
-    """A player from anything that names or is one.
+    """A player from anything that names one or plays.
 
     Args:
         player: one of these:
@@ -239,24 +275,24 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
             - the name of a policy, such as "mcts:1000" (`make_policy`);
             - the path of a file of which no code is run: an agent of `tictac_agents` (.npz or .zip); a model that
               Stable-Baselines3 or sb3-contrib saved (.zip); weights that PyTorch saved (.pt, .pth, .cleanrl_model); a
-              network (.onnx). Of networks without masks the illegal actions are left out where that is possible (see
+              network (.onnx). Of networks without masks the illegal actions are left out if that is possible (see
               `tictac_agents.Snapshot`);
             - "module:name" or "file.py:name", the name of a function or of anything else that plays in a module that
               can be imported, or in a Python file. A subclass of `Policy` is made as `make_policy` makes one without
               an argument;
-            - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": other people's
-              players of these forms; also "file.py" alone where its last function has Kaggle's parameters;
+            - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": third-party
+              players of these forms; also "file.py" alone if its last function has Kaggle's parameters;
             - the address of a language model, "http://localhost:8000/v1#model", which is asked for moves
               (`tictac_env.text_players`);
             - a policy, a model, a function: whatever `as_policy` accepts; or a `Player`, which is returned.
-        game: the game it is to play: a name or a rule book; None for its own (`own_game`), else tic-tac-toe.
-        reading: how to read it, where it does not say so itself.
+        game: the game it is to play: a name or the rules; None for its own (`own_game`), else tic-tac-toe.
+        reading: options for a player that does not say them itself.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: there is no policy of that name, or no such module or name in it; the file is damaged, holds no
-            agent, or one of another game; `player` is none of these; or `reading` has what is not asked for here. The
-            message names it.
+            agent, or one of another game; `player` is none of these; or `reading` has an option that the player does
+            not need. The message names it.
         DependencyNotInstalled: the file needs Stable-Baselines3, PyTorch or ONNX Runtime, which is not installed.
 
     Example:
@@ -268,22 +304,36 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     if isinstance(player, Player):
         return player
     rules, how = game_for(game, player), reading or Reading()
-    _refuse_unused(player, how)
-    if not isinstance(player, (str, os.PathLike)):
+    kind = _kind_of(player)
+    text = "" if kind == "object" else os.fspath(player)
+    networks = kind == "file" and text.endswith((*READERS,)) and not text.endswith(".py")
+    for option, used, what in (
+        ("observation", networks or kind in ("object", "import"), "functions and networks"),
+        ("activation", networks and not text.endswith(".onnx"), "weights of PyTorch"),
+    ):  # an option without effect is refused, before anybody believes in it
+        if getattr(how, option) is not None and not used:
+            raise ValueError(f"{option} {getattr(how, option)!r} is for {what} that do not say it, not for {text!r}")
+    if kind == "object":
         policy = as_policy(player, rules, how.of_function)
-        return _described(policy, str(policy), "object", _class_of(getattr(policy, "function", player)))
-    text = os.fspath(player)
-    if isinstance(player, str) and text.startswith(ADDRESSES):
-        return _from_address(text)
-    form, colon, rest = text.partition(":")
-    if isinstance(player, str) and colon and form in FORMS:
-        return _of_form(form, rest, rules, how)
-    if isinstance(player, str) and _is_import(text):
-        return _imported(text, rules, how)
-    if isinstance(player, os.PathLike) or _is_path(text):
+        playing = getattr(policy, "function", player)
+        named = playing if inspect.isroutine(playing) else type(playing)
+        return _described(policy, kind, f"{named.__module__}:{named.__qualname__}")
+    if kind == "file":
         return _from_file(text, rules, how)
-    policy = _named(text, rules)
-    return _described(policy, str(policy), "name", text)
+    if kind == "address":
+        return _described(_imported(AT_AN_ADDRESS)(text), kind, text)
+    if kind == "name":
+        return _described(_named(text, rules), kind, text)
+    if kind == "import":
+        found = object_named(text)
+        obs_type = observation_type(how.of_function).name
+        made = inspect.isclass(found) and issubclass(found, Policy)
+        policy = found.from_name(rules, "") if made else as_policy(found, rules, obs_type)
+        return _described(policy, kind, text, digest=_digest_of(text.rpartition(":")[0]))
+    form, _, rest = text.partition(":")
+    policy = _imported(FORMS[form])(rest, rules, how)
+    file = rest.rpartition(":")[0] if form in ("openspiel", "pettingzoo") else rest
+    return _described(policy, form, rest, digest=_digest_of(file))
 
 
 def own_game(player: Any) -> Game | None:
@@ -305,9 +355,9 @@ def own_game(player: Any) -> Game | None:
         >>> own_game("rule") is None
         True
     """
-    if isinstance(player, os.PathLike) or (isinstance(player, str) and _is_path(player) and not _is_import(player)):
-        _check_file(os.fspath(player))
-        found: Game | None = _called(RECORDED_GAME)(Path(player)) if Path(player).suffix in SUFFIXES else None
+    if _kind_of(player) == "file":
+        path = _check_file(os.fspath(player))
+        found: Game | None = _imported(RECORDED_GAME)(path) if path.suffix in SUFFIXES else None
         return found
     policy: Any = player.policy if isinstance(player, Player) else player
     agent: Any = getattr(policy, "model", policy)
@@ -343,111 +393,36 @@ def game_for(game: str | Game | None, *players: Any, default: str = "TicTacToe-v
     return next(iter(own), None) or get_game(default)
 
 
-def _called(text: str) -> Any:
-    """What a "module:name" names."""
-    module, _, name = text.partition(":")
-    return operator.attrgetter(name)(importlib.import_module(module))
-
-
 def is_name(text: str) -> bool:
     """Whether a string can only be a policy's name, known or not: it has no other form that `load_player` reads."""
-    other = text.startswith(ADDRESSES) or text.partition(":")[0] in FORMS
-    return not (other or _is_import(text) or _is_path(text))
+    return _kind_of(text) == "name"
 
 
-def _is_path(text: str) -> bool:
-    """Whether a string is meant as a path; the names of policies and of forms come first."""
-    if text.partition(":")[0] in {*POLICIES, *FORMS} or text.startswith(ADDRESSES):
-        return False
-    return text.endswith((*SUFFIXES, *READERS, ".py")) or os.sep in text or Path(text).is_file()
+def _kind_of(player: Any) -> str:
+    """The `kind` of a player; names of policies and forms go before paths."""
+    if isinstance(player, os.PathLike):
+        return "file"
+    if not isinstance(player, str):
+        return "object"
+    base, colon, _ = player.partition(":")
+    if base in FORMS and colon:
+        return base
+    if player.startswith(ADDRESSES):
+        return "address"
+    if base in POLICIES or base in FORMS:
+        return "name"
+    place, colon, name = player.rpartition(":")
+    is_module = place.endswith(".py") or all(part.isidentifier() for part in place.split("."))
+    if colon and name.isidentifier() and is_module:
+        return "import"
+    is_path = player.endswith((*SUFFIXES, *READERS)) or os.sep in player or Path(player).is_file()
+    return "file" if is_path else "name"
 
 
-def _is_import(text: str) -> bool:
-    """Whether a string is "module:name" or "file.py:name"."""
-    place, colon, name = text.rpartition(":")
-    if place.partition(":")[0] in {*POLICIES, *FORMS} or not (colon and name.isidentifier()):
-        return False
-    return place.endswith(".py") or all(part.isidentifier() for part in place.split("."))
-
-
-def _from_address(address: str) -> Player:
-    policy: Policy = _called(AT_AN_ADDRESS)(address)
-    return _described(policy, str(policy), "address", address)
-
-
-def _refuse_unused(player: Any, reading: Reading) -> None:
-    """Refuses what has no effect, before anybody believes in it.
-
-    Raises:
-        ValueError: the player says itself how it is to be read.
-    """
-    text = os.fspath(player) if isinstance(player, (str, os.PathLike)) else ""
-    suffix = Path(text).suffix
-    sees = not text or suffix in READERS or _is_import(text)
-    for name, used in (("observation", sees), ("activation", suffix in READERS and suffix != ".onnx")):
-        if getattr(reading, name) is not None and not used:
-            what = {"observation": "functions and networks", "activation": "weights of PyTorch"}[name]
-            raise ValueError(f"{name} {getattr(reading, name)!r} is for {what} that do not say it, not for {text!r}")
-
-
-def _from_file(source: str, game: Game, reading: Reading) -> Player:
-    path = _check_file(source)
-    try:
-        digest = sha256(path)
-    except OSError as error:
-        raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
-    settings: dict[str, Any] | None = None
-    if path.suffix in SUFFIXES:
-        agent, settings = _called(AGENT_FILES)(path, game)
-        policy = as_policy(agent, game)
-    elif path.suffix in READERS:
-        policy, settings = _called(READERS[path.suffix])(path, game, reading)
-    elif path.suffix == ".py":
-        policy = _submission(path, game)
-    else:
-        known = ", ".join((*SUFFIXES, *READERS, ".py"))
-        raise ValueError(
-            f"{source!r} is a file, but ends in none of {known}, so it cannot be read; a program is named "
-            f'"program:{source}". A player is {ACCEPTED}'
-        )
-    policy.name = path.stem
-    return _described(policy, path.stem, "file", source, settings, digest)
-
-
-def _check_file(source: str) -> Path:
-    """The path of a file that may be read."""
-    try:
-        check_regular(source)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {source!r}") from None
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{source!r} cannot be read: {error}") from error
-    return Path(source)
-
-
-def _submission(path: Path, game: Game) -> Policy:
-    """The agent of a Kaggle submission that is named by its file alone."""
-    from tictac_env.policies.third_party import KaggleAgent, looks_like_agent
-
-    agent = last_callable(path)
-    if not looks_like_agent(agent):
-        name = getattr(agent, "__name__", "NAME")
-        raise ValueError(
-            f"{path} does not say how it plays: its last function, {name!r}, has not the parameters (observation, "
-            f'configuration) of a Kaggle agent; give "{path}:{name}" for a function (observation, mask) -> action, or '
-            f'"kaggle:{path}"'
-        )
-    return KaggleAgent(agent, game)
-
-
-def _of_form(form: str, text: str, game: Game, reading: Reading) -> Player:
-    """A player that is named with its form."""
-    policy: Policy = _called(FORMS[form])(text, game, reading)
-    file = Path(text.rpartition(":")[0] if form in ("openspiel", "pettingzoo") else text)
-    digest = sha256(file) if file.suffix == ".py" and file.is_file() else None
-    if form == "kaggle":
-        policy.name = file.stem
-    return _described(policy, str(policy), form, text, digest=digest)
+def _imported(text: str) -> Any:
+    """The object of a "module:name" of our own."""
+    module, _, name = text.partition(":")
+    return operator.attrgetter(name)(importlib.import_module(module))
 
 
 def _named(name: str, game: Game) -> Policy:
@@ -460,45 +435,134 @@ def _named(name: str, game: Game) -> Policy:
         raise ValueError(f"{tried}. A player is {ACCEPTED}") from None
 
 
-def _imported(text: str, game: Game, reading: Reading) -> Player:
-    found = object_named(text)
-    obs_type = observation_type(reading.of_function).name
-    if inspect.isclass(found) and issubclass(found, Policy):
-        policy = found.from_name(game, "")
+def _from_file(source: str, game: Game, reading: Reading) -> Player:
+    path = _check_file(source)
+    try:
+        digest = sha256(path)
+    except OSError as error:
+        raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
+    settings: dict[str, Any] | None
+    if path.suffix in SUFFIXES:
+        agent, settings = _imported(AGENT_FILES)(path, game)
+        policy = as_policy(agent, game)
+    elif path.suffix in READERS:
+        policy, settings = _imported(READERS[path.suffix])(path, game, reading)
     else:
-        policy = as_policy(found, game, obs_type)
-    file = Path(text.rpartition(":")[0])
-    return _described(policy, str(policy), "import", text, digest=sha256(file) if file.suffix == ".py" else None)
+        known = ", ".join((*SUFFIXES, *READERS))
+        raise ValueError(
+            f"{source!r} is a file, but ends in none of {known}, so it cannot be read; a program is named "
+            f'"program:{source}". A player is {ACCEPTED}'
+        )
+    policy.name = path.stem
+    return _described(policy, "file", source, settings, digest)
+
+
+def _check_file(source: str) -> Path:
+    try:
+        check_regular(source)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {source!r}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{source!r} cannot be read: {error}") from error
+    return Path(source)
+
+
+def _digest_of(file: str) -> str | None:
+    return sha256(Path(file)) if file.endswith(".py") and Path(file).is_file() else None
 
 
 def _described(
-    policy: Policy, name: str, kind: str, source: str, settings: dict[str, Any] | None = None, digest: str | None = None
+    policy: Policy, kind: str, source: str, settings: dict[str, Any] | None = None, digest: str | None = None
 ) -> Player:
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
     known = settings_of(agent) if settings is None else settings
-    return Player(policy, name, kind, source, type(agent).__name__, known, digest, policy.budget or "not stated")
+    return Player(policy, str(policy), kind, source, type(agent).__name__, known, digest, policy.budget or "not stated")
 
 
 def settings_of(agent: Any) -> dict[str, Any]:
-    """What an agent was made with, as JSON can hold it: its `settings`, or those arguments of its constructor that it
+    """The settings of an agent, as JSON can hold them: its `settings`, or those arguments of its constructor that it
     keeps in attributes of the same name.
     """
     to_dict = getattr(getattr(agent, "settings", None), "to_dict", None)
     if callable(to_dict):
         return dict(json.loads(json.dumps(to_dict())))
-    try:
-        names = list(inspect.signature(type(agent)).parameters)
-    except (TypeError, ValueError):  # some classes written in C do not say
-        names = []
     found = {}
-    for name in names:
+    signature = signature_of(type(agent))
+    for name in signature.parameters if signature else ():
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             value = getattr(agent, name)
             found[name] = json.loads(json.dumps(describe_game(value) if isinstance(value, Game) else value))
     return found
 
 
-def _class_of(thing: Any) -> str:
-    """Where a function or the class of an object is defined, as in "bots:Bot"."""
-    named = thing if inspect.isroutine(thing) else type(thing)
-    return f"{named.__module__}:{named.__qualname__}"
+def object_named(text: str) -> Any:
+    """The object that "module:name" or "file.py:name" names.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: there is no such module; the file cannot be run; or there is nothing of that name.
+        ModuleNotFoundError: the module exists, but not one that it imports.
+    """
+    place, _, name = text.rpartition(":")
+    if place.endswith(".py"):
+        found = vars(run_file(Path(place)))
+        if name not in found:
+            own = [known for known in found if not known.startswith("_")]
+            raise ValueError(f"{text!r}: the file {place} has no {name!r}; {did_you_mean(name, own)}")
+        return found[name]
+    if not (place and name):
+        raise ValueError(f'{text!r} is neither "module:name" nor "file.py:name"')
+    home = import_named(place, text)
+    if not hasattr(home, name):
+        raise ValueError(f"{text!r}: the module {place!r} has no {name!r}")
+    return getattr(home, name)
+
+
+def run_file(path: Path) -> ModuleType:
+    """A Python file as a module. Modules beside it can be imported, at once and later.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no Python, or raises an error; the message names both.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    target = path.resolve()
+    module = ModuleType(f"tictac_player_{target.stem}")
+    module.__file__ = str(target)
+    sys.modules[module.__name__] = module  # where dataclasses look for it
+    if str(target.parent) not in sys.path:
+        sys.path.append(str(target.parent))
+    try:
+        exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(target)]
+        where = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+        at = f", line {where}" if where else ""
+        raise ValueError(f"{path} cannot be run as Python: {type(error).__name__}: {error}{at}") from error
+    return module
+
+
+def last_callable(path: Path) -> Any:
+    """The last name in a Python file that can be called: by this rule Kaggle finds the agent in a submission.
+
+    The order is that in which names were first bound; imported ones count.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it cannot be run, or has nothing that can be called.
+    """
+    found = [value for value in vars(run_file(path)).values() if callable(value)]
+    if not found:
+        raise ValueError(f"{path} has nothing that can be called, so it is no submission")
+    return found[-1]
+
+
+def places(function: Callable[..., Any], most: int) -> int:
+    """How many positional arguments, at most `most`, a function takes."""
+    if (signature := signature_of(function)) is None:
+        return most
+    parameters = signature.parameters.values()
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return most
+    return min(most, sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters))

@@ -1,4 +1,4 @@
-"""What a policy is: anything that plays, as a pure function of a position and a seed."""
+"""Policies: anything that plays, as a pure function of a position and a seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game, shown
-from tictac_env.policies.reflexes import pick
 from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
 
@@ -19,7 +18,7 @@ class Policy(ABC):
     """Anything that plays: a pure function of a position and a seed.
 
     To write your own, subclass this and give `act`; override the other methods where you can do better. Then
-    `check_policy` says whether it keeps its promises.
+    `check_policy` checks that it keeps its promises.
 
     A policy that draws may also give `probabilities`; exact measures then use them.
 
@@ -33,13 +32,13 @@ class Policy(ABC):
     """
 
     name: str = ""
-    """How tables and error messages call the policy; the class's name if empty."""
+    """The name in tables and error messages; the class's name if empty."""
     budget: str = ""
     """How much it searches a move, in words ("1,000 simulations"), as records of results state it; empty if unknown."""
     illegal_hint: str = ""
     """What the error adds when the policy chooses an illegal action: how to keep it from doing so."""
     reflex: Callable[[Game, int, int], int] | None = None
-    """What a `ReflexPolicy` draws from."""
+    """The set of actions that a `ReflexPolicy` draws from."""
     batched: Any = False  # Any, so that type checkers let subclasses say `batched = True` or make it a property
     """Whether one `act_many` is much faster than many `act`, as for a network.
 
@@ -47,7 +46,7 @@ class Policy(ABC):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class that plays otherwise than the one it extends inherits nothing that follows from how that plays."""
+        """A class with another `act` or `probabilities` inherits no method that depends on the old one."""
         super().__init_subclass__(**kwargs)
         if "probabilities" in vars(cls) and "probabilities_many" not in vars(cls):
             cls.probabilities_many = Policy.probabilities_many  # type: ignore[method-assign]
@@ -69,6 +68,14 @@ class Policy(ABC):
         if argument:
             raise ValueError(f"the policy {cls.name!r} takes no argument, and not {argument!r}")
         return cls()
+
+    def seeing(self, game: Game, obs_type: str) -> Policy:
+        """The policy for `game`, the functions in it seeing observations of that type; itself unless it is a mixture.
+
+        Raises:
+            ValueError: it does not play `game`.
+        """
+        return self
 
     @abstractmethod
     def act(self, position: Position, seed: int) -> int:
@@ -98,9 +105,8 @@ class Policy(ABC):
         given = [self.probabilities(batch[i]) for i in range(len(batch))]
         if all(chances is None for chances in given):
             return None
-        actions = batch.game.num_actions
         for i, chances in enumerate(given):
-            if chances is None or np.shape(chances) != (actions,):
+            if chances is None or np.shape(chances) != (batch.game.num_actions,):
                 raise wrong_probabilities(self, batch[i], chances)
         return np.array(given, np.float64)
 
@@ -121,20 +127,20 @@ class Policy(ABC):
         return np.array([action_of(self, batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
 
     def game_over(self, final: Position) -> None:  # noqa: B027  # most have nothing to do
-        """Told the last position of each game it has played, where it plays `one_game_at_a_time`: for people to see."""
+        """Called with the last position of each game that it has played `one_game_at_a_time`: for people to see."""
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
 
 
 def wrong_probabilities(policy: Policy, position: Position, chances: object) -> ValueError:
-    """The error for what `policy` gives as its probabilities in a position, which is something else."""
+    """The error for probabilities of the wrong shape, or missing in some positions."""
     wanted = f"{position.game.num_actions}, none negative, everywhere or nowhere"
     return ValueError(f"the probabilities of {policy} must be {wanted}, not {chances} in {position!r}")
 
 
 def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
-    """What `policy` plays in B positions: integers of any kind, (B,), legal or not.
+    """The actions of `policy` in B positions: integers of any kind, (B,), legal or not.
 
     Raises:
         ValueError: its `act_many` does not answer with B integers.
@@ -146,7 +152,7 @@ def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64
 
 
 def action_of(policy: Policy, position: Position, seed: int) -> int:
-    """What `policy` plays, as an int in [0, num_actions), legal or not.
+    """The action of `policy`, as an int in [0, num_actions), legal or not.
 
     Raises:
         IllegalMove: it is not such an integer; the message names the policy, the choice and the position.
@@ -163,16 +169,21 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
 
 
 def illegal_choice(policy: Policy, position: Position, choice: object, where: str = "") -> IllegalMove:
-    """The error for a `choice` of the policy's that is illegal; `where` is said after the policy's name."""
+    """The error for an illegal `choice` of the policy's; `where` follows the policy's name."""
     return illegal_move(position, choice, f"{policy}{where}", policy.illegal_hint)
 
 
+def pick(game: Game, choices: int, seed: int) -> int:
+    """The k-th action of a set in ascending order, k = seed mod n for n actions."""
+    return game.nth(choices, seed % choices.bit_count())
+
+
 def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int], seed: int) -> tuple[int, int, int]:
-    """What `policy` plays, and the position after it.
+    """The action of `policy`, and the position after it.
 
     Args:
         policy: the side to move.
-        game: the rule book.
+        game: the rules.
         own: the stones of the side to move.
         opp: the other side's.
         moves: the last actions, for the `Position` the policy sees.
@@ -194,7 +205,7 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     action = -1
     if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
         action = pick(game, choices, seed)
-    if action < 0:  # there is no reflex; or it names no action, which `act` is to tell
+    if action < 0:  # there is no reflex; or it names no action, which `act` reports
         action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
     next_own, next_opp = game.play(own, opp, action)
     if next_own == own and next_opp == opp:

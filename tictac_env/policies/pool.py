@@ -1,4 +1,4 @@
-"""Several opponents in one: drawn for each game, or for each move."""
+"""Several opponents in one, drawn for each game or each move, and the levels, mixtures of calibrated strength."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import copy
 from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game, shown
+from tictac_env.checks import parse_whole
+from tictac_env.games import Game, game_name, shown
+from tictac_env.policies.loading import as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -28,7 +30,7 @@ class Mixture(Policy):
         weights: non-negative, one for each, not all zero; equal unless given.
 
     Raises:
-        ValueError: there are no policies, one is nothing that plays or an unknown name, or the weights are invalid.
+        ValueError: there are no policies, one of them does not play or is an unknown name, or the weights are invalid.
 
     Example:
         >>> from tictac_env import Position
@@ -40,11 +42,9 @@ class Mixture(Policy):
 
     name = "mixture"
     obs_type = "planes"
-    """Which observation its functions get; see `seeing`."""
+    """The observation of its functions; see `seeing`."""
 
     def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
-        from tictac_env.policies.names import check_player  # which knows mixtures
-
         self.players = list(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
@@ -57,7 +57,7 @@ class Mixture(Policy):
 
     @property
     def weights(self) -> list[float]:
-        """How likely each policy is, up to a common factor; assign a new list to change it."""
+        """The chance of each policy, up to a common factor; assign a new list to change it."""
         return list(self._weights)
 
     @weights.setter
@@ -71,7 +71,7 @@ class Mixture(Policy):
             raise ValueError(
                 f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {shown(weights)}"
             )
-        # In place: what `seeing` returns has the same lists.
+        # In place: the twins that `seeing` returns share these lists.
         self._weights[:] = numbers
         self.cumulative[:] = accumulate(numbers)
 
@@ -101,8 +101,6 @@ class Mixture(Policy):
         Raises:
             ValueError: it does not play that game.
         """
-        from tictac_env.policies import as_policy  # which knows mixtures
-
         key = number, game, obs_type or self.obs_type
         if key not in self._members:
             self._members[key] = as_policy(self.players[number], *key[1:])
@@ -117,9 +115,8 @@ class Mixture(Policy):
         actions = np.empty(len(batch), np.int64)
         for number in np.unique(drawn).tolist():
             asked = np.flatnonzero(drawn == number)
-            some = PositionBatch(batch.game, batch.own[asked], batch.opp[asked])
             following: Any = mix(seeds[asked])  # type: ignore[arg-type]  # of an array it makes an array
-            actions[asked] = actions_of(self.member(number, batch.game), some, following)
+            actions[asked] = actions_of(self.member(number, batch.game), batch.where(asked), following)
         return actions
 
     @property
@@ -132,15 +129,8 @@ class Mixture(Policy):
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
-        mean = np.zeros(position.game.num_actions)
-        for number, weight in enumerate(self._weights):
-            if weight == 0:
-                continue
-            chances = self.member(number, position.game).probabilities(position)
-            if chances is None:
-                return None
-            mean += weight / self.cumulative[-1] * chances
-        return mean
+        many = self.probabilities_many(PositionBatch.of([position]))
+        return None if many is None else many[0]
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
         """float64 (B, num_actions); each member is asked at once for all positions."""
@@ -155,14 +145,18 @@ class Mixture(Policy):
         return mean
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(_title, self.players))})"
+        titles = (
+            str(player) if isinstance(player, (str, Policy)) else getattr(player, "__name__", type(player).__name__)
+            for player in self.players
+        )
+        return f"{self.name}({', '.join(titles)})"
 
 
 class OpponentPool(Mixture):
     """Opponents with weights, one of which is drawn for each game, at the reset, by the board's own randomness.
 
     Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
-    under way goes on with the opponent it has.
+    under way continues with the opponent it has.
 
     Environments and `play_match` draw once for each game: at the reset, or before the first move.
     As a policy (`act`, `probabilities`, the exact measures) a pool is a function of the position alone, which does not
@@ -184,11 +178,9 @@ class OpponentPool(Mixture):
         """Adds an opponent.
 
         Raises:
-            ValueError: the opponent is nothing that plays or an unknown name, or the weight is not a finite number that
-                is 0 or more.
+            ValueError: the opponent does not play or is an unknown name, or the weight is not a finite number that is 0
+                or more.
         """
-        from tictac_env.policies.names import check_player
-
         check_player(opponent)
         self.players.append(opponent)
         try:
@@ -198,6 +190,74 @@ class OpponentPool(Mixture):
             raise
 
 
-def _title(player: Any) -> str:
-    """What a pool's name calls one of its players."""
-    return str(player) if isinstance(player, (str, Policy)) else getattr(player, "__name__", type(player).__name__)
+class Setting(NamedTuple):
+    """The settings of a level: a policy, and the share of its moves that are drawn from all legal ones instead."""
+
+    policy: str
+    random: float = 0.0
+
+
+SMALL_GAMES = (
+    Setting("random"),
+    *(Setting("minimax", share) for share in (0.7, 0.55, 0.42, 0.32, 0.22, 0.14, 0.08, 0.03, 0.0)),
+)
+LARGE_GAMES = (
+    Setting("random"),
+    Setting("rule", 0.75),
+    Setting("rule", 0.38),
+    Setting("minimax:4", 0.07),
+    *(Setting(f"mcts:{simulations}") for simulations in (40, 100, 300, 1000, 4000, 16000)),
+)
+LEVELS = {"TicTacToe-v0": SMALL_GAMES, "ConnectFour-v0": (*LARGE_GAMES[:9], Setting("perfect:0.1"))}
+"""The settings of the levels, weakest first; `tools/calibrate_levels.py` measures them."""
+
+
+class Level(Mixture):
+    """A calibrated strength, from 1 (random play) to 10.
+
+    On tic-tac-toe each level is harder to exploit than the one below, and level 10 cannot be beaten. On Connect Four
+    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 9 searches about a
+    millisecond a move, and level 10 is the exact solver, but for a random move in ten. Boards of up to 12 cells have
+    tic-tac-toe's settings, larger ones Connect Four's with a longer search at the top, as only Connect Four has an
+    opening book; there the strengths rise too, but by how much has not been measured.
+
+    Args:
+        number: 1 to 10.
+        game: the game.
+
+    Raises:
+        ValueError: there is no such level.
+    """
+
+    name = "level"
+
+    def __init__(self, number: int, game: Game) -> None:
+        settings = level_settings(game)
+        if type(number) is not int or not 1 <= number <= len(settings):
+            raise _no_level(number, settings)
+        setting = settings[number - 1]
+        # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
+        super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])
+        self.name = f"level:{number}"
+        self.budget = f"plays {setting.policy}" + (f", {100 * setting.random:g} % random" if setting.random else "")
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Level:
+        """`level:<number>`."""
+        if (number := parse_whole(argument)) is None:
+            raise _no_level(argument, level_settings(game))
+        return cls(number, game)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def level_settings(game: Game) -> tuple[Setting, ...]:
+    """The settings of a game's levels, weakest first."""
+    from tictac_env.solver.minimax import SMALL_CELLS  # which is a policy itself
+
+    return LEVELS.get(game_name(game) or "", SMALL_GAMES if game.cells <= SMALL_CELLS else LARGE_GAMES)
+
+
+def _no_level(given: object, settings: Sequence[Setting]) -> ValueError:
+    return ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {shown(given)}")

@@ -1,32 +1,57 @@
-"""Players of other frameworks: Kaggle agents, OpenSpiel bots, PettingZoo agents."""
+"""Third-party players as policies: Kaggle agents, OpenSpiel bots, PettingZoo agents, ONNX networks, programs.
+
+A program in any language reads a position a line, and answers each with a line, its move:
+
+    question    4453 .....................................OX..XO.. X 1203945
+    answer      4
+
+A question is one line of four words: the moves that led to the position as a move string ("-" for none), the cells row
+by row from the top left ("." empty), the side to move ("X", the first player, or "O"), and an integer below 2**63, the
+only seed for a program that draws. The answer is one line with the move as an integer counted from 1: the column, or
+without gravity the cell. The end of the input is the end.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import inspect
+import math
+import os
+import queue
 import random
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
 
+from tictac_env.checks import parse_whole
 from tictac_env.games import Game, KInARow, game_name, shown
-from tictac_env.policies.adapters import observer_of
-from tictac_env.policies.loading import Reading, last_callable, object_named, places
+from tictac_env.observation import OBSERVATION_TYPES, planes_last
+from tictac_env.policies.adapters import BatchedPolicy, observer_of, signature_of
+from tictac_env.policies.loading import PLANES_LAST, Reading, last_callable, object_named, places
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 
 
 @contextmanager
 def globally_seeded(seed: int) -> Iterator[None]:
-    """Makes what a block draws from `random` and from `numpy.random` depend on `seed` alone, and nothing else on it.
+    """Seeds `random` and `numpy.random`, from which third-party code draws, for a block; then restores them.
 
     Args:
         seed: a non-negative integer.
     """
-    plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002  # what other people's code draws from
+    plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         random.seed(seed)
         np.random.seed(seed % 2**32)  # noqa: NPY002
@@ -36,14 +61,11 @@ def globally_seeded(seed: int) -> Iterator[None]:
         np.random.set_state(numpys)  # noqa: NPY002
 
 
-# A submission to Kaggle's ConnectX as a policy: `agent(observation, configuration) -> column`.
-#
-# https://www.kaggle.com/competitions/connectx; the observation and the configuration are those of the environments
-# "connectx" and "tictactoe" of kaggle-environments, which need not be installed.
+# Kaggle's ConnectX, https://www.kaggle.com/competitions/connectx: the observation and the configuration are those of
+# the environments "connectx" and "tictactoe" of kaggle-environments, which need not be installed.
 
-
-ACT_TIMEOUT, OVERAGE, STEPS = 2, 60, 1000
-"""What the competition's configuration says; nothing here measures it."""
+LIMITS = {"actTimeout": 2, "timeout": 2, "agentTimeout": 60, "episodeSteps": 1000}
+"""The limits of the competition's configuration; nothing here measures them."""
 
 
 class Struct(dict[str, Any]):
@@ -62,8 +84,8 @@ class KaggleAgent(Policy):
     Args:
         agent: takes `observation` (`board`, a list of rows * columns numbers row by row from the top left, 0 empty, 1
             the first player's, 2 the second's; `mark`, 1 or 2; `step`; `remainingOverageTime`) and, if it has a second
-            parameter, `configuration` (`rows`, `columns`, `inarow`, ...); returns the column, or the cell where stones
-            do not fall.
+            parameter, `configuration` (`rows`, `columns`, `inarow`, ...); returns the column, or without gravity the
+            cell.
         game: a game of the k-in-a-row family.
 
     Raises:
@@ -83,43 +105,42 @@ class KaggleAgent(Policy):
             board=position.to_array().ravel().tolist(),
             mark=position.seat + 1,
             step=position.ply,
-            remainingOverageTime=OVERAGE,
+            remainingOverageTime=LIMITS["agentTimeout"],
         )
-        configuration = Struct(
-            rows=game.rows,
-            columns=game.cols,
-            inarow=game.connect,
-            actTimeout=ACT_TIMEOUT,
-            timeout=ACT_TIMEOUT,
-            agentTimeout=OVERAGE,
-            episodeSteps=STEPS,
-        )
+        configuration = Struct(rows=game.rows, columns=game.cols, inarow=game.connect, **LIMITS)
         with globally_seeded(seed):
             action: int = self._agent(*(observation, configuration)[: self._given])
         return action
 
 
 def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
-    """The agent of a submission, by the path of its file.
+    """The agent of the submission "file.py"."""
+    policy = KaggleAgent(last_callable(Path(text)), game)
+    policy.name = Path(text).stem
+    return policy
+
+
+def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
+    """The agent of a Kaggle submission that is named by its file alone.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it cannot be run, or has no agent.
+        ValueError: it cannot be run, or its last function does not take Kaggle's observation and configuration.
     """
-    return KaggleAgent(last_callable(Path(text)), game)
-
-
-def looks_like_agent(found: Any) -> bool:
-    """Whether the second parameter of a callable is a configuration by its name, and no mask."""
-    try:
-        names = list(inspect.signature(found).parameters)
-    except (TypeError, ValueError):
-        return False
-    return len(names) >= 2 and "conf" in names[1].lower()
+    agent = last_callable(path)
+    names = list(signature.parameters) if (signature := signature_of(agent)) else []
+    if len(names) < 2 or "conf" not in names[1].lower():  # a second parameter of another name may be a mask
+        name = getattr(agent, "__name__", "NAME")
+        raise ValueError(
+            f"{path} does not say how it plays: its last function, {name!r}, must take the parameters (observation, "
+            f'configuration) of a Kaggle agent; give "{path}:{name}" for a function (observation, mask) -> action, or '
+            f'"kaggle:{path}"'
+        )
+    return KaggleAgent(agent, game), None
 
 
 ADAPTERS = "tictac_env.openspiel"
-"""What makes bots policies; it stands above this package, and is imported when there is a bot."""
+"""Makes bots policies; it stands above this package, and is imported when there is a bot."""
 
 
 def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
@@ -128,8 +149,7 @@ def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
     It reads the states of OpenSpiel's own "tic_tac_toe" or "connect_four", of any size; on other games those of ours.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: there is no such module or name, or it is neither a bot nor a function.
+        ValueError: it is neither a bot nor a function.
         DependencyNotInstalled: OpenSpiel is not installed.
     """
     adapters: Any = importlib.import_module(ADAPTERS)
@@ -137,21 +157,15 @@ def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
     bot = object_named(text)
     if isinstance(bot, type) or not (isinstance(bot, spiel.Bot) or callable(bot)):
         raise ValueError(f"{text!r} is no bot of OpenSpiel's, nor a function that makes one from a seed: {bot!r}")
-    policy: Policy = adapters.BotPolicy(bot, _spiel_game(game, adapters, spiel), text.rpartition(":")[2])
-    return policy
-
-
-def _spiel_game(game: Game, adapters: Any, spiel: Any) -> Any:
-    """The game whose states other people's bots know."""
     if isinstance(game, KInARow) and game.gravity:
         sizes = {"rows": game.rows, "columns": game.cols, "x_in_row": game.connect}
-        return spiel.load_game("connect_four", sizes)
-    if isinstance(game, KInARow) and (game.rows, game.cols, game.connect) == (3, 3, 3):
-        return spiel.load_game("tic_tac_toe")
-    return adapters.load_game(game)
-
-
-AGENTS = ("player_0", "player_1")
+        known = spiel.load_game("connect_four", sizes)
+    elif isinstance(game, KInARow) and (game.rows, game.cols, game.connect) == (3, 3, 3):
+        known = spiel.load_game("tic_tac_toe")
+    else:
+        known = adapters.load_game(game)
+    policy: Policy = adapters.BotPolicy(bot, known, text.rpartition(":")[2])
+    return policy
 
 
 class PettingZooAgent(Policy):
@@ -184,15 +198,309 @@ class PettingZooAgent(Policy):
             "action_mask": observer.mask(game.legal(position.own, position.opp)),
         }
         with globally_seeded(seed):
-            action: int = self._function(*(seen, AGENTS[position.seat])[: self._given])
+            action: int = self._function(*(seen, ("player_0", "player_1")[position.seat])[: self._given])
         return action
 
 
 def pettingzoo_agent(text: str, game: Game, reading: Reading) -> Policy:
-    """The agent that "module:name" or "file.py:name" names.
+    """The agent that "module:name" or "file.py:name" names."""
+    return PettingZooAgent(object_named(text))
+
+
+@dataclass(frozen=True)
+class NetworkInput:
+    """The conversion of observations to a network's input.
+
+    Attributes:
+        obs_type: the observation type.
+        last: whether the planes are put last, as in PettingZoo.
+        shape: of the input for one position.
+    """
+
+    obs_type: str
+    last: bool
+    shape: tuple[int, ...]
+
+    def arrays(self, observations: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """The input for B observations, (B, ...): float32 (B, *shape)."""
+        ordered = np.moveaxis(observations, 1, -1) if self.last else observations
+        return np.ascontiguousarray(ordered, np.float32).reshape(len(observations), *self.shape)
+
+    def __str__(self) -> str:
+        return PLANES_LAST if self.last else self.obs_type
+
+
+def network_input(game: Game, shape: tuple[int, ...], observation: str | None = None) -> NetworkInput:
+    """The input of that shape, for one position, made of an observation of the game.
+
+    An observation comes as it is, flattened, as one plane more than it has axes (1, rows, cols), or with its planes
+    last, (rows, cols, 2). A flat input may have the planes in either order; "planes-last" puts them last.
+
+    Args:
+        game: the game.
+        shape: of the input for one position.
+        observation: "planes", "board", ... or "planes-last"; None for the first one that fits.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: there is no such module or name, or it is no agent.
+        ValueError: none fits; the message names the shapes that would.
     """
-    return PettingZooAgent(object_named(text))
+    wanted = "planes" if observation == PLANES_LAST else observation
+    allowed = []
+    for name, kind in OBSERVATION_TYPES.items():
+        own = kind.shape(game)
+        if not own or wanted not in (None, name):
+            continue
+        last, flat = planes_last(own), (math.prod(own),)
+        fitting = [one for one in (own, flat, (1, *own), last) if one is not None]
+        if shape in fitting:
+            return NetworkInput(name, shape == last or (shape == flat and observation == PLANES_LAST), shape)
+        allowed += [f"{one} ({name})" for one in fitting]
+    takes = f"a network for {game_name(game) or repr(game)} takes {', '.join(allowed)} for a position"
+    raise ValueError(f"the input {shape} fits no observation; {takes}")
+
+
+FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+NUMBERS = FLOATS | {"tensor(bool)": np.bool_, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8}
+NUMBERS |= {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
+AT_ONCE = 64
+"""The number of positions that a network gets at a time, for which the time limit holds."""
+
+
+class OnnxNetwork(BatchedPolicy):
+    """A network in an ONNX file as a policy.
+
+    Its input is an observation of the game, recognised by its shape (see `network_input`); a second input whose name
+    has "mask" in it gets the action mask. Of its outputs the first one of floats (B, num_actions) are the values of the
+    actions, of which it plays the highest legal one. Without one, the first output of integers, (B,) or (B, 1), are its
+    actions. B may be any number or 1.
+
+    Args:
+        path: the file.
+        game: the game it plays.
+        observation: the observation it takes, if its shape does not tell (see `Reading`).
+        time_limit: the seconds it may take for up to 64 positions, for it may hold loops.
+
+    Raises:
+        ValueError: it is no ONNX file, or its inputs or outputs are not these; the message names the file and them.
+        TimeoutError: at a move: it takes longer.
+        DependencyNotInstalled: ONNX Runtime is not installed.
+    """
+
+    budget = "no search; one evaluation of a network"
+
+    def __init__(
+        self, path: Path, game: Game, observation: str | None = None, time_limit: float = Reading.time_limit
+    ) -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise DependencyNotInstalled('onnxruntime is missing: pip install "tictac-env[onnx]"') from error
+        self._path, self._time_limit, self._run_options = path, time_limit, onnxruntime.RunOptions
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # these networks are small
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # of classes of its own, made from nothing we could import
+            raise ValueError(f"{path} cannot be read as an ONNX network: {error}") from error
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        masks = [one for one in inputs if "mask" in one.name.lower()]
+        boards = [one for one in inputs if one not in masks]
+        values = [one for one in outputs if one.type in FLOATS and tuple(one.shape[1:]) == (game.num_actions,)]
+        actions = [one for one in outputs if one.type in ("tensor(int64)", "tensor(int32)")]
+        if len(boards) != 1 or len(masks) > 1 or not (values or actions):
+            has = "; ".join(f"{one.name} {one.type} {one.shape}" for one in [*inputs, *outputs])
+            raise ValueError(
+                f"{path} must have one input besides a mask, and an output of floats (B, {game.num_actions}) or of "
+                f"integers (B,); it has {has}"
+            )
+        self._board, self._mask = boards[0], masks[0] if masks else None
+        self._output, self.gives = (values[0].name, "values") if values else (actions[0].name, "actions")
+        self._at_once = 1 if self._board.shape[0] == 1 else AT_ONCE
+        try:
+            self._input = network_input(game, tuple(self._board.shape[1:]), observation)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        self.input = f"{self._input} {self._input.shape}"
+        super().__init__(self._play, self._input.obs_type)
+
+    def _play(self, observations: npt.NDArray[Any], masks: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+        fed = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
+        if self._mask is not None:
+            fed[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
+        starts = range(0, len(masks) or 1, self._at_once)
+        parts = [{name: rows[i : i + self._at_once] for name, rows in fed.items()} for i in starts]
+        found = np.concatenate([self._ask(part) for part in parts])
+        if self.gives == "actions":
+            return found.reshape(len(masks)).astype(np.int64)
+        chosen: npt.NDArray[np.int64] = np.where(masks != 0, found, -np.inf).argmax(axis=1)
+        return chosen
+
+    def _ask(self, fed: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        options = self._run_options()
+        timer = threading.Timer(self._time_limit, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return np.asarray(self._session.run([self._output], fed, options)[0])
+        except Exception:  # of a class of its own
+            if options.terminate:
+                raise TimeoutError(f"{self._path}: no answer within {self._time_limit:g} s") from None
+            raise
+        finally:
+            timer.cancel()
+
+
+def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[str, Any]]:
+    """The network in a file, and its settings; raises as `OnnxNetwork` does."""
+    network = OnnxNetwork(path, game, reading.observation, reading.time_limit)
+    return network, {"format": "ONNX", "input": network.input, "gives": network.gives}
+
+
+LONGEST = 200
+"""The most bytes of a program's answer."""
+GRACE = 1.0
+"""The seconds that a program has to end by itself once its input has ended."""
+
+
+class Program(Policy):
+    """A program that answers positions with moves, line by line, as a policy.
+
+    It is started at the first question, not through a shell, and started again after an invalid answer. It is asked
+    about positions in any order, not game by game, so it must not rely on what it was asked before. It finds the game's
+    name and the size of the board in its environment: TICTAC_GAME, TICTAC_ROWS and TICTAC_COLS. Its standard error is
+    shown.
+
+    Args:
+        command: the program and its arguments, as in a shell: "./bot --depth 4".
+        game: the game it plays.
+        time_limit: the seconds that an answer may take, the program's start included.
+
+    Raises:
+        ValueError: the command is empty or has an open quotation mark. At a move: the program ended, or its answer is
+            no move.
+        FileNotFoundError: at the first move: there is no such program.
+        TimeoutError: at a move, if there was no answer in time.
+    """
+
+    def __init__(self, command: str, game: Game, time_limit: float = 10.0) -> None:
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise ValueError(f"the command {command!r} cannot be read: {error}") from None
+        if not self.words:
+            raise ValueError('the command of a program is empty; give "program:./bot --depth 4"')
+        self.command = self.name = command
+        self.time_limit = time_limit
+        known = {"GAME": game_name(game) or repr(game), "ROWS": str(game.rows), "COLS": str(game.cols)}
+        self._environment = {**os.environ, **{f"TICTAC_{name}": value for name, value in known.items()}}
+        self._dialogue: _Dialogue | None = None
+
+    def act(self, position: Position, seed: int) -> int:
+        question = question_of(position, seed)
+        try:
+            if self._dialogue is None:
+                self._dialogue = _Dialogue(self.words, self._environment)
+            answer = self._dialogue.answer(question, self.time_limit)
+            move = parse_whole(answer, 1, position.game.num_actions)
+            if move is None:
+                allowed = f"a whole number from 1 to {position.game.num_actions}"
+                raise ValueError(f"the answer was {answer!r}, and must be {allowed}")
+        except BaseException as error:  # Ctrl-C too: it may still think about this question
+            self.close()
+            if isinstance(error, (ValueError, TimeoutError)):
+                raise type(error)(f"{self}: {error}; the question was {question!r}") from None
+            raise
+        return move - 1
+
+    def close(self) -> None:
+        """Stops the program, if it runs, and all processes it has started. The next move starts it again."""
+        if self._dialogue is not None:
+            self._dialogue.stop()
+            self._dialogue = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        return self
+
+
+def question_of(position: Position, seed: int) -> str:
+    """The question to a program about a position: a line without its end."""
+    cells = "".join(".XO"[stone] for stone in position.to_array().ravel().tolist())
+    return f"{position.to_moves() or '-'} {cells} {'XO'[position.seat]} {seed}"
+
+
+def program(text: str, game: Game, reading: Reading) -> Policy:
+    """The program that a command starts."""
+    return Program(text, game, reading.time_limit)
+
+
+class _Dialogue:
+    """A running program, asked line by line. A thread reads, so that no answer is waited for longer than its limit."""
+
+    def __init__(self, words: list[str], environment: dict[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                bufsize=0,
+                start_new_session=True,  # so that what it starts can be stopped with it
+            )
+        except OSError as error:
+            raise type(error)(f"the program {words[0]!r} cannot be started: {error.strerror}") from None
+        self._input: Any = self._process.stdin
+        self._said: queue.Queue[bytes] = queue.Queue(maxsize=1)
+        self._reader = threading.Thread(target=_read, args=(self._process.stdout, self._said), daemon=True)
+        self._reader.start()
+        self.stop = weakref.finalize(self, _stop, self._process, self._reader, self._said)
+
+    def answer(self, question: str, limit: float) -> str:
+        """The line that the program answers within `limit` seconds, without its end."""
+        with contextlib.suppress(OSError):  # it has ended: its last output tells
+            self._input.write(f"{question}\n".encode())
+        said, end = b"", time.monotonic() + limit
+        while b"\n" not in said:
+            try:
+                part = self._said.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                hint = "a program must flush its output after each answer"
+                raise TimeoutError(f"no answer within {limit:g} s ({hint})") from None
+            if not part:
+                status = self._process.wait(GRACE)
+                raise ValueError(f"the program has ended with status {status}")
+            said += part
+            if len(said) > LONGEST:
+                raise ValueError(f"the answer begins with {said[:40]!r} and is longer than {LONGEST} bytes")
+        line, _, rest = said.partition(b"\n")
+        if rest:
+            raise ValueError(f"the answer was more than one line: {said!r}")
+        return line.decode(errors="replace").strip()
+
+
+def _read(stream: Any, said: queue.Queue[bytes]) -> None:
+    """Passes on a program's output, at most two pieces ahead, and b"" at its end."""
+    with contextlib.suppress(OSError, ValueError):  # it was closed
+        while part := stream.read(LONGEST + 1):
+            said.put(part)
+    said.put(b"")
+
+
+def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, said: queue.Queue[bytes]) -> None:
+    """Ends the input of a program, and a moment later kills it with all that it has started."""
+    with contextlib.suppress(OSError):
+        process.stdin.close()  # type: ignore[union-attr]
+    end = time.monotonic() + GRACE
+    while process.poll() is None and time.monotonic() < end and reader.is_alive():
+        with contextlib.suppress(queue.Empty):  # it must be able to write the rest
+            said.get(timeout=0.01)
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+    while reader.is_alive() and time.monotonic() < end + GRACE:
+        with contextlib.suppress(queue.Empty):
+            said.get(timeout=0.01)
+    if not reader.is_alive():
+        process.stdout.close()  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from tictac_env.compiled import kernel
 from tictac_env.games import Game
 from tictac_env.observation import action_masks
 from tictac_env.policies import Policy
-from tictac_env.policies.reflexes import safe_choices
+from tictac_env.policies.heuristics import safe_choices
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix

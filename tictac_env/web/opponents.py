@@ -14,9 +14,8 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
-from tictac_env.policies.levels import level_settings
-from tictac_env.policies.loading import SUFFIXES, load_player
-from tictac_env.policies.names import REMOVED
+from tictac_env.policies.loading import REMOVED, SUFFIXES, load_player
+from tictac_env.policies.pool import level_settings
 from tictac_env.solver.minimax import SMALL_CELLS
 from tictac_env.web.asking import Refused
 from tictac_env.web.limits import Limits

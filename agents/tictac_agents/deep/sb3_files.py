@@ -28,7 +28,7 @@ from tictac_env.games import Game, get_game
 from tictac_env.observation import observation_type_of
 from tictac_env.policies.adapters import BatchedPolicy
 from tictac_env.policies.loading import Reading
-from tictac_env.policies.networks import network_input
+from tictac_env.policies.third_party import network_input
 from tictac_env.storage import archive_in, json_in
 
 # The weights of a network that PyTorch saved, as CleanRL's scripts do, as a policy; nothing in the file is run.

@@ -13,7 +13,7 @@ from tictac_agents.mcts.simulation import INFINITY, action_bits_of, first_state,
 from tictac_env.checks import number, whole
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game, describe_game, game_of, get_game
-from tictac_env.policies.reflexes import pick
+from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 from tictac_env.rng import mix, new_state
 from tictac_env.storage import reading, save_arrays

@@ -16,7 +16,7 @@ from tictac_agents.tabular.table_learner import HOT, TableLearner
 from tictac_env.checks import flag, number, schedule
 from tictac_env.compiled import Tiered, borrowing_kernel, kernel_methods
 from tictac_env.games import Game
-from tictac_env.policies.reflexes import pick
+from tictac_env.policies.policy import pick
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from tictac_agents.tabular.draws import draw, explores
 from tictac_agents.tabular.rows import Ints, Rows
 from tictac_env.compiled import kernel_methods
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
-from tictac_env.policies.reflexes import pick
+from tictac_env.policies.policy import pick
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

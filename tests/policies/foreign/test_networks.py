@@ -16,7 +16,7 @@ from tictac_env import verdict
 from tictac_env.games import get_game
 from tictac_env.policies import BatchedPolicy, load_player
 from tictac_env.policies.loading import Reading
-from tictac_env.policies.networks import network_input
+from tictac_env.policies.third_party import network_input
 from tictac_env.position import Position
 
 torch = pytest.importorskip("torch")

@@ -2,7 +2,7 @@
 
 Each kernel is a pass over the boards `begin` to `end`. The passes that all boards go through have no branches, so that
 several boards are handled by one machine instruction where the processor can; the others visit the few boards that
-need them. The rules are the game's own methods, the opponents those of `tictac_env.policies.reflexes`.
+need them. The rules are the game's own methods, the opponents those of `tictac_env.policies.heuristics`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tictac_env.envs.vector.boards import (
     boards_of,
 )
 from tictac_env.games import LOST, UNFINISHED, Game
-from tictac_env.policies.reflexes import pick, rule_choices
+from tictac_env.policies.heuristics import rule_choices
+from tictac_env.policies.policy import pick
 from tictac_env.rng import advance, mix
 
 NOBODY, EXTERNAL, RANDOM_POLICY, RULE_POLICY = range(4)

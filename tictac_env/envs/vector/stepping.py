@@ -27,9 +27,9 @@ from tictac_env.envs.vector.kernels import (
 from tictac_env.envs.vector.views import write_observations
 from tictac_env.games import Game
 from tictac_env.policies import Policy
+from tictac_env.policies.heuristics import random_choices, rule_choices
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.policies.reflexes import random_choices, rule_choices
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, advance, mix
