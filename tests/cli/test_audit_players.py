@@ -109,29 +109,6 @@ def test_a_payload_in_a_model_is_not_run(
     assert mark.exists()
 
 
-def test_weights_as_cleanrl_saves_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    layers = [torch.nn.Linear(9, 12), torch.nn.ReLU(), torch.nn.Linear(12, 9)]
-
-    class QNetwork(torch.nn.Module):  # type: ignore[misc,name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = torch.nn.Sequential(*layers)
-
-    def greedy(observation: Any, mask: Any) -> int:
-        with torch.no_grad():
-            values = layers[2](layers[1](layers[0](torch.tensor(observation.ravel(), dtype=torch.float32)))).numpy()
-        return int(max(mask.nonzero()[0], key=lambda action: values[action]))
-
-    from tictac_env.policies import FunctionPolicy
-
-    torch.save(QNetwork().state_dict(), tmp_path / "dqn.cleanrl_model")
-    found = audited(capsys, str(tmp_path / "dqn.cleanrl_model"), "--observation", "board", "--activation", "relu")
-    assert_same(found, verdict(FunctionPolicy(greedy, "board")))
-    assert found.player["settings"]["layers"] == "9-12-9"
-
-
 def test_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bot.sh").write_text(
         'while read -r moves cells side seed; do before=${cells%%.*}; echo "$((${#before} + 1))"; done\n'

@@ -39,7 +39,7 @@ MISTAKES = [
     ("audit nobody", "an agent's file (.npz), a model of Stable-Baselines3 (.zip)"),
     ("audit nobody.npz", "'nobody.npz'"),
     ("audit nowhere:bot", "'nowhere'"),
-    ("audit bot.bin", "none of .npz, .zip, .onnx, .pt"),
+    ("audit bot.bin", "none of .npz, .zip, .onnx, .py"),
     ("audit bot.bin", '"program:bot.bin"'),
     ("audit program:/nowhere/bot", "'/nowhere/bot' cannot be started"),
     ("audit rule --card", "--card FOLDER"),

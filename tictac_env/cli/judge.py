@@ -30,7 +30,7 @@ from tictac_env.cli.arguments import (
 )
 from tictac_env.games import did_you_mean
 from tictac_env.observation import OBSERVATION_TYPES
-from tictac_env.policies.loading import ACTIVATIONS, FORMS, PLANES_LAST, SUFFIXES, Reading
+from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Reading
 from tictac_env.storage import check_writable
 
 BESIDE = Path("beside the player's file")
@@ -66,7 +66,6 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         choices=(*OBSERVATION_TYPES, PLANES_LAST),
         help="what a function or a network sees (default: planes, or what fits the network's input)",
     )
-    reading.add_argument("--activation", choices=ACTIVATIONS, help="between the layers of weights of PyTorch")
     reading.add_argument(
         "--time-limit",
         type=decimal(),
@@ -122,7 +121,7 @@ def run_audit(options: argparse.Namespace) -> int:
             exact=not options.quick,
             seed=options.seed,
             replies=options.replies,
-            reading=Reading(options.observation, options.activation, options.time_limit),
+            reading=Reading(options.observation, options.time_limit),
         )
     print(record.to_json() if options.json else record, flush=True)  # first, in case that nothing can be written
     if folder is not None:

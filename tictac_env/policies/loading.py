@@ -46,7 +46,6 @@ RECORDED_GAME = "tictac_agents.agent_files:recorded_game"
 SUFFIXES = (".npz", ".zip")
 READERS: dict[str, str] = {
     ".onnx": "tictac_env.policies.third_party:onnx_network",
-    **dict.fromkeys((".pt", ".pth", ".cleanrl_model"), "tictac_agents.deep.sb3_files:read"),
     ".py": "tictac_env.policies.third_party:submission",
 }
 """The functions that read third-party files, by suffix: (path, game, reading) -> policy, settings."""
@@ -62,7 +61,7 @@ AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
 ADDRESSES = ("http://", "https://")
 ACCEPTED = (
     "a policy's name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), a model "
-    "of Stable-Baselines3 (.zip), weights of PyTorch (.pt, .pth, .cleanrl_model), a network (.onnx), "
+    "of Stable-Baselines3 (.zip), a network (.onnx), "
     '"module:name" or "file.py:name" of a function or policy, a Kaggle submission ("kaggle:file.py"), a PettingZoo '
     'agent ("pettingzoo:file.py:name"), a bot of OpenSpiel\'s ("openspiel:file.py:name"), a program ("program:./bot '
     "--depth 4\"), or a language model's address "
@@ -71,8 +70,6 @@ ACCEPTED = (
 """Help text: the accepted player names."""
 PLANES_LAST = "planes-last"
 """Flattened planes in PettingZoo's order: both planes of a cell side by side."""
-ACTIVATIONS = ("relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid")
-"""The activation functions that weights may be read with: the names of `torch.nn.functional`."""
 
 
 def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) -> Policy:
@@ -189,7 +186,6 @@ class Reading:
     Args:
         observation: the observation of a function or a network: a name of `OBSERVATION_TYPES`; of a network whose input
             is flat also "planes-last". None for "planes" of functions, and for what fits its input of a network.
-        activation: between the layers of a network of which only the weights are known; None for CleanRL's.
         time_limit: the seconds that a program has for a move, its start included, and a network in an ONNX file for up
             to 64.
 
@@ -203,14 +199,11 @@ class Reading:
     """
 
     observation: str | None = None
-    activation: str | None = None
     time_limit: float = 10.0
 
     def __post_init__(self) -> None:
         if self.observation is not None:
             one_of("observation", self.observation, (*OBSERVATION_TYPES, PLANES_LAST))
-        if self.activation is not None:
-            one_of("activation", self.activation, ACTIVATIONS)
         if number("time_limit", self.time_limit, 0, math.inf) in (0, math.inf):
             raise ValueError(f"time_limit must be a finite number of seconds above 0, not {self.time_limit}")
 
@@ -274,9 +267,8 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
 
             - the name of a policy, such as "mcts:1000" (`make_policy`);
             - the path of a file of which no code is run: an agent of `tictac_agents` (.npz or .zip); a model that
-              Stable-Baselines3 or sb3-contrib saved (.zip); weights that PyTorch saved (.pt, .pth, .cleanrl_model); a
-              network (.onnx). Of networks without masks the illegal actions are left out if that is possible (see
-              `tictac_agents.Snapshot`);
+              Stable-Baselines3 or sb3-contrib saved (.zip); a network (.onnx). Of networks without masks the illegal
+              actions are left out if that is possible (see `tictac_agents.Snapshot`);
             - "module:name" or "file.py:name", the name of a function or of anything else that plays in a module that
               can be imported, or in a Python file. A subclass of `Policy` is made as `make_policy` makes one without
               an argument;
@@ -293,7 +285,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
         ValueError: there is no policy of that name, or no such module or name in it; the file is damaged, holds no
             agent, or one of another game; `player` is none of these; or `reading` has an option that the player does
             not need. The message names it.
-        DependencyNotInstalled: the file needs Stable-Baselines3, PyTorch or ONNX Runtime, which is not installed.
+        DependencyNotInstalled: the file needs Stable-Baselines3 or ONNX Runtime, which is not installed.
 
     Example:
         >>> load_player("mcts:50", "ConnectFour-v0").budget
@@ -306,13 +298,9 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     rules, how = game_for(game, player), reading or Reading()
     kind = _kind_of(player)
     text = "" if kind == "object" else os.fspath(player)
-    networks = kind == "file" and text.endswith((*READERS,)) and not text.endswith(".py")
-    for option, used, what in (
-        ("observation", networks or kind in ("object", "import"), "functions and networks"),
-        ("activation", networks and not text.endswith(".onnx"), "weights of PyTorch"),
-    ):  # an option without effect is refused, before anybody believes in it
-        if getattr(how, option) is not None and not used:
-            raise ValueError(f"{option} {getattr(how, option)!r} is for {what} that do not say it, not for {text!r}")
+    sees = kind in ("object", "import") or (kind == "file" and Path(text).suffix in READERS and text[-3:] != ".py")
+    if how.observation is not None and not sees:  # without effect: refused, before anybody believes in it
+        raise ValueError(f"observation {how.observation!r} is for functions and networks, not for {text!r}")
     if kind == "object":
         policy = as_policy(player, rules, how.of_function)
         playing = getattr(policy, "function", player)
@@ -451,7 +439,8 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
         known = ", ".join((*SUFFIXES, *READERS))
         raise ValueError(
             f"{source!r} is a file, but ends in none of {known}, so it cannot be read; a program is named "
-            f'"program:{source}". A player is {ACCEPTED}'
+            f'"program:{source}", and a network of PyTorch plays by a function that builds it, "file.py:name". A '
+            f"player is {ACCEPTED}"
         )
     policy.name = path.stem
     return _described(policy, "file", source, settings, digest)

@@ -161,7 +161,6 @@ def test_functions_see_the_observation_that_is_asked_for(obs_type: str, tmp_path
     [
         ("rule", {"observation": "board"}, "observation 'board' is for functions and networks"),
         ("agent.zip", {"observation": "board"}, "observation 'board' is for functions and networks"),
-        ("bots:act", {"activation": "tanh"}, "activation 'tanh' is for weights of PyTorch"),
         ("bots.py:act", {"observation": "planes-last"}, 'observation "planes-last" is for networks'),
     ],
 )
@@ -175,7 +174,6 @@ def test_what_would_have_no_effect_is_refused(player: str, reading: dict[str, st
     ("given", "match"),
     [
         ({"observation": "plane"}, "did you mean"),
-        ({"activation": "swish"}, "activation must be one of"),
         ({"time_limit": 0.0}, "above 0"),
         ({"time_limit": float("inf")}, "above 0"),
         ({"time_limit": -1.0}, r"time_limit must be a number in \[0"),

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,159 +16,11 @@ from tictac_env.policies.loading import Reading
 from tictac_env.policies.third_party import network_input
 from tictac_env.position import Position
 
-torch = pytest.importorskip("torch")
 TTT, C4 = get_game("TicTacToe-v0"), get_game("ConnectFour-v0")
-
-
-def network(activation: type[Any], inputs: int, *sizes: int) -> Any:
-    """Layers in a row, as in CleanRL's scripts."""
-    torch.manual_seed(len(sizes))
-    layers: list[Any] = []
-    for size in sizes:
-        layers += [activation()] if layers else []
-        layers.append(torch.nn.Linear(inputs, size))
-        inputs = size
-    return torch.nn.Sequential(*layers)
-
-
-def played_by(model: Any, prepare: Any) -> BatchedPolicy:
-    """The policy that a user writes for a network of theirs."""
-
-    def choose(observations: Any, masks: Any) -> Any:
-        with torch.no_grad():
-            values = model(torch.as_tensor(prepare(observations), dtype=torch.float32)).numpy()
-        return np.where(masks != 0, values, -np.inf).argmax(axis=1)
-
-    return BatchedPolicy(choose)
-
-
-class QNetwork(torch.nn.Module):  # type: ignore[misc]
-    """As in cleanrl/dqn.py."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.network = network(torch.nn.ReLU, 18, 24, 16, 9)
-
-
-class Agent(torch.nn.Module):  # type: ignore[misc]
-    """As in cleanrl/ppo.py."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.critic = network(torch.nn.Tanh, 18, 16, 1)
-        self.actor = network(torch.nn.Tanh, 18, 16, 16, 9)
-
-
-class Named(torch.nn.Module):  # type: ignore[misc]
-    """As many tutorials have it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc1, _, self.fc2 = network(torch.nn.ReLU, 18, 20, 9)
 
 
 def flat(observations: Any) -> Any:
     return observations.reshape(len(observations), -1)
-
-
-def last(observations: Any) -> Any:
-    return np.moveaxis(observations, 1, -1).reshape(len(observations), -1)
-
-
-@pytest.mark.parametrize("name", ["dqn.cleanrl_model", "ppo.pt", "fc.pth", "nested.pt"])
-def test_weights_play_as_the_network_they_are_of(name: str, tmp_path: Path) -> None:
-    made: dict[str, tuple[Any, Any, str]] = {
-        "dqn.cleanrl_model": (QNetwork(), lambda model: model.network, "18-24-16-9, relu (assumed)"),
-        "ppo.pt": (Agent(), lambda model: model.actor, "18-16-16-9, tanh (assumed)"),
-        "fc.pth": (
-            Named(),
-            lambda model: torch.nn.Sequential(model.fc1, torch.nn.ReLU(), model.fc2),
-            "18-20-9, relu (assumed)",
-        ),
-        "nested.pt": (QNetwork(), lambda model: model.network, "18-24-16-9, relu (assumed)"),
-    }
-    model, chooser, told = made[name]
-    weights = model.state_dict()
-    torch.save({"step": 3, "model": weights} if name == "nested.pt" else weights, tmp_path / name)
-    player = load_player(tmp_path / name, TTT)
-    assert told in player.budget and player.agent == "TorchNetwork" and player.checkpoint_sha256
-    found, wanted = verdict(player.policy), verdict(played_by(chooser(model), flat))
-    assert (found.as_first, found.as_second) == (wanted.as_first, wanted.as_second)
-
-
-def test_what_weights_do_not_say_can_be_said(tmp_path: Path) -> None:
-    model = QNetwork()
-    model.network[1] = torch.nn.Tanh()
-    model.network[3] = torch.nn.Tanh()
-    torch.save(model.state_dict(), tmp_path / "q.pt")
-    for prepare, observation in ((flat, "planes"), (last, "planes-last")):
-        player = load_player(tmp_path / "q.pt", TTT, Reading(observation=observation, activation="tanh"))
-        assert player.budget.endswith(f"tanh, seeing {observation}")
-        assert verdict(player.policy).as_first == verdict(played_by(model.network, prepare)).as_first
-    assert verdict(load_player(tmp_path / "q.pt", TTT).policy).as_first != verdict(player.policy).as_first
-
-
-def test_weights_of_another_game_or_kind_say_what_they_are(tmp_path: Path) -> None:
-    torch.save(QNetwork().state_dict(), tmp_path / "q.pt")
-    torch.save(torch.nn.Conv2d(2, 9, 3).state_dict(), tmp_path / "conv.pt")
-    torch.save({"a.0.weight": torch.zeros(9, 18), "b.0.weight": torch.zeros(9, 18)}, tmp_path / "two.pt")
-    torch.save({"net.0.weight": torch.zeros(9, 17)}, tmp_path / "wide.pt")
-    torch.save(3, tmp_path / "three.pt")
-    (tmp_path / "text.pt").write_text("hello")
-    for name, game, match in (
-        ("q.pt", C4, r"q\.pt: it holds no network .* with 7 outputs, but network\.0\.weight \(24, 18\)"),
-        ("conv.pt", TTT, r"conv\.pt: it holds no network .*; a network of another kind plays as \"file\.py:name\""),
-        ("two.pt", TTT, r"several networks, 'a\.', 'b\.'"),
-        ("wide.pt", TTT, r"the input \(17,\) fits no observation; .*\(2, 3, 3\) \(planes\), \(18,\) \(planes\)"),
-        ("three.pt", TTT, "no tensors"),
-        ("text.pt", TTT, r"text\.pt cannot be read as weights of PyTorch"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            load_player(tmp_path / name, game)
-
-
-class Evil:
-    """Runs a command when it is unpickled."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> Any:
-        return os.mkdir, (str(self.mark),)
-
-
-def test_code_in_weights_is_not_run(tmp_path: Path) -> None:
-    torch.save({"network.0.weight": torch.zeros(9, 18), "more": Evil(tmp_path / "ran")}, tmp_path / "evil.pt")
-    (tmp_path / "plain.pt").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
-    for name in ("evil.pt", "plain.pt"):
-        with pytest.raises(ValueError, match="without running what is in it"):
-            load_player(tmp_path / name, TTT)
-    assert not (tmp_path / "ran").exists()
-    torch.load(tmp_path / "evil.pt", weights_only=False)  # it would have
-    assert (tmp_path / "ran").exists()
-
-
-def test_weights_that_ask_for_more_than_the_file_holds_are_refused(tmp_path: Path) -> None:
-    weights = {"network.0.weight": torch.zeros(9, 18)}
-    torch.save(weights, tmp_path / "old.pt", _use_new_zipfile_serialization=False)  # which says how much it will be
-    torch.save(weights, tmp_path / "plain.pt")
-    torch.save({"network.0.weight": torch.zeros(1).half().expand(9, 10**9)}, tmp_path / "one.pt")
-    torch.save({"network.0.weight": torch.zeros(9, 18, device="meta")}, tmp_path / "shape.pt")
-    with (
-        zipfile.ZipFile(tmp_path / "plain.pt") as plain,
-        zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_BZIP2) as bomb,
-    ):
-        for name in plain.namelist():
-            bomb.writestr(name, plain.read(name) + bytes(10**7 if name.endswith("data/0") else 0))
-    for name, match in (
-        ("old.pt", "not in the format of PyTorch 1.6 and later"),
-        ("one.pt", "no tensors"),
-        ("shape.pt", "no tensors"),
-        ("bomb.pt", r"unpacks to more than [\d,]+ bytes"),
-    ):
-        with pytest.raises(ValueError, match=rf"{name}.*{match}"):
-            load_player(tmp_path / name, TTT)
-    assert load_player(tmp_path / "plain.pt", TTT).agent == "TorchNetwork"
 
 
 @pytest.mark.parametrize(
