@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 _HOME = {
-    "DQN": "tictac_agents.deep.dqn",
+    "DQN": "tictac_agents.deep.algorithms",
     "ExactEvalCallback": "tictac_agents.deep.callbacks",
     "FittedQ": "tictac_agents.published.ariel_network",
     "GameTree": "tictac_agents.published.ariel_tree",
@@ -27,7 +27,7 @@ _HOME = {
     "LearningCurve": "tictac_agents.tabular.learning_curve",
     "Learner": "tictac_agents.tabular.learner",
     "MCTS": "tictac_agents.mcts.mcts",
-    "MaskablePPO": "tictac_agents.deep.maskable_ppo",
+    "MaskablePPO": "tictac_agents.deep.algorithms",
     "ModelPolicy": "tictac_env.policies.adapters",
     "NTupleNetwork": "tictac_agents.ntuple.network",
     "NTupleTD": "tictac_agents.ntuple.ntuple_td",

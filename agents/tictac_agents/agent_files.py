@@ -82,15 +82,11 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
 def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
     """What a .zip file holds, its settings, and its game where the file says it."""
     from tictac_agents.deep.callbacks import Snapshot
-    from tictac_agents.deep.sb3_files import PICKLED, load_model, read_checkpoint  # needs torch
+    from tictac_agents.deep.sb3_files import load_model, read_checkpoint, trained_by  # needs torch
 
     data, _ = read_checkpoint(path)
     steps = {"num_timesteps": data.get("num_timesteps")}
-    ours = data.get("_recorded_settings")
-    if isinstance(ours, dict) and PICKLED not in ours:
-        policy = data.get("policy_class")
-        module = policy.get("__module__", "") if isinstance(policy, dict) else ""
-        name = "DQN" if module == "tictac_agents.deep.networks" else "MaskablePPO"
+    if name := trained_by(data):
         model = getattr(tictac_agents, name).load(path, device="cpu")
         described = model.settings.game
         of_game = None if described == "unknown" else game_of(described)

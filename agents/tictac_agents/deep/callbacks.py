@@ -1,4 +1,4 @@
-"""Callbacks that watch a Stable-Baselines3 model learn: exact verdicts, and how its games go."""
+"""Callbacks that watch a Stable-Baselines3 model learn, and `Snapshot`, a frozen copy of one that plays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.arena import Verdict, tabulated_verdict
-from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.checks import flag, number, one_of, positive
 from tictac_env.games import Game
 from tictac_env.observation import action_masks, fit, legal_sets, observation_type_of
 from tictac_env.policies.adapters import ModelPolicy
@@ -29,12 +29,16 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import run_bar
 
 try:
+    import torch
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.dqn.policies import DQNPolicy
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
-
 SEATS = ("first", "second")
+SAMPLING = ("uniform", "latest", "prioritised")
+LAST_GAMES = 1_000
+"""The games, at most, whose share of wins the progress bar shows."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Judgement:
 
     @property
     def proven(self) -> bool:
-        """Whether nothing beats the model from either seat."""
+        """True if nothing beats the model from either seat."""
         return self.verdict is not None and self.verdict.infallible
 
     @property
@@ -76,7 +80,7 @@ class ExactEvalCallback(BaseCallback):
         eval_freq: the least number of environment steps, of all boards together, between two verdicts.
         best_model_save_path: where the best model so far is saved: a file that ends in ".zip", or a folder, in which it
             is `best_model.zip`; None for nowhere.
-        stop_when_proven: whether to end the run at the first model that cannot be beaten.
+        stop_when_proven: True to end the run at the first model that cannot be beaten.
         seed: of the verdicts.
         verbose: as in Stable-Baselines3.
 
@@ -105,9 +109,7 @@ class ExactEvalCallback(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        self.eval_freq = whole("eval_freq", eval_freq)
-        if not eval_freq:
-            raise ValueError("eval_freq must be at least 1, not 0")
+        self.eval_freq = positive("eval_freq", eval_freq)
         self.best_model_save_path = best_model_save_path
         self.stop_when_proven = flag("stop_when_proven", stop_when_proven)
         self.seed = seed
@@ -125,8 +127,17 @@ class ExactEvalCallback(BaseCallback):
     def _on_step(self) -> bool:
         if self.num_timesteps - self._judged_at < self.eval_freq:
             return True
-        self._judged_at = self.num_timesteps
-        judgement = self._judge()
+        self._judged_at, now = self.num_timesteps, time.process_time()
+        try:
+            found = tabulated_verdict(ModelPolicy(self.model), self._game, self.seed)
+        except IllegalMove as error:
+            found = None
+            if self.verbose:
+                print(error)
+        judgement = Judgement(self.num_timesteps, now - self._began, found)
+        self._began += time.process_time() - now
+        self.judgements.append(judgement)
+        self._log(judgement)
         if self.best is None or judgement.rank > self.best.rank:
             self.best = judgement
             if self.best_model_save_path is not None:
@@ -138,32 +149,18 @@ class ExactEvalCallback(BaseCallback):
         if "eval/proven" in self.logger.name_to_value:  # the last verdict, which nothing has written yet
             self.logger.dump(self.num_timesteps)
 
-    def _judge(self) -> Judgement:
-        now = time.process_time()
-        try:
-            truth = tabulated_verdict(ModelPolicy(self.model), self._game, self.seed)
-        except IllegalMove as error:
-            truth = None
-            if self.verbose:
-                print(error)
-        judgement = Judgement(self.num_timesteps, now - self._began, truth)
-        self._began += time.process_time() - now
-        self.judgements.append(judgement)
-        self._log(judgement)
-        return judgement
-
     def _log(self, judgement: Judgement) -> None:
-        truth = judgement.verdict
-        self.logger.record("eval/illegal", float(truth is None))
+        found = judgement.verdict
+        self.logger.record("eval/illegal", float(found is None))
         self.logger.record("eval/proven", float(judgement.proven))
-        if truth is None:
+        if found is None:
             return
-        self.logger.record("eval/exploitability", truth.exploitability)
-        for name, seat in zip(SEATS, (truth.as_first, truth.as_second), strict=True):
+        self.logger.record("eval/exploitability", found.exploitability)
+        for name, seat in zip(SEATS, (found.as_first, found.as_second), strict=True):
             self.logger.record(f"eval/win_rate_random_{name}", seat.against_random.wins)
             self.logger.record(f"eval/win_rate_best_{name}", seat.against_best.wins)
         if self.verbose:
-            print(f"{judgement.num_timesteps:,} steps, {judgement.cpu_seconds:.0f} CPU-s\n{truth}")
+            print(f"{judgement.num_timesteps:,} steps, {judgement.cpu_seconds:.0f} CPU-s\n{found}")
 
 
 class GamesCallback(BaseCallback):
@@ -181,7 +178,7 @@ class GamesCallback(BaseCallback):
         verbose: as in Stable-Baselines3.
 
     Raises:
-        ValueError: `log_freq` is not a whole number of at least 1.
+        ValueError: `log_freq` is not an integer of at least 1.
 
     Example:
         >>> from tictac_agents import GamesCallback
@@ -192,13 +189,10 @@ class GamesCallback(BaseCallback):
 
     def __init__(self, log_freq: int = 10_000, verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.log_freq = whole("log_freq", log_freq)
-        if not log_freq:
-            raise ValueError("log_freq must be at least 1, not 0")
+        self.log_freq = positive("log_freq", log_freq)
 
     def _on_training_start(self) -> None:
         self._opponent = self.training_env.get_attr("opponent")[0]
-        self._self_play = self._opponent is None
         self._boards = unwrapped_boards(self.training_env) if isinstance(self._opponent, OpponentPool) else None
         self._playing = None if self._boards is None else self._boards.opponent_numbers
         self._returns = [0.0] * self.training_env.num_envs
@@ -219,7 +213,7 @@ class GamesCallback(BaseCallback):
             if done:
                 info = infos[board]
                 self._games.append((self._returns[board], self._lengths[board], "illegal_action" in info))
-                seat, outcome = seat_and_outcome(info, self._self_play)
+                seat, outcome = seat_and_outcome(info, self._opponent is None)
                 self._outcomes.setdefault((self._opponent_name(board), SEATS[seat]), []).append(outcome)
                 self._returns[board], self._lengths[board] = 0.0, 0
         if self._boards is not None and any(dones):
@@ -231,10 +225,8 @@ class GamesCallback(BaseCallback):
 
     def _opponent_name(self, board: int) -> str:
         """The name of the opponent in the game that has ended on a board."""
-        if self._self_play:
-            return "self"
         if self._playing is None:
-            return str(self._opponent)
+            return "self" if self._opponent is None else str(self._opponent)
         player = self._opponent.players[self._playing[board]]
         return "copies" if isinstance(player, Snapshot) else str(player)
 
@@ -255,18 +247,6 @@ def seat_and_outcome(info: Mapping[str, Any], self_play: bool) -> tuple[int, int
     if self_play:  # the mover's outcome comes with the other side's seat
         return 0, outcome if seat == 1 else -outcome
     return seat, outcome
-
-
-try:
-    import torch
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.dqn.policies import DQNPolicy
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
-
-Floats = npt.NDArray[np.float64]
-
-SAMPLING = ("uniform", "latest", "prioritised")
 
 
 class SelfPlayCallback(BaseCallback):
@@ -321,16 +301,14 @@ class SelfPlayCallback(BaseCallback):
     ) -> None:
         super().__init__(verbose)
         self.pool = pool
-        self.snapshot_freq = whole("snapshot_freq", snapshot_freq)
+        self.snapshot_freq = positive("snapshot_freq", snapshot_freq)
         self.sampling = one_of("sampling", sampling, SAMPLING)
-        self.active = whole("active", active)
-        if not snapshot_freq or not active:
-            raise ValueError(f"snapshot_freq={snapshot_freq} and active={active} must be at least 1")
+        self.active = positive("active", active)
         self.share = number("share", share, 0, 1)
         self._random = np.random.default_rng(seed)
         self._fixed = list(pool.weights)
         self.games = np.zeros(len(self._fixed), np.int64)
-        self.wins: Floats = np.zeros(len(self._fixed))
+        self.wins: npt.NDArray[np.float64] = np.zeros(len(self._fixed))
 
     def _on_training_start(self) -> None:
         boards = unwrapped_boards(self.training_env)
@@ -353,7 +331,7 @@ class SelfPlayCallback(BaseCallback):
         return True
 
     def _join(self) -> None:
-        """Adds a copy of the learner to the pool, and draws which copies play until the next one joins."""
+        """Adds a copy of the learner to the pool, and draws the copies that play until the next one joins."""
         self.pool.add(Snapshot(self.model, f"snapshot {self.num_timesteps}"), 0.0)
         self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
         first, last = len(self._fixed), len(self.games) - 1
@@ -404,14 +382,13 @@ class Snapshot(Policy):
         if not shape or len(shape) > 3 or (len(shape) == 3 and 2 not in (shape[0], shape[2])):
             raise ValueError(f'a model that plays against itself needs obs_type="planes" or "board", not {shape}')
         # Play needs neither the optimiser nor the last distribution, which holds a graph that cannot be copied.
-        left_out = {
-            name: vars(model.policy)[name] for name in ("optimizer", "action_dist") if name in vars(model.policy)
-        }
+        parts = vars(model.policy)
+        left_out = {name: parts[name] for name in ("optimizer", "action_dist") if name in parts}
         try:
-            vars(model.policy).update(dict.fromkeys(left_out))
+            parts.update(dict.fromkeys(left_out))
             self._policy: Any = copy.deepcopy(model.policy)
         finally:
-            vars(model.policy).update(left_out)
+            parts.update(left_out)
         self._policy.set_training_mode(False)
         self._space = model.observation_space
         self._obs_types: dict[Game, str] = {}
@@ -430,19 +407,24 @@ class Snapshot(Policy):
 
     @property
     def gives_values(self) -> bool:
-        """Whether the scores are Q-values; else they are logits."""
+        """True if the scores are Q-values; otherwise they are logits."""
         return isinstance(self._policy, DQNPolicy)
 
     def scores_many(self, batch: PositionBatch) -> npt.NDArray[np.float32]:
-        """What it chooses by in B positions, Q-values or logits: float32 (B, num_actions), -inf where illegal."""
+        """The Q-values or logits in B positions: float32 (B, num_actions), -inf for illegal actions."""
         observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
+        policy = self._policy
         with torch.inference_mode():
-            scores = self._scores(torch.as_tensor(observations, device=self._policy.device)).cpu().numpy()
+            shown = torch.as_tensor(observations, device=policy.device)
+            if self.gives_values:
+                scores = getattr(policy, "q_net_ema", policy.q_net)(shown)
+            else:
+                features = policy.extract_features(shown, policy.pi_features_extractor)
+                scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
         masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-        return np.where(masks, scores, np.float32(-np.inf))
+        return np.where(masks, scores.cpu().numpy(), np.float32(-np.inf))
 
     def _obs_type_of(self, game: Game) -> str:
-        """Which observations of the game the model gets; found once."""
         if game not in self._obs_types:
             try:
                 self._obs_types[game] = observation_type_of(game, self._space).name
@@ -451,33 +433,14 @@ class Snapshot(Policy):
                 raise ValueError(f"{self} sees observations of shape {shape}, which are none of {game!r}") from None
         return self._obs_types[game]
 
-    def _scores(self, observations: torch.Tensor) -> torch.Tensor:
-        """Q-values or logits: float32 (B, num_actions)."""
-        policy = self._policy
-        if isinstance(policy, DQNPolicy):
-            scores: torch.Tensor = getattr(policy, "q_net_ema", policy.q_net)(observations)
-        else:
-            features = policy.extract_features(observations, policy.pi_features_extractor)
-            scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
-        return scores
-
-
-try:
-    from stable_baselines3.common.callbacks import BaseCallback
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
-
-LAST_GAMES = 1_000
-"""Of how many games, at most, the share of wins is shown."""
-
 
 class ProgressCallback(BaseCallback):
-    """Shows how a run goes: a bar, plies a second, wins in the last games, the last exact verdict. Where there is no
-    terminal, these are a line a minute.
+    """Shows how a run goes: a bar, plies a second, wins in the last games, the last exact verdict. Without a terminal
+    it prints a line a minute.
 
     Plies are those of both sides. With `opponent=None` the wins are X's, the first player's.
 
-    Where a run may end by an error or by Ctrl-C, use `contextlib.closing`, else the bar stays on the screen.
+    If a run may end by an error or by Ctrl-C, use `contextlib.closing`, otherwise the bar stays on the screen.
 
     Args:
         exact: the callback whose verdicts are shown; None for none.
@@ -498,7 +461,7 @@ class ProgressCallback(BaseCallback):
         self._bar = ExitStack()
 
     def close(self) -> None:
-        """Removes the bar, if there is one."""
+        """Removes the bar."""
         self._bar.close()
 
     def _on_training_start(self) -> None:
@@ -512,7 +475,8 @@ class ProgressCallback(BaseCallback):
     def _on_step(self) -> bool:
         infos, ended = self.locals["infos"], self.locals["dones"].nonzero()[0].tolist()
         begun = self.training_env.unwrapped.reset_infos  # of the games that follow those that have ended
-        self._plies += len(infos) + _answers(infos) + _answers(begun[board] for board in ended)
+        answered = [*infos, *(begun[board] for board in ended)]
+        self._plies += len(infos) + sum(info["opponent_action"] >= 0 for info in answered)
         self._outcomes.extend(seat_and_outcome(infos[board], self._self_play)[1] for board in ended)
         self._refresh()
         return True
@@ -521,17 +485,11 @@ class ProgressCallback(BaseCallback):
         self.close()
 
     def _state(self) -> tuple[int, int, str]:
-        """What the bar shows."""
         said = []
         if games := len(self._outcomes):
             who = "X won" if self._self_play else "won"  # short, as all of it should fit into 80 columns
             said.append(f"{who} {100 * self._outcomes.count(1) / games:.0f} %")
         if self._exact is not None and self._exact.judgements:
-            truth = self._exact.judgements[-1].verdict
-            said.append("plays illegal moves" if truth is None else f"exploitability {truth.exploitability:.3f}")
+            last = self._exact.judgements[-1].verdict
+            said.append("plays illegal moves" if last is None else f"exploitability {last.exploitability:.3f}")
         return self.model.num_timesteps - self._begin, self._plies, ", ".join(said)
-
-
-def _answers(infos: Iterable[Mapping[str, Any]]) -> int:
-    """In how many of the infos an opponent has played."""
-    return sum(info["opponent_action"] >= 0 for info in infos)

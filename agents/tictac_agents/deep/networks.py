@@ -1,7 +1,8 @@
-"""Q-networks that see which actions are legal, and the policies of DQN made of them."""
+"""Networks of the deep agents: features of boards, masked Q-networks, and actors and critics of afterstates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,30 +17,37 @@ from tictac_env.games.k_in_a_row import KInARow
 
 try:
     import torch
-    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor, create_mlp
+    from stable_baselines3.common.type_aliases import Schedule
+    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
+ILLEGAL_VALUE = -1e8
+"""The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""
+BLOCK = 512
+"""Boards in one pass: what a pass holds stays in the processor's cache, and its memory is used again by the next."""
+
 
 class LineFeatures(BaseFeaturesExtractor):
-    """Fixed features that see what is a step or two from a line; nothing in them is learned.
+    """Fixed features: stones, windows one or two stones from a line, and threats; nothing in them is learned.
 
     A window is a set of `connect` cells in a line. It is live for a side while the other side has no stone in it. A
-    threat of a side is an empty cell whose stone would complete a line of this side. In this order, each first for the
-    side that the observation is of ("own") and then for the other:
+    threat of a side is an empty cell that completes a line of this side. In this order, each for the side that the
+    observation is of ("own") and then for the other:
 
     - the stones, 2 x cells;
-    - for each window whether it is live and lacks just two stones, then whether it lacks just one, 2 x 2 x windows
-      (for a window of two cells the first is left out);
-    - whether there is a line, 2;
+    - for each window if it is live and lacks two stones, then if it lacks one, 2 x 2 x windows (windows of two cells
+      have only the second);
+    - if there is a line, 2;
     - the threats, 2 x cells;
-    - on boards with gravity, for each column whether its lowest empty cell is a threat, then whether the cell above
-      that is, 2 x 2 x cols.
+    - on boards with gravity, for each column if its lowest empty cell is a threat, then if the cell above that is,
+      2 x 2 x cols.
 
-    So a network over them sees immediate wins and blocks, and by a weight for each cell on which rows threats stand,
-    which decides who runs out of other moves. On Connect Four there are 474 features of 69 windows.
-
-    The windows, and what lies beneath a cell, are the game's own answers.
+    So a network over them sees immediate wins and blocks, and by a weight for each cell the rows of threats, which
+    decide who runs out of other moves. On Connect Four there are 474 features of 69 windows.
 
     Args:
         observation_space: of planes (2, rows, cols) or boards (rows, cols).
@@ -65,9 +73,9 @@ class LineFeatures(BaseFeaturesExtractor):
         count = 2 * (2 * rules.cells + len(self._lacking) * len(in_windows) + 1 + levels)
         super().__init__(observation_space, count)
         self.game = rules
-        # Constants of the game, made afresh with the network: a checkpoint need not hold them.
-        self._keep("_windows", in_windows)
-        self._keep("_beneath", cells_beneath(rules))
+        # Constants of the game, made with the network: a checkpoint need not hold them.
+        self.register_buffer("_windows", torch.as_tensor(in_windows), persistent=False)
+        self.register_buffer("_beneath", torch.as_tensor(cells_beneath(rules)), persistent=False)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """The features of planes (B, 2, rows, cols) or boards (B, rows, cols), whichever they are: float32
@@ -104,9 +112,6 @@ class LineFeatures(BaseFeaturesExtractor):
     def _at_beneath(self, cells: torch.Tensor) -> torch.Tensor:
         """For each cell what `cells` (B, cells) has for the one beneath; 0 where there is none."""
         return torch.nn.functional.pad(cells, (0, 1)).index_select(1, self._beneath)
-
-    def _keep(self, name: str, constant: npt.NDArray[Any]) -> None:
-        self.register_buffer(name, torch.as_tensor(constant), persistent=False)
 
 
 class ConvFeatures(BaseFeaturesExtractor):
@@ -165,11 +170,14 @@ def afterstates(now: torch.Tensor, num_actions: int) -> torch.Tensor:
     return now[:, None] + stones
 
 
+def cell_bits(game: Game) -> list[int]:
+    """The bit of each cell, row by row from the top left."""
+    return [game.cell(*divmod(cell, game.cols)) for cell in range(game.cells)]
+
+
 def windows(game: KInARow) -> npt.NDArray[np.float32]:
-    """The lines of a game, each as the cells that make it up: float32 (windows, cells) of 0 and 1; (69, 42) on Connect
-    Four.
-    """
-    cells = _cell_bits(game)
+    """The lines of a game, each as its cells: float32 (windows, cells) of 0 and 1; (69, 42) on Connect Four."""
+    cells = cell_bits(game)
     lines = [
         sum(begin << step * place for place in range(game.connect))
         for step in game.steps
@@ -182,29 +190,30 @@ def windows(game: KInARow) -> npt.NDArray[np.float32]:
 
 def cells_beneath(game: KInARow) -> npt.NDArray[np.int64]:
     """The number of the cell beneath each cell, the number of cells if there is none: int64 (cells,)."""
-    cells = _cell_bits(game)
-    number = {cell: i for i, cell in enumerate(cells)}
-    return np.array([number.get(game.beneath(cell), len(cells)) for cell in cells], np.int64)
+    number = {bit: cell for cell, bit in enumerate(cell_bits(game))}
+    return np.array([number.get(game.beneath(bit), game.cells) for bit in number], np.int64)
 
 
-def _cell_bits(game: KInARow) -> list[int]:
-    """The bit of each cell, row by row from the top left."""
-    return [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
+def check_shows_cells(who: str, observation_space: spaces.Space[Any], action_space: Any) -> None:
+    """Checks that the observations show the cell of each action.
+
+    Raises:
+        ValueError: they are neither planes (2, rows, cols) nor boards (rows, cols) of such a game.
+    """
+    shape = observation_space.shape or ()
+    shown = len(shape) == 2 or (len(shape) == 3 and shape[0] == 2)
+    if not shown or action_space.n not in (shape[-1], shape[-2] * shape[-1]):
+        raise ValueError(
+            f'{who} needs obs_type="planes" (2, rows, cols) or "board" (rows, cols), which show the cell of each '
+            f"action, not {observation_space} for {action_space}"
+        )
 
 
-try:
-    import torch
-    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
-    from stable_baselines3.common.type_aliases import Schedule
-    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
-
-ILLEGAL_VALUE = -1e8
-"""The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""
-OUTPUTS = ("linear", "sigmoid")
-BLOCK = 512
-"""Boards in one pass: what a pass holds stays in the processor's cache, and its memory is used again by the next."""
+def features_of_boards(policy: Any) -> BaseFeaturesExtractor:
+    """The features extractor of a policy that shows its networks boards, whatever is observed."""
+    shown = spaces.Box(-1, 1, policy.observation_space.shape[-2:], np.int8)
+    made: BaseFeaturesExtractor = policy.features_extractor_class(shown, **policy.features_extractor_kwargs)
+    return made
 
 
 class MaskedQNetwork(QNetwork):
@@ -222,7 +231,7 @@ class MaskedQNetwork(QNetwork):
 
     def __init__(self, *args: Any, output: str = "linear", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.squashed = one_of("output", output, OUTPUTS) == "sigmoid"
+        self.squashed = one_of("output", output, ("linear", "sigmoid")) == "sigmoid"
 
     def forward(self, obs: Any) -> torch.Tensor:
         """The value of each action: float32 (B, num_actions)."""
@@ -237,13 +246,10 @@ class MaskedQNetwork(QNetwork):
         """The value of one action, int64 (B, 1), in each observation: float32 (B, 1)."""
         return self(obs).gather(1, actions)  # type: ignore[no-any-return]
 
-    def cells(self, obs: torch.Tensor) -> torch.Tensor:
-        """The planes or the board: (B, planes, rows, cols)."""
-        return obs.reshape(len(obs), -1, *self.observation_space.shape[-2:])  # type: ignore[index]
-
     def occupied(self, obs: torch.Tensor) -> torch.Tensor:
-        """Whether the cell of each action is taken: bool (B, num_actions)."""
-        return self.cells(obs).flatten(2)[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
+        """True if the cell of an action is taken: bool (B, num_actions)."""
+        cells = obs.reshape(len(obs), -1, math.prod(self.observation_space.shape[-2:]))  # type: ignore[index]
+        return cells[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
 
 
 class AfterstateQNetwork(MaskedQNetwork):
@@ -276,7 +282,7 @@ class MaskedDQNPolicy(DQNPolicy):
     """Stable-Baselines3's policy of DQN with masked networks; `q_net_ema` has averages of the weights of `q_net`.
 
     Args:
-        ema: whether to keep a moving average of the weights, which then plays wherever `deterministic` is asked for.
+        ema: True to keep a moving average of the weights, which then plays if `deterministic` is asked for.
         output: of the networks, see `MaskedQNetwork`.
 
     Raises:
@@ -294,13 +300,7 @@ class MaskedDQNPolicy(DQNPolicy):
         output: str = "linear",
         **kwargs: Any,
     ) -> None:
-        shape = observation_space.shape or ()
-        shown = len(shape) == 2 or (len(shape) == 3 and shape[0] == 2)
-        if not shown or action_space.n not in (shape[-1], shape[-2] * shape[-1]):
-            raise ValueError(
-                'the masked DQN needs obs_type="planes" (2, rows, cols) or "board" (rows, cols), in which the cell of '
-                f"each action is to be seen, not {observation_space} for {action_space}"
-            )
+        check_shows_cells("the masked DQN", observation_space, action_space)
         self.ema = ema
         self.output = output
         super().__init__(observation_space, action_space, *args, **kwargs)
@@ -340,18 +340,7 @@ class AfterstatePolicy(MaskedDQNPolicy):
     network = AfterstateQNetwork
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
-        shape: Any = self.observation_space.shape
-        boards = spaces.Box(-1, 1, shape[-2:], np.int8)  # what it is shown, whatever is observed
-        return self.features_extractor_class(boards, **self.features_extractor_kwargs)
-
-
-try:
-    import torch
-    from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
-    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor
-except ImportError as error:
-    raise DependencyNotInstalled('sb3-contrib is missing: pip install "tictac-env[rl]"') from error
+        return features_of_boards(self)
 
 
 class AfterstateActorCritic(MaskableActorCriticPolicy):
@@ -364,22 +353,9 @@ class AfterstateActorCritic(MaskableActorCriticPolicy):
         ValueError: observations are neither planes (2, rows, cols) nor boards (rows, cols) of such a game.
     """
 
-    def __init__(
-        self, observation_space: spaces.Space[Any], action_space: spaces.Discrete, *args: Any, **kwargs: Any
-    ) -> None:
-        shape = observation_space.shape or ()
-        shown = len(shape) == 2 or (len(shape) == 3 and shape[0] == 2)
-        if not shown or action_space.n not in (shape[-1], shape[-2] * shape[-1]):
-            raise ValueError(
-                'AfterstateActorCritic needs obs_type="planes" (2, rows, cols) or "board" (rows, cols), not '
-                f"{observation_space} for {action_space}"
-            )
-        super().__init__(observation_space, action_space, *args, **kwargs)
-
     def make_features_extractor(self) -> BaseFeaturesExtractor:
-        shape: Any = self.observation_space.shape
-        shown = spaces.Box(-1, 1, shape[-2:], np.int8)
-        of_board = self.features_extractor_class(shown, **self.features_extractor_kwargs)
+        check_shows_cells("AfterstateActorCritic", self.observation_space, self.action_space)
+        of_board = features_of_boards(self)
         return _NowAndAfter(self.observation_space, int(self.action_space.n), of_board)  # type: ignore[attr-defined]
 
     def _build_mlp_extractor(self) -> None:

@@ -1,8 +1,8 @@
 """Stable-Baselines3's files, read without running what is in them.
 
 Stable-Baselines3 saves a model as a zip archive of tensors and of JSON, in which it hides pickles of what JSON cannot
-hold. Its own `load` unpickles them, and so runs whatever code the file's author wants. Here only the JSON and, by
-torch's `weights_only=True`, the tensors are read: a model is built afresh and given the weights.
+hold. Its own `load` unpickles them, and so runs the code of the file's author. Here only the JSON and, by torch's
+`weights_only=True`, the tensors are read: a new model is built and given the weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -42,9 +42,6 @@ CLASSES: dict[str, dict[str, Any]] = {
     "features_extractor_class": {one.__name__: one for one in (LineFeatures, ConvFeatures)},
 }
 """The classes that settings may name, by the keyword of the policy."""
-ACTIVATIONS = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
-"""The activation functions by the names that Stable-Baselines3 writes."""
-
 MAX_SIZE = 1 << 16
 """The most numbers in an observation; a damaged file may say anything."""
 
@@ -93,8 +90,8 @@ def load_model(
     data, tensors = read_checkpoint(path)
     try:
         label = data["policy_class"]["__module__"]
-        if label == "tictac_agents.deep.networks":
-            raise ValueError("it is a model of tictac_agents.DQN: use DQN.load")
+        if label.startswith("tictac_agents."):
+            raise ValueError(f"it is a model of tictac_agents.{trained_by(data)}: use {trained_by(data)}.load")
         if label not in algorithms:
             raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
         if policy_kwargs is None:
@@ -112,23 +109,30 @@ def load_model(
     return model
 
 
+def trained_by(data: Mapping[str, Any]) -> str | None:
+    """The class of this package whose `save` wrote the JSON of a file; None if it was Stable-Baselines3's own."""
+    settings = data.get("_recorded_settings")
+    if not isinstance(settings, dict) or PICKLED in settings:
+        return None
+    return "DQN" if "buffer_size" in settings else "MaskablePPO"
+
+
 def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The policy's keywords without the optimiser's, read from the JSON that stands beside a pickle of them.
+    """The policy's keywords without the optimiser's, read from the JSON next to a pickle of them.
 
     Raises:
         ValueError: one of them is in the pickle only.
     """
     if PICKLED not in policy_kwargs:
         return policy_kwargs
+    activations = {str(kind): kind for kind in CLASSES["activation_fn"].values()}
     readable = {}
     for name, value in policy_kwargs.items():
         if name.startswith((":", "optimizer_")):
             continue
-        if isinstance(value, str):
-            if value not in ACTIVATIONS:
-                raise ValueError(f"{name} is pickled, which may be any code; give policy_kwargs yourself")
-            value = ACTIVATIONS[value]
-        readable[name] = value
+        if isinstance(value, str) and value not in activations:
+            raise ValueError(f"{name} is pickled, which may be any code; give policy_kwargs yourself")
+        readable[name] = activations[value] if isinstance(value, str) else value
     return readable
 
 
@@ -145,6 +149,8 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
             if damaged := archive.testzip():
                 raise ValueError(f"{damaged} is damaged")
             data = json_in(archive, "data")
+            if not isinstance(data, dict):
+                raise ValueError("its data is not an object")
             tensors = {
                 Path(name).stem: read_tensors(io.BytesIO(archive.read(name)))
                 for name in archive.namelist()
@@ -154,8 +160,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
         raise
     except Exception as error:  # anything that a damaged archive provokes in zlib, zipfile, json or torch
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: its data is not an object")
     return data, tensors
 
 
@@ -183,32 +187,25 @@ def _weights(sizes: Any) -> int:
 
 
 def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:
-    """The space of the game's observations that a checkpoint was made for: as they are, flattened, or with the planes
+    """The space of the game's observations that a file's model was made for: as they are, flattened, or with the planes
     last as in PettingZoo.
 
     Raises:
         ValueError: the game has no such observations.
     """
     described = data["observation_space"]
-    shape, number = tuple(described.get("_shape") or ()), described.get("n")
+    shape, codes = tuple(described.get("_shape") or ()), described.get("n")
+    if codes is not None:
+        space: spaces.Space[Any] = spaces.Discrete(positive("the number of codes", int(codes)))
+    elif all(isinstance(side, int) and side > 0 for side in shape) and math.prod(shape) <= MAX_SIZE:
+        space = spaces.Box(-1, 1, shape, np.int8)  # whatever their bounds
+    else:
+        raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on")
     try:
-        kind = observation_type_of(game, _described_space(shape, number))
+        kind = observation_type_of(game, space)
     except ValueError:
         raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on") from None
-    return kind.space(game) if shape in ((), kind.shape(game)) else spaces.Box(-1, 1, shape, np.int8)
-
-
-def _described_space(shape: tuple[Any, ...], number: Any) -> spaces.Space[Any]:
-    """A space of `number` codes, or of observations of that shape, whatever their bounds.
-
-    Raises:
-        ValueError: there is no such space, or none so small as to be of a board's observations.
-    """
-    if number is not None:
-        return spaces.Discrete(positive("the number of codes", int(number)))
-    if not all(isinstance(side, int) and side > 0 for side in shape) or math.prod(shape) > MAX_SIZE:
-        raise ValueError(f"there is no observation of shape {shape}")
-    return spaces.Box(-1, 1, shape, np.int8)
+    return kind.space(game) if shape in ((), kind.shape(game)) else space
 
 
 def with_suffix(path: str | os.PathLike[str]) -> Path:
@@ -216,8 +213,8 @@ def with_suffix(path: str | os.PathLike[str]) -> Path:
     return Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.zip")
 
 
-def read_tensors(file: Path | IO[bytes]) -> Any:
-    """What PyTorch saved, if it is tensors and what JSON could hold; nothing in the file is run.
+def read_tensors(file: io.BytesIO) -> Any:
+    """The tensors that PyTorch saved; nothing in the file is run.
 
     Raises:
         ValueError: it is no archive, as files of PyTorch 1.5 and before are none, which may ask for any amount of
@@ -228,6 +225,5 @@ def read_tensors(file: Path | IO[bytes]) -> Any:
             pass
     except zipfile.BadZipFile:
         raise ValueError("it is not in the format of PyTorch 1.6 and later") from None
-    if not isinstance(file, Path):
-        file.seek(0)
+    file.seek(0)
     return torch.load(file, map_location="cpu", weights_only=True)

@@ -20,7 +20,6 @@ from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-
 try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
@@ -31,7 +30,7 @@ except ImportError as error:
 class SB3VecEnv(VecEnv):
     """Many boards stepped together by compiled loops, as Stable-Baselines3's `VecEnv`.
 
-    DQN, PPO, A2C and sb3-contrib's MaskablePPO train on it as they stand. They see, game for game, what they would see
+    DQN, PPO, A2C and sb3-contrib's MaskablePPO train on it as they are. They see, game for game, what they would see
     of a `DummyVecEnv` over as many `Monitor(gym.make(...))`: the same observations, float32 rewards, dones and infos.
 
     ## Arguments
@@ -41,21 +40,21 @@ class SB3VecEnv(VecEnv):
 
     * `env`: an id, for which `gym.make_vec` is called; a rule book (`tictac_env.games.Game`); or a `BoardVectorEnv`
       with `copy=True` and `autoreset_mode=AutoresetMode.SAME_STEP`.
-    * `num_envs`: how many boards there are, 1 by default.
+    * `num_envs`: the number of boards, 1 by default.
     * all keywords of the environment (`opponent`, `play_as`, `obs_type`, `illegal`, `rewards`, `start`, `threads`,
       `render_mode`, a `KInARow-v0`'s sizes), as in `tictac_env.envs.vector.vector_env.BoardVectorEnv`; not `copy` and
       `autoreset_mode`, which Stable-Baselines3 dictates: it keeps the last observations during the next step.
 
     ## Observations
-    "planes" and "board" are flattened by the usual "MlpPolicy". "code" becomes a one-hot vector with one entry a code:
-    19,683 on tic-tac-toe, too many on larger boards. ("CnnPolicy" is for images, and refuses all of these.)
+    The usual "MlpPolicy" flattens "planes" and "board". "code" becomes a one-hot vector with one entry a code: 19,683
+    on tic-tac-toe, too many on larger boards. ("CnnPolicy" is for images, and refuses all of these.)
 
     ## Infos
     A list of dicts, one a board, with all that the single environment gives: `action_mask`, `seat`, `opponent_action`,
-    `TimeLimit.truncated` (always False) and, where a game has ended, `outcome`, `illegal_action` if one was,
+    `TimeLimit.truncated` (always False) and, at the end of a game, `outcome`, `illegal_action` if there was one,
     `terminal_observation`, and `episode` as a `Monitor` gives it: the sum of the rewards "r", the number of steps "l",
-    and the seconds since the boards were made "t". They then describe the game that has ended; the info of the game
-    that begins is in `reset_infos`. They cost 0.2 us a board, where the algorithms themselves take 10 us and more.
+    and the seconds since the boards were made "t". They then describe the game that has ended; the info of the next
+    game is in `reset_infos`. They cost 0.2 us a board, where the algorithms themselves take 10 us and more.
 
     From `episode` Stable-Baselines3 logs mean returns and lengths, and `evaluate_policy` takes them. `VecMonitor` is
     needed only to write a file; as over any monitored environment it warns that its figures replace these.
@@ -96,9 +95,8 @@ class SB3VecEnv(VecEnv):
         self.boards = self.envs.board_views
         super().__init__(self.envs.num_envs, self.envs.single_observation_space, self.envs.single_action_space)
         self.metadata = self.envs.metadata
-        self._actions: Any = None
         self._began = time.time()
-        self._clear_episodes()
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
     def reset(self) -> npt.NDArray[Any]:
         """Begins a game on every board, with the seeds and options given before, which are then used up.
@@ -111,15 +109,14 @@ class SB3VecEnv(VecEnv):
         """
         if len(self._options) != self.num_envs:
             raise ValueError(f"options must be a dict, or a list of {self.num_envs}, not {shown(self._options)}")
-        each = [check_options(options, ("position", "play_as")) for options in self._options]
-        options = {
-            key: [one.get(key) for one in each] for key in ("position", "play_as") if any(key in one for one in each)
-        }
+        keys = ("position", "play_as")
+        each = [check_options(options, keys) for options in self._options]
+        options = {key: [one.get(key) for one in each] for key in keys if any(key in one for one in each)}
         observations, infos = self.envs.reset(seed=self._seeds, options=options)
         self.reset_infos = _board_infos(infos)
         self._reset_seeds()
         self._reset_options()
-        self._clear_episodes()
+        self._returns[:], self._lengths[:] = 0, 0
         return np.asarray(observations)
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
@@ -127,7 +124,7 @@ class SB3VecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Plays them; where a game ends the next one begins at once.
+        """Plays the actions. After the end of a game the next one begins at once.
 
         Returns:
             observations, rewards float32 (num_envs,), dones bool (num_envs,), and the infos, a list of dicts.
@@ -140,37 +137,29 @@ class SB3VecEnv(VecEnv):
         self._returns += rewards
         self._lengths += 1
         if "final_info" in given:
-            finals, last = given["final_info"], given["final_obs"]
-            ended = np.flatnonzero(dones)
-            returns, lengths = self._returns[ended].tolist(), self._lengths[ended].tolist()
-            self._returns[ended], self._lengths[ended] = 0, 0
+            finals, ended = given["final_info"], np.flatnonzero(dones)
             seconds = round(time.time() - self._began, 6)
-            for number, (board, info) in enumerate(zip(ended.tolist(), _board_infos(finals, ended), strict=True)):
-                self.reset_infos[board] = infos[board]
-                infos[board] = info
+            for board, info in zip(ended.tolist(), _board_infos(finals, ended), strict=True):
+                self.reset_infos[board], infos[board] = infos[board], info
                 info["outcome"] = int(finals["outcome"][board])
                 if "illegal_action" in finals and finals["_illegal_action"][board]:
                     info["illegal_action"] = int(finals["illegal_action"][board])
-                info["terminal_observation"] = last[board]
-                info["episode"] = {"r": round(returns[number], 6), "l": lengths[number], "t": seconds}
+                info["terminal_observation"] = given["final_obs"][board]
+                total = round(float(self._returns[board]), 6)
+                info["episode"] = {"r": total, "l": int(self._lengths[board]), "t": seconds}
+            self._returns[ended], self._lengths[ended] = 0, 0
         for info in infos:
             info["TimeLimit.truncated"] = False
         return observations, rewards.astype(np.float32), dones, infos
 
     def close(self) -> None:
-        """Closes the window, if there is one."""
         self.envs.close()
 
     def get_images(self) -> list[npt.NDArray[np.uint8] | None]:
-        """The boards as pictures, uint8 (H, W, 3) each, with `render_mode="rgb_array"`; else None for each."""
+        """The boards as pictures, uint8 (H, W, 3) each, with `render_mode="rgb_array"`; otherwise None for each."""
         return list(self.envs.render() or ()) if self.render_mode == "rgb_array" else [None] * self.num_envs
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of the boards `indices`, all if None.
-
-        Raises:
-            AttributeError: they have no such attribute.
-        """
         return [getattr(self.boards[i], attr_name) for i in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -185,11 +174,7 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> Any:
-        """The results of a method on each of the boards `indices`, all if None, as a list.
-
-        Raises:
-            AttributeError: they have no such attribute.
-        """
+        """The results of a method on each of the boards `indices`, all if None, as a list."""
         numbers = self._get_indices(indices)
         if method_name in CALLED_ONCE:
             results = self.envs.call(method_name, *method_args, **method_kwargs)
@@ -197,12 +182,8 @@ class SB3VecEnv(VecEnv):
         return [getattr(self.boards[i], method_name)(*method_args, **method_kwargs) for i in numbers]
 
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Whether each board does what a wrapper does: a `Monitor`'s work, and no other's."""
+        """True for `Monitor`, whose work the boards do, and False for any other wrapper, one for each board."""
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
-
-    def _clear_episodes(self) -> None:
-        """Forgets the games under way, of which returns and lengths are kept."""
-        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
 
 def unwrapped_boards(env: VecEnv) -> BoardVectorEnv | None:
@@ -213,7 +194,6 @@ def unwrapped_boards(env: VecEnv) -> BoardVectorEnv | None:
 
 
 def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) -> BoardVectorEnv:
-    """The boards: `env` itself, or made from it."""
     for name in ("copy", "autoreset_mode"):
         if name in kwargs:
             raise ValueError(f"Stable-Baselines3 dictates {name}; leave out {name}={shown(kwargs[name])}")
@@ -244,22 +224,12 @@ def _board_infos(infos: dict[str, Any], boards: Any = slice(None)) -> list[dict[
     ]
 
 
-try:
-    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
-
-
 class MaskedVecEnv(VecEnvWrapper):
-    """Stable-Baselines3's boards with dict observations, for its "MultiInputPolicy".
-
-    `tictac_env.wrappers.MaskedObservation(venv)` makes it, and tells what it does.
+    """Stable-Baselines3's boards with dict observations, for its "MultiInputPolicy": `MaskedObservation` makes it.
 
     Args:
         venv: a `VecEnv` whose boards have `action_masks`.
-        keys: the names of observation and mask.
-        dtype: of the mask.
-        ones_when_over: whether it is all 1 in each `terminal_observation`.
+        keys, dtype, ones_when_over: see `tictac_env.wrappers.MaskedObservation`.
 
     Raises:
         ValueError: `venv` has no action masks, or an argument is not one of these.
@@ -280,11 +250,9 @@ class MaskedVecEnv(VecEnvWrapper):
         super().__init__(venv, self._form.space(venv.observation_space, venv.action_space))
 
     def reset(self) -> Any:
-        """Begins a game on every board: the observations, a dict of arrays (num_envs, ...)."""
         return self._joined(self.venv.reset())
 
     def step_wait(self) -> VecEnvStepReturn:
-        """As the boards', with the masks in the observations, and in each `terminal_observation`."""
         observations, rewards, dones, infos = self.venv.step_wait()
         for board in np.flatnonzero(dones).tolist():
             info = infos[board]

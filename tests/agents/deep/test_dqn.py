@@ -181,7 +181,7 @@ def test_observations_that_show_no_mask_are_refused() -> None:
     space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
     planes_last = gym.wrappers.TransformObservation(gym.make(TTT), lambda planes: np.moveaxis(planes, 0, -1), space)
     for env in (planes_last, VecFrameStack(boards(TTT), 2), VecFrameStack(boards(C4, obs_type="board"), 2)):
-        with pytest.raises(ValueError, match="the cell of each action is to be seen"):
+        with pytest.raises(ValueError, match="obs_type"):
             DQN("MlpPolicy", env, symmetry=False, buffer_size=10)
 
 

@@ -1,0 +1,582 @@
+"""The deep agents: Stable-Baselines3's DQN and sb3-contrib's MaskablePPO, with settings and files that hold no code."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
+from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, read_checkpoint, with_suffix
+from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+from tictac_agents.deep.settings import UNKNOWN, DeepSettings, DQNSettings, MaskablePPOSettings, preset
+from tictac_agents.settings import Settings
+from tictac_env.arena.game_record import starting_positions
+from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.envs.arguments import Arguments
+from tictac_env.games import Game, describe_game, shown
+from tictac_env.policies import Policy, named_policy
+from tictac_env.storage import writing
+from tictac_env.symmetry import symmetries
+
+try:
+    import sb3_contrib
+    import stable_baselines3 as sb3
+    import torch
+    from stable_baselines3.common.buffers import ReplayBuffer
+    from stable_baselines3.common.policies import BasePolicy
+    from stable_baselines3.common.type_aliases import ReplayBufferSamples, Schedule
+    from stable_baselines3.common.utils import LinearSchedule
+except ImportError as error:
+    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
+
+NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
+
+
+class SettingsAndFiles:
+    """The settings of a model in JSON, in code and in its file, which is therefore safe to load. Put it before the
+    algorithm among the bases of a class.
+    """
+
+    SETTINGS: ClassVar[type[DeepSettings]]
+    env: Any
+    num_timesteps: int
+    gamma: float
+    verbose: int
+    _recorded_settings: dict[str, Any]
+    """The settings as JSON. This and the next two are in the file too."""
+    _recorded_keywords: dict[str, Any]
+    """The keywords that are not settings."""
+    _unrecorded: list[str]
+    """The names of the keywords that JSON cannot hold."""
+
+    @property
+    def settings(self) -> DeepSettings:
+        """The settings it was made with. Those of boards that are not ours, and those that JSON cannot hold, have their
+        defaults.
+        """
+        return self.SETTINGS.from_dict(self._recorded_settings)
+
+    @classmethod
+    def from_settings(
+        cls, settings: DeepSettings, seed: int | None = None, device: str = "auto", **kwargs: Any
+    ) -> Self:
+        """A model with these settings, on the boards they describe, ready for `learn(settings.total_timesteps)`.
+
+        Args:
+            settings: a `SETTINGS` of this class.
+            seed: makes the run reproducible.
+            device: as in Stable-Baselines3.
+            kwargs: other keywords of the algorithm, `tensorboard_log` and the like.
+
+        Raises:
+            ValueError: the settings are another algorithm's, or one of them is out of its range.
+        """
+        if type(settings) is not cls.SETTINGS:
+            raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {shown(settings)}")
+        made: Any = cls
+        keywords = settings.keywords() | kwargs
+        model: Self = made(settings.policy, settings.boards(), seed=seed, device=device, **keywords)
+        model._recorded_settings = settings.to_dict()
+        return model
+
+    @classmethod
+    def preset(cls, name: str, seed: int | None = None, device: str = "auto", **changes: Any) -> Self:
+        """A model with the settings of a preset, published or ours, with `changes`.
+
+        Raises:
+            ValueError: there is no such preset, or a changed setting is out of its range.
+        """
+        return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
+
+    def record_settings(self, env: Any, given: Mapping[str, Any]) -> Any:
+        """Records, for the file, the boards and the keywords that the model is made with.
+
+        Returns:
+            The boards as Stable-Baselines3 wraps them; those made from an id alternate the learner's seat.
+
+        Raises:
+            ValueError: a setting is of a wrong type or out of its range, or gamma has the wrong sign for the boards.
+        """
+        boards = self._boards(env, given.get("verbose", 0))
+        names = {one.name for one in fields(self.SETTINGS)}
+        settings: dict[str, Any] = {}
+        self._recorded_keywords, self._unrecorded = {}, []
+        for name, value in {**given, "policy_kwargs": given.get("policy_kwargs") or {}}.items():
+            if name in NOT_SETTINGS:
+                continue
+            try:
+                kept = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as plain ones
+            except TypeError:
+                self._unrecorded.append(name)
+            else:
+                (settings if name in names else self._recorded_keywords)[name] = kept
+        self._recorded_settings = self.SETTINGS(**settings | describe_boards(boards)).to_dict()
+        return boards
+
+    @classmethod
+    def _boards(cls, env: Any, verbose: int = 0) -> Any:
+        if isinstance(env, str):
+            env = SB3VecEnv(env, play_as=Settings().seat)
+        wrap: Any = cls._wrap_env  # type: ignore[attr-defined]  # Stable-Baselines3's
+        return env if env is None else wrap(env, verbose)
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """Stable-Baselines3's; from then on the settings describe these boards.
+
+        Raises:
+            ValueError: gamma has the wrong sign for these boards: the agent played both sides and would now have an
+                opponent, or the other way round. `load` with `env` begins such a lesson.
+        """
+        boards = self._boards(env, self.verbose)
+        described = self._recorded_settings | describe_boards(boards)
+        self.SETTINGS.from_dict(described | {"gamma": self.gamma})
+        super().set_env(boards, force_reset)  # type: ignore[misc]
+        self._recorded_settings = described
+
+    def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
+        """Writes Stable-Baselines3's own zip file atomically.
+
+        Keywords that JSON cannot hold (functions, classes) are only named in the file; give them to `load` again.
+
+        Args:
+            path: the file (without a suffix it gets ".zip"), or a file open for writing.
+            exclude: as in Stable-Baselines3.
+            include: as in Stable-Baselines3.
+        """
+        if not isinstance(path, (str, os.PathLike)):
+            super().save(path, exclude, include)  # type: ignore[misc]
+            return
+        content = io.BytesIO()
+        super().save(content, exclude, include)  # type: ignore[misc]
+        with writing(with_suffix(path)) as file:
+            file.write(content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], env: Any = None, device: str = "auto", **kwargs: Any) -> Self:
+        """The model that was saved, to be evaluated, or trained further with a fresh replay buffer.
+
+        Weights, the optimiser's state, the settings, the number of steps and DQN's exploration are restored;
+        `learn(..., reset_num_timesteps=False)` continues to count.
+
+        Args:
+            path: the file, which need not be trusted: no code in it is run.
+            env: the boards to learn on; without it those that the settings describe. If an opponent or starts cannot
+                be made from their names (a pool, a model, a function, positions of your own), there are no boards, and
+                the model plays but does not learn until it gets some. The sign of gamma follows from the boards.
+            device: as in Stable-Baselines3.
+            kwargs: settings and other keywords that replace those of the file, `seed` and the like; those of the
+                boards only without `env`.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, was not saved by this class, or does not fit `env`; a setting is out of its
+                range; or a keyword that JSON could not hold is missing.
+        """
+        data, tensors = read_checkpoint(path)
+        described = data.get("_recorded_settings")
+        if not isinstance(described, dict) or PICKLED in described:
+            raise ValueError(
+                f"{os.fspath(path)} was not saved by tictac_agents' {cls.__name__}, and unpickling what it holds could "
+                "run any code; load_model reads the weights of Stable-Baselines3's models without that"
+            )
+        try:
+            if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
+                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
+            settings = cls.SETTINGS.from_dict(_with_the_right_sign(described))
+            check_sizes(settings.policy_kwargs, tensors)
+            policy = kwargs.pop("policy", settings.policy)
+            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
+            boards, recorded = env, {"total_timesteps"}
+            if env is None:
+                settings = settings.changed(**of_run)
+                boards, recorded = _make_boards(settings), set(cls.SETTINGS.RUN_SETTINGS) - {"policy"}
+            else:
+                if clash := sorted(set(of_run) - recorded):
+                    raise ValueError(f"{', '.join(clash)} cannot be set together with env, whose boards have their own")
+                boards = cls._boards(env)
+                opponent = describe_boards(boards).get("opponent", settings.opponent)
+                settings = settings.changed(**of_run | {"opponent": opponent})
+            # Without boards it is made on others of the same shape, which it then loses.
+            standing_in = boards
+            if boards is None:
+                standing_in = settings.changed(opponent=settings.opponent and "random", start="empty").boards()
+            others = {
+                name: value for name, value in data.get("_recorded_keywords", {}).items() if name not in NOT_SETTINGS
+            }
+            made: Any = cls
+            model: Any = made(policy, standing_in, device=device, **{**settings.keywords(), **others, **kwargs})
+            model._recorded_settings |= {name: value for name, value in settings.to_dict().items() if name in recorded}
+            if boards is None:
+                model.env = None
+            model.set_parameters(tensors, device=device)
+            model.num_timesteps = whole("num_timesteps", data["num_timesteps"])
+            if "exploration_rate" in vars(model):
+                model.exploration_rate = number("exploration_rate", data["exploration_rate"], 0, 1)
+        except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
+            raise ValueError(f"{os.fspath(path)} cannot be loaded as {cls.__name__}: {error}") from error
+        return cast(Self, model)
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        if self.env is None:
+            opponent, start = self._recorded_settings["opponent"], self._recorded_settings["start"]
+            raise ValueError(
+                f"the boards cannot be made from opponent={shown(opponent)} and start={shown(start)}: to learn, load "
+                "the model with env, or with other names"
+            )
+        return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
+
+
+def as_schedule(learning_rate: float | Sequence[float] | Schedule) -> float | Schedule:
+    """A learning rate for Stable-Baselines3: a pair becomes a schedule from the first to the second."""
+    if isinstance(learning_rate, Sequence):
+        first, last = learning_rate
+        return LinearSchedule(first, last, end_fraction=1.0)
+    return learning_rate
+
+
+def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The policy's keywords, with classes in place of their names.
+
+    Raises:
+        ValueError: a name is unknown.
+    """
+    keywords = dict(policy_kwargs or {})
+    for name, known in CLASSES.items():
+        if isinstance(keywords.get(name), str):
+            keywords[name] = known[one_of(name, keywords[name], tuple(known))]
+    return keywords
+
+
+def describe_boards(env: Any) -> dict[str, Any]:
+    """The settings of the boards that a model is made for, as JSON; those of other boards are unknown."""
+    try:
+        arguments: Arguments = env.get_attr("arguments")[0]
+    except AttributeError:
+        return {"game": UNKNOWN}
+    return {
+        "game": describe_game(arguments.game),
+        "num_envs": env.num_envs,
+        "opponent": None if arguments.opponent is None else _opponent_name(arguments.opponent, arguments.game),
+        "play_as": arguments.play_as,
+        "obs_type": arguments.obs_type,
+        "illegal": arguments.illegal,
+        "rewards": arguments.rewards,
+        "start": "empty" if arguments.start is None else f"{len(arguments.start)} positions",
+    }
+
+
+def _opponent_name(opponent: Policy, game: Game) -> str:
+    """An opponent's name, with its class if a policy of another class is made from this name."""
+    name = str(opponent)
+    try:
+        same = type(named_policy(name, game)) is type(opponent)
+    except ValueError:
+        return name
+    return name if same else f"{name} ({type(opponent).__name__})"
+
+
+def _with_the_right_sign(described: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a file, in which version 1.0.0 wrote any sign of gamma."""
+    opponent, gamma = described.get("opponent"), described.get("gamma")
+    if not gamma or described.get("game") == UNKNOWN or (gamma < 0) == (opponent is None):
+        return described
+    warnings.warn(
+        f"it has learned with gamma={gamma} and opponent={opponent!r}, which contradict each other: train it anew; "
+        f"gamma is now {-gamma}",
+        stacklevel=3,
+    )
+    return described | {"gamma": -gamma}
+
+
+def _make_boards(settings: DeepSettings) -> Any:
+    """The boards that the settings describe; None if they name an opponent or starts that cannot be made.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    rules = settings.rules
+    try:
+        if settings.opponent is not None:
+            named_policy(settings.opponent, rules)  # a file from elsewhere must not name code to run
+        starting_positions(rules, settings.start)
+    except ValueError:
+        return None
+    return settings.boards()
+
+
+class SymmetricReplayBuffer(ReplayBuffer):
+    """Stable-Baselines3's replay buffer, which shows each sampled transition under a random symmetry of the board. A
+    `VecNormalize` may normalise rewards, but not observations.
+
+    Args:
+        game: whose symmetries; see `tictac_env.symmetry`.
+    """
+
+    def __init__(self, *args: Any, game: Game, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cells, images = cell_bits(game), symmetries(game)
+        # What stands in a cell of the image comes from the cell that the symmetry takes there.
+        self._sources = np.array([np.argsort([cells.index(dict(s.bits)[cell]) for cell in cells]) for s in images])
+        self._actions = np.array([symmetry.actions for symmetry in images])
+
+    def _get_samples(self, batch_inds: npt.NDArray[Any], env: Any = None) -> ReplayBufferSamples:
+        # Stable-Baselines3 draws from, and seeds, NumPy's global generator.
+        boards = np.random.randint(self.n_envs, size=len(batch_inds))  # noqa: NPY002
+        drawn = np.random.randint(len(self._sources), size=len(batch_inds))  # noqa: NPY002
+        sources, rows = self._sources[drawn][:, None, :], np.arange(len(drawn))[:, None]
+
+        def image(observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            chosen = observations[batch_inds, boards]
+            planes = chosen.reshape(len(chosen), -1, sources.shape[-1])
+            return np.take_along_axis(planes, sources, axis=2).reshape(chosen.shape)
+
+        samples = (
+            image(self.observations),
+            self._actions[drawn][rows, self.actions[batch_inds, boards]],
+            image(self.next_observations),
+            self.dones[batch_inds, boards, None] * (1 - self.timeouts[batch_inds, boards, None]),
+            self._normalize_reward(self.rewards[batch_inds, boards, None], env),
+        )
+        return ReplayBufferSamples(*map(self.to_torch, samples))
+
+
+class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narrower
+    """Stable-Baselines3's DQN (Mnih et al., "Human-level control through deep reinforcement learning", 2015) that
+    knows which actions are legal.
+
+    Illegal actions are left out wherever they could be chosen, in warm-up, exploration and greedy play, and in the
+    maximum of the target. On many boards each explores for itself. All else, and every method, is Stable-Baselines3's.
+
+    With `opponent=None` both sides' plies are steps and the next observation is the other side's. By default gamma is
+    then -1, which makes Stable-Baselines3's target r + gamma * max Q(s', .) that of negamax; between -1 and 0 it
+    prefers quick wins.
+
+    Presets (`DQN.preset(name)`, each with the boards it learns on):
+        S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
+            worth as much as a win, exploring as published. (The publication trained for 2,000,000 games a seat with a
+            gradient step for each move, and learned that illegal actions are worth 0. Here batches are drawn from a
+            replay buffer, each move is used once on average, and illegal actions are left out. `S2Network` does it as
+            published.)
+        S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (A network
+            this small does not become unbeatable on every seed; that of the tuned settings does.)
+        S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
+            of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (The
+            rest was not published, and is ours.)
+
+    Args:
+        policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.
+        env: an environment of ours or its id, with planes or boards (made from an id, it alternates the learner's
+            seat); or an `SB3VecEnv`.
+        double, symmetry, target_epsilon, ema_decay: see `DQNSettings`.
+        learning_rate: see `DQNSettings`; or a schedule, as in Stable-Baselines3.
+        kwargs: all other keywords of `stable_baselines3.DQN`.
+
+    Raises:
+        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise,
+            the observations do not show the mask, or `symmetry` is True and the game of the boards is unknown.
+
+    Example:
+        >>> from tictac_agents import DQN, SB3VecEnv
+        >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
+        >>> model = DQN("MlpPolicy", envs, learning_starts=64, buffer_size=1_000, seed=0, device="cpu")
+        >>> model.learn(256).num_timesteps
+        256
+    """
+
+    SETTINGS = DQNSettings
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": MaskedDQNPolicy,
+        "AfterstatePolicy": AfterstatePolicy,
+    }
+    policy: MaskedDQNPolicy
+
+    def __init__(
+        self,
+        policy: str | type[MaskedDQNPolicy],
+        env: Any,
+        *,
+        double: bool = DQNSettings.double,
+        symmetry: bool = DQNSettings.symmetry,
+        target_epsilon: float = DQNSettings.target_epsilon,
+        ema_decay: float = DQNSettings.ema_decay,
+        learning_rate: float | Sequence[float] | Schedule = DQNSettings.learning_rate,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.double = flag("double", double)
+        self.symmetry = flag("symmetry", symmetry)
+        self.target_epsilon = number("target_epsilon", target_epsilon, 0, 1)
+        self.ema_decay = number("ema_decay", ema_decay, 0, 1)
+        ours = {"double": double, "symmetry": symmetry, "target_epsilon": target_epsilon, "ema_decay": ema_decay}
+        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
+        kwargs["gamma"] = self.settings.discount
+        for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
+            if symmetry and kwargs.get(name, usual) != usual:
+                raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"ema": ema_decay > 0}
+        super().__init__(policy, env, as_schedule(learning_rate), _init_setup_model=False, **kwargs)
+        if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
+            raise ValueError("VecNormalize needs norm_obs=False: normalised observations do not show the mask")
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        if self.symmetry and self.env is not None and self.replay_buffer_class is None:
+            if self._recorded_settings["game"] == UNKNOWN:
+                raise ValueError("symmetry=True needs boards that say which game they are of")
+            self.replay_buffer_class = SymmetricReplayBuffer
+            self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}
+        super()._setup_model()
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: npt.ArrayLike | None = None,
+    ) -> tuple[npt.NDArray[np.int64], Any]:
+        """The actions for one observation or many, and `state`; with `deterministic=False` some are random legal ones.
+
+        Args:
+            observation: planes or a board, or B of them.
+            state: not used.
+            episode_start: not used.
+            deterministic: True for the best actions, by the averaged weights if `ema_decay` is not 0; otherwise it
+                explores as in training.
+            action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; actions that the
+                observation shows to be illegal stay illegal.
+
+        Returns:
+            int64 () or (B,), and `state`.
+
+        Raises:
+            ValueError: the observation or the masks are of another shape, or the masks leave an observation no legal
+                action.
+        """
+        if action_masks is None and deterministic:
+            return self.policy.predict(observation, state, episode_start, deterministic)
+        legal = self._legal(observation, action_masks)
+        actions = self.policy.best(observation, legal, deterministic)
+        if not deterministic:
+            explores = self._random.random(actions.shape) < self.exploration_rate
+            actions = np.where(explores, self._random_actions(legal).reshape(actions.shape), actions)
+        return actions, state
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        if self.num_timesteps < learning_starts:
+            actions = self._random_actions(self._legal(self._last_obs))
+        else:
+            actions, _ = self.predict(self._last_obs)
+        return actions, actions
+
+    @property
+    def _random(self) -> np.random.Generator:
+        return self.action_space.np_random  # which Stable-Baselines3 has seeded
+
+    def _legal(self, observation: Any, action_masks: npt.ArrayLike | None = None) -> npt.NDArray[np.bool_]:
+        """The actions that the observations and the masks allow, bool (B, num_actions); errors as in `predict`."""
+        cells, _ = self.policy.obs_to_tensor(observation)
+        legal: npt.NDArray[np.bool_] = ~self.q_net.occupied(cells).cpu().numpy()  # type: ignore[operator]
+        if action_masks is None:
+            return legal
+        masks = np.asarray(action_masks)
+        if masks.size != legal.size:
+            raise ValueError(f"action_masks must be of shape {legal.shape}, not {masks.shape}")
+        legal &= masks.reshape(legal.shape) != 0
+        if not legal.any(axis=1).all():
+            raise ValueError(f"action_masks allow no legal action in {np.flatnonzero(~legal.any(axis=1)).tolist()}")
+        return legal
+
+    def _random_actions(self, legal: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        actions: npt.NDArray[np.int64] = np.where(legal, self._random.random(legal.shape), -1.0).argmax(axis=1)
+        return actions
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """Stable-Baselines3's, with double targets, those of expected Sarsa, and an average of the weights."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        weights: list[torch.Tensor] = list(self.q_net.parameters())
+        averages: list[torch.Tensor] = list(self.policy.q_net_ema.parameters())
+        losses = []
+        for _ in range(gradient_steps):
+            batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
+            discounts = self.gamma if batch.discounts is None else batch.discounts
+            with torch.no_grad():
+                next_values = self.q_net_target(batch.next_observations)
+                next_choices = self.q_net(batch.next_observations) if self.double else next_values
+                best = next_values.gather(1, next_choices.argmax(dim=1, keepdim=True))
+                if self.target_epsilon:
+                    legal = ~self.q_net.occupied(batch.next_observations)  # type: ignore[operator]
+                    mean = (next_values * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
+                    best = best + self.target_epsilon * (mean - best)
+                targets = batch.rewards + (1 - batch.dones) * discounts * best
+            values = self.q_net.values_of(batch.observations, batch.actions.long())  # type: ignore[operator]
+            loss = torch.nn.functional.smooth_l1_loss(values, targets)
+            losses.append(loss.detach())
+            self.policy.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(weights, self.max_grad_norm)
+            self.policy.optimizer.step()
+            if self.ema_decay:
+                with torch.no_grad():
+                    torch._foreach_lerp_(averages, weights, 1 - self.ema_decay)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/loss", float(torch.stack(losses).mean()))
+
+
+class MaskablePPO(SettingsAndFiles, sb3_contrib.MaskablePPO):  # type: ignore[misc]  # its load is narrower
+    """sb3-contrib's PPO (Schulman et al., "Proximal policy optimization algorithms", 2017) with action masks (Huang and
+    Ontañón, "A closer look at invalid action masking in policy gradient algorithms", 2022).
+
+    With `opponent=None` both sides' plies are steps. By default gamma is then -1, which turns rewards and values
+    around from ply to ply, in the generalised advantage too.
+
+    Args:
+        policy: "MlpPolicy"; or "AfterstatePolicy" for one actor that sees the position each action leads to.
+        env: an environment of ours or its id (made from an id, it alternates the learner's seat); or an `SB3VecEnv`.
+        learning_rate: see `MaskablePPOSettings`; or a schedule, as in Stable-Baselines3.
+        kwargs: all other keywords of `sb3_contrib.MaskablePPO`; `MaskablePPOSettings` explains the usual ones.
+
+    Raises:
+        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise,
+            or `policy_kwargs` names an unknown class.
+
+    Example:
+        >>> from tictac_agents import MaskablePPO, SB3VecEnv
+        >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=8, opponent=None, illegal="raise")
+        >>> model = MaskablePPO("MlpPolicy", envs, n_steps=16, batch_size=64, seed=0, device="cpu")
+        >>> model.learn(128).num_timesteps
+        128
+    """
+
+    SETTINGS = MaskablePPOSettings
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        **sb3_contrib.MaskablePPO.policy_aliases,
+        "AfterstatePolicy": AfterstateActorCritic,
+    }
+
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *,
+        learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
+        **kwargs: Any,
+    ) -> None:
+        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **kwargs})
+        kwargs["gamma"] = self.settings.discount
+        kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
+        super().__init__(policy, env, as_schedule(learning_rate), **kwargs)
