@@ -10,7 +10,6 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_env import play
-from tictac_env.notebook import play as playing
 
 TTT = "TicTacToe-v0"
 
@@ -66,10 +65,13 @@ def test_where_nobody_can_be_asked_it_says_so(monkeypatch: pytest.MonkeyPatch, c
     assert "The input has ended" in capsys.readouterr().out
 
 
-def test_a_notebook_with_anywidget_has_a_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not playing.in_notebook()
+def test_a_notebook_with_anywidget_has_a_board(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    pytest.importorskip("anywidget")
     in_a_kernel(monkeypatch, anywidget=True)
-    assert playing.wants_widget(None) and not playing.wants_widget(False)
+    board = play("rule", TTT, seat="first")
+    assert board is not None and board.position.ply == 0
+    typing(monkeypatch, "quit")
+    assert play("rule", TTT, widget=False) is None
 
 
 def test_the_widget_answers_the_browser() -> None:
@@ -81,7 +83,7 @@ def test_the_widget_answers_the_browser() -> None:
     request = {"do": "play", "action": 4, "moves": ""}
     board._handle_custom_msg(request, [])  # what ipywidgets calls for a message from the browser
     assert [view["position"]["ply"] for view in views] == [1, 2] and board.position.ply == 2
-    assert board.table.view == board.view and "import {" not in board._esm and "export default" in board._esm
+    assert board.table.view == board.view
 
 
 def test_where_no_widget_can_run_there_is_a_picture_and_text() -> None:

@@ -13,7 +13,7 @@ from tictac_env import OpponentPool, tictactoe_v0
 from tictac_env.cli.session import Series
 from tictac_env.games import Game
 from tictac_env.notebook import play as playing
-from tictac_env.notebook.notebook_table import NotebookTable, View
+from tictac_env.notebook.play import NotebookTable
 from tictac_env.policies import load_player
 from tictac_env.position import IllegalMove, Position
 
@@ -22,9 +22,9 @@ TTT = "TicTacToe-v0"
 
 def table(
     opponent: Any = "rule", game: str | Game = TTT, seat: str = "first", moves: str = "", **shows: bool
-) -> tuple[NotebookTable, list[View]]:
+) -> tuple[NotebookTable, list[dict[str, Any]]]:
     start = Position.from_moves(game, moves)
-    views: list[View] = []
+    views: list[dict[str, Any]] = []
     player = None if opponent is None else load_player(opponent, start.game)
     return NotebookTable(Series([start], player, seat, 0), **shows, tell=views.append), views
 

@@ -1,12 +1,6 @@
 // Plays the games it is given by the exported page's rules, and says of each position what the page would; of one in each
 // game also what its network thinks and does, which takes longer.
 
-import { thoughts, view } from "./answers.js";
-import { load } from "./games.js";
-import { scores } from "./known.js";
-import { choose, NTUPLE } from "./players.js";
-import { Position } from "./rules.js";
-
 const { readFileSync } = require("node:fs");
 
 async function judge({ game, games }) {

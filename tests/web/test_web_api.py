@@ -10,7 +10,7 @@ from web_client import Client, shared_client  # noqa: F401  # the fixture `clien
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.position import Position
 from tictac_env.solver import solve
-from tictac_env.web.truth import exact_values
+from tictac_env.web.insight import exact_values
 
 GAMES_BY_NAME = pytest.mark.parametrize("name", GAMES)
 

@@ -243,7 +243,7 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
     page.get_by_label("Stop as soon as").check()
     page.click("#train button.main")
     page.wait_for_function(
-        "() => document.querySelector('#train').innerText.includes('Provably infallible')", timeout=TRAINED
+        "() => document.querySelector('#train').innerText.includes('Provably unbeatable')", timeout=TRAINED
     )
     page.wait_for_selector("#train button:has-text('Play what was trained').main")
     page.click("#train button:has-text('Play what was trained')")

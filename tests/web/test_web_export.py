@@ -20,12 +20,12 @@ from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
-from tictac_env.web.bundle import plain_script
-from tictac_env.web.export import folder
-from tictac_env.web.export.packing import BITS
+from tictac_env.web import export
+from tictac_env.web.export import BITS
 
 NODE = shutil.which("node")
 GAMES = "TicTacToe-v0", "ConnectFour-v0"
+MODULES = [path for path in export.MODULES if path.parent == export.OFFLINE or path.name == "base.js"]
 PLIES = 4
 """How far the page looks ahead, as its name for the player says."""
 needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
@@ -35,8 +35,8 @@ needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run th
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A script for node, made of the page's modules and data."""
     path = tmp_path_factory.mktemp("judge") / "judge.js"
-    data = [text for name, text in folder.page_files().items() if name.startswith("data/")]
-    path.write_text("".join(data) + plain_script("export_judge.js", (Path(__file__).parent, folder.OWN)))
+    data = [text for name, text in export.page_files().items() if name.startswith("data/")]
+    path.write_text("".join(data) + export.joined([*MODULES, Path(__file__).with_name("export_judge.js")]))
     return path
 
 
@@ -159,7 +159,7 @@ def test_the_folder_is_small_whole_and_refers_to_nothing_outside(
     assert cli.main(["export-page", str(target)]) == 0
     assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
     files = contents(target)
-    assert files.keys() == folder.page_files().keys()
+    assert files.keys() == export.page_files().keys()
     assert sum(map(len, files.values())) < 840_000
     text = b"".join(files.values()).decode()
     addresses = {word for word in text.split() if "://" in word}
@@ -170,7 +170,7 @@ def test_the_folder_is_small_whole_and_refers_to_nothing_outside(
 def test_an_export_is_replaced_and_nothing_else_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "site"
     target.mkdir()
-    folder.export_page(target)  # into an empty folder
+    export.export_page(target)  # into an empty folder
     files = contents(target)
     record = json.loads(files["export.json"])
     record["sha256"] |= {"old.js": "", "../outside.txt": ""}
@@ -178,7 +178,7 @@ def test_an_export_is_replaced_and_nothing_else_is(tmp_path: Path, capsys: pytes
     for path in (target / "old.js", tmp_path / "outside.txt", target / "CNAME"):
         path.write_text("kept?")
     (target / "page.js").write_text("damaged")
-    folder.export_page(target)
+    export.export_page(target)
     assert contents(target) == files | {"CNAME": b"kept?"}
     assert (tmp_path / "outside.txt").exists()
 
@@ -195,21 +195,3 @@ def test_an_export_is_replaced_and_nothing_else_is(tmp_path: Path, capsys: pytes
         assert contents(other) == before
     assert cli.main(["export-page", str(other / "letter.txt")]) == 2
     assert "is a file" in capsys.readouterr().err
-
-
-def test_modules_that_cannot_be_bundled_are_named(tmp_path: Path) -> None:
-    (tmp_path / "fine.js").write_text("export const one = 1;\n")
-    (tmp_path / "a.js").write_text(
-        'import { one } from "./fine.js";\nimport { b } from "./b.js";\nexport const a = one + b;\n'
-    )
-    (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = a;\n')
-    (tmp_path / "star.js").write_text('import * as fine from "./fine.js";\n')
-    (tmp_path / "default.js").write_text("export default 1;\n")
-    (tmp_path / "lost.js").write_text('import { two } from "./two.js";\n')
-    with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
-        plain_script("a.js", [tmp_path])
-    for name in ("star.js", "default.js"):
-        with pytest.raises(ValueError, match=f"{name} imports or exports"):
-            plain_script(name, [tmp_path])
-    with pytest.raises(FileNotFoundError, match=r"two\.js"):
-        plain_script("lost.js", [tmp_path])

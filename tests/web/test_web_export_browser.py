@@ -12,7 +12,7 @@ from chromium import needs_chromium
 
 from tictac_env.position import Position
 from tictac_env.solver import solve
-from tictac_env.web.export.folder import export_page
+from tictac_env.web.export import export_page
 
 pytestmark = needs_chromium
 

@@ -15,15 +15,14 @@ from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # 
 from tictac_env import cli
 from tictac_env.arena import round_robin
 from tictac_env.games import GAMES
+from tictac_env.solver.perfect import Perfect
 from tictac_env.web.app import Server
-from tictac_env.web.guard import HEADERS, MAX_ADDRESSES, Rates
-from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
-from tictac_env.web.solvers import LimitedPerfect, Solvers
+from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Limits, Rates
 
 PATHS = {
     "GET": (
-        *("/api/about", "/api/opponents", "/api/position", "/solve", "/", "/static/base.css", "/api/training/menu"),
+        *("/api/about", "/api/opponents", "/api/position", "/solve", "/", "/base.css", "/api/training/menu"),
         *("/api/tournament", "/api/tournament/table", "/api/tournament/games"),
     ),
     "POST": (
@@ -68,12 +67,12 @@ def test_moves_are_refused_as_they_are_typed(client: Client, moves: str, said: s
         ({"game": "KInARow-v0:4x10-4", "opponent": "minimax:5"}, "at most 4 plies"),
         ({"opponent": "ntuple:11"}, "at most 10 plies"),
         ({"opponent": "ntuple:2000.5ms"}, "or 2000 ms"),
-        ({"opponent": "perfect:nan"}, "from 0 to 1"),
+        ({"opponent": "perfect:nan"}, "[0, 1]"),
         ({"opponent": "level:11"}, "from 1 to 10"),
         ({"opponent": None}, "opponent is missing"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"seed": 2**53}, "seed must be a whole number"),
-        ({"seed": True}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be an integer"),
+        ({"seed": 2**53}, "seed must be an integer"),
+        ({"seed": True}, "seed must be an integer"),
         ({"moves": "14253"}, "is over"),
     ],
 )
@@ -119,12 +118,12 @@ def test_requests_must_be_json_objects_of_a_bounded_size(client: Client) -> None
 
 def test_unknown_addresses_and_methods_are_told(client: Client) -> None:
     assert client.refused("GET", "/nothing", 404)
-    assert client.refused("GET", "/static/../app.py", 404)
+    assert client.refused("GET", "/../app.py", 404)
     assert client.refused("GET", "/api/reply", 405)
 
 
 def test_every_answer_has_the_headers_that_keep_browsers_safe(client: Client) -> None:
-    for path in ("/", "/static/js/main.js", "/api/about", "/nothing", "/solve?pos=9"):
+    for path in ("/", "/main.js", "/api/about", "/nothing", "/solve?pos=9"):
         headers = client.http.get(path).headers
         for name, value in HEADERS.items():
             assert headers[name] == value
@@ -180,9 +179,9 @@ def test_of_many_addresses_those_not_heard_of_for_longest_are_forgotten() -> Non
 
 
 def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
-    opponents = Opponents(Limits(move_seconds=2), Solvers())
+    opponents = Opponents(Limits(move_seconds=2))
     players = [opponents.get("perfect", GAMES["ConnectFour-v0"], waited) for waited in (0, 1.5, 9)]
-    assert [player.time_limit for player in players if isinstance(player, LimitedPerfect)] == [2, 0.5, 0.05]
+    assert [player.time_limit for player in players if isinstance(player, Perfect)] == [2, 0.5, 0.05]
 
 
 WORDS = (
@@ -210,7 +209,7 @@ def malformed(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
         return {str(rng.choice(WORDS)): value(depth + 1) for _ in range(rng.randrange(3))}
 
     method = rng.choice(("GET", "POST", "POST", "PUT", "HEAD"))
-    path = rng.choice(PATHS["GET"] + PATHS["POST"] + ("/api/", "/static/", "/static/%2e%2e/app.py", "/" + "x" * 300))
+    path = rng.choice(PATHS["GET"] + PATHS["POST"] + ("/api/", "/", "/%2e%2e/app.py", "/" + "x" * 300))
     names = ("game", "moves", "opponent", "seed", "pos", "token", "number", "store", "page", "settings", "agent")
     fields = {name: value() for name in rng.sample(names, rng.randrange(len(names)))}
     if rng.random() < 0.7:

@@ -25,7 +25,7 @@ from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, WARNING
 from tictac_env.first_uses import first_uses, make_first_uses
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
-from tictac_env.web.export.folder import PAGE, export_page
+from tictac_env.web.export import PAGE, export_page
 from tictac_env.web.serve import HOST, PORT, serve
 
 TRAIN = "tictac_agents.train"

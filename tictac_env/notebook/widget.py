@@ -11,24 +11,20 @@ import anywidget
 import traitlets
 
 from tictac_env.cli.session import Series
-from tictac_env.notebook.notebook_table import NotebookTable
+from tictac_env.notebook.play import NotebookTable
 from tictac_env.position import Position
-from tictac_env.web.bundle import es_module
+from tictac_env.web.export import STATIC, joined
 
-OWN = Path(__file__).parent / "static"
-PAGE = Path(__file__).parents[1] / "web" / "static"
+OWN = Path(__file__).parent
 
 
 def widget_script() -> str:
     """The widget's ES module, complete: its styles, the page's modules that it uses, and itself."""
-    return f"const STYLE = {json.dumps(_style())};\n{es_module('widget.js', (OWN, PAGE / 'js'))}"
-
-
-def _style() -> str:
-    """The page's styles for the shadow root that the board stands in, where they and the notebook's do not meet."""
-    page = "".join((PAGE / name).read_text(encoding="utf-8") for name in ("base.css", "board.css"))
-    page = re.sub(r":root(\[[^\]]*\])", r":host(\1)", page).replace(":root", ":host")
-    return page + (OWN / "widget.css").read_text(encoding="utf-8")
+    style = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("base.css", "board.css"))
+    style = re.sub(r":root(\[[^\]]*\])", r":host(\1)", style).replace(":root", ":host")  # it stands in a shadow root
+    style += (OWN / "widget.css").read_text(encoding="utf-8")
+    modules = (*(STATIC / f"{name}.js" for name in ("base", "board", "insight")), OWN / "widget.js")
+    return f"const STYLE = {json.dumps(style)};\n{joined(modules)}export default {{ render }};\n"
 
 
 class BoardWidget(anywidget.AnyWidget):
@@ -49,16 +45,13 @@ class BoardWidget(anywidget.AnyWidget):
 
     def __init__(self, series: Series, show_thoughts: bool = False, show_exact: bool = False) -> None:
         super().__init__()
-        self.table = NotebookTable(series, show_thoughts, show_exact, self._show)
+        self.table = NotebookTable(series, show_thoughts, show_exact, lambda view: setattr(self, "view", view))
         self.on_msg(lambda _widget, request, _buffers: self.table.answer(request))
 
     @property
     def position(self) -> Position:
-        """How the game stands."""
+        """The position on the board."""
         return self.table.position
-
-    def _show(self, view: dict[str, Any]) -> None:
-        self.view = view
 
     def __repr__(self) -> str:
         """What a front end shows that has no widgets."""

@@ -1,8 +1,7 @@
-"""The routes: what each address answers."""
+"""The application: what each address answers."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,43 +12,36 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from tictac_env.first_uses import use_solver
-from tictac_env.games import GAMES, Game, get_game
+from tictac_env.games import GAMES, get_game
 from tictac_env.games.registry import import_game, known_names
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
-from tictac_env.web.asking import MAX_MOVES, Fields, Refused, fields_of, game_in, position_in, seed_in, text
-from tictac_env.web.board_view import board_view, title
-from tictac_env.web.guard import Answer, Guard, Hosts
-from tictac_env.web.json_routes import json_route
-from tictac_env.web.limits import Limits
-from tictac_env.web.opponents import DEFAULT, FILE, Opponents, menu
-from tictac_env.web.pages import page_routes
-from tictac_env.web.result_routes import result_routes
+from tictac_env.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
+from tictac_env.web.opponents import Opponents
+from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Limits, Refused, Workers, host_names
 from tictac_env.web.results import Results
-from tictac_env.web.solvers import Solvers
-from tictac_env.web.thoughts import seed_of, thoughts
-from tictac_env.web.training_routes import training_routes
 from tictac_env.web.trainings import Trainings
-from tictac_env.web.truth import exact_values, page_scores, review
-from tictac_env.web.work import Workers
+
+STATIC = Path(__file__).parent / "static"
 
 
 class Server:
-    """What the routes share: threads, solvers and agents. Nothing of any visitor's.
+    """What the routes share: threads, agents and trainings. Nothing of any visitor's.
 
     Args:
         limits: what it may use.
         checkpoints: a folder of agents to play against; None for none.
         store: a result store, or a folder of them, to look at; None for none.
         training: whether visitors may train agents.
-        allowed_hosts: names under which it may be asked, beside "localhost" and addresses in numbers.
+        allowed_hosts: names under which it may be asked, besides "localhost" and numeric addresses.
         games: further games to offer, each as `import_game` takes it: "module:Hex-v0", "KInARow-v0:5x6-4".
 
     Raises:
-        ValueError: a folder is none, or a name cannot be one, or a game is not known.
+        ValueError: a path is not a folder, a host name is invalid, or a game is not known.
         OSError: the store cannot be read.
     """
 
@@ -64,27 +56,26 @@ class Server:
     ) -> None:
         more = [import_game(game) for game in games]
         self.games = GAMES | {name: get_game(name) for name in more}
-        self.hosts = Hosts(allowed_hosts)
+        self.hosts = host_names(tuple(allowed_hosts))
         self.limits = limits or Limits()
-        self.solvers = Solvers()
-        self.trainings = Trainings(self.limits, games) if training else None
-        file = self.trainings.file if self.trainings else None
-        self.opponents = Opponents(self.limits, self.solvers, checkpoints, file, self.games.values())
+        self.trainings = trainings = Trainings(self.limits, games) if training else None
+        saved = (lambda token: trainings.get(token).file) if trainings else None
+        self.opponents = Opponents(self.limits, checkpoints, saved, self.games.values())
         self.results = Results(store) if store is not None else None
-        self.players = Workers(self.limits.threads, self.limits.waiting, "player")
-        self.searchers = Workers(self.limits.threads, self.limits.waiting, "searcher")
+        self.players = Workers(self.limits, "player")
+        self.searchers = Workers(self.limits, "searcher")
 
     def warm(self) -> None:
         """Loads, or compiles, what the first visitors would wait for."""
         for name, game in self.games.items():
             start = Position.start(game)
             for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "ntuple", "ntuple:2"):
-                with suppress(Refused):  # no network comes with a game of one's own
+                with suppress(Refused):  # not every game comes with a network
                     self.opponents.get(opponent, game).act(start, 0)
             use_solver(name)
 
     def close(self) -> None:
-        """Ends what runs."""
+        """Stops the worker threads and the trainings."""
         self.players.close()
         self.searchers.close()
         if self.trainings:
@@ -98,29 +89,53 @@ class Server:
             yield
             self.close()
 
+        api = [
+            self._route("GET", "/about", self.about),
+            self._route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game)),
+            self._route("GET", "/position", lambda fields: board_view(fields.position())),
+            self._route("POST", "/reply", self.reply, self.players),
+            self._route("POST", "/thoughts", self.thoughts, self.players),
+            self._route("POST", "/exact", self.exact, self.searchers),
+            self._route("POST", "/review", self.review, self.searchers),
+        ]
+        if results := self.results:
+            api += [
+                self._route("GET", "/tournament", results.listed, self.searchers),
+                self._route("GET", "/tournament/table", results.table, self.searchers),
+                self._route("GET", "/tournament/games", results.games, self.searchers),
+            ]
+        if trainings := self.trainings:
+            begin = lambda fields: trainings.begin(fields, self.opponents)  # noqa: E731
+            api += [
+                self._route("GET", "/training/menu", trainings.menu, self.players),
+                self._route("POST", "/training/begin", begin, self.players),
+                self._route("POST", "/training/look", trainings.look),
+                self._route("POST", "/training/stop", trainings.stop, self.players),
+                self._route("POST", "/training/lesson", trainings.lesson),
+            ]
         return Starlette(
-            routes=[*self._routes(), *page_routes()],
+            routes=[
+                Mount("/api", routes=api),
+                self._route("GET", "/solve", self.solve, self.searchers),
+                Mount("/", StaticFiles(directory=STATIC, html=True)),
+            ],
             middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
-            exception_handlers={HTTPException: _refuse, 404: _refuse, 405: _refuse},
+            exception_handlers={HTTPException: _refuse},
             lifespan=lifespan,
         )
 
-    def _routes(self) -> list[Route]:
-        return [
-            json_route("/api/about", "GET", self.about),
-            json_route("/api/opponents", "GET", self.who_plays),
-            json_route("/api/position", "GET", self.position),
-            json_route("/api/reply", "POST", self.reply),
-            json_route("/api/thoughts", "POST", self.thoughts),
-            json_route("/api/exact", "POST", self.exact),
-            json_route("/api/review", "POST", self.review),
-            Route("/solve", self.solve, methods=["GET"]),
-            *(result_routes(self.results, self.searchers) if self.results else ()),
-            *(training_routes(self.trainings, self.opponents, self.players) if self.trainings else ()),
-        ]
+    def _route(self, method: str, path: str, handler: Callable[[Fields], Any], workers: Workers | None = None) -> Route:
+        """A route whose answer is what `handler` returns for the fields of the request; in a thread of `workers`."""
 
-    async def about(self, fields: Fields) -> Any:
-        """Which games there are, and what this server offers."""
+        async def answer(request: Request) -> Response:
+            fields = await Fields.of(request, self.limits.body_bytes)
+            found = await workers.do(lambda: handler(fields)) if workers else handler(fields)
+            return found if isinstance(found, Response) else Answer(found, headers={"cache-control": "no-store"})
+
+        return Route(path, answer, methods=[method])
+
+    def about(self, fields: Fields) -> Any:
+        """The games, and what this server offers."""
         return {
             "games": [{"name": name, "title": title(game)} for name, game in self.games.items()],
             "families": [name for name in known_names() if name not in self.games],
@@ -128,94 +143,56 @@ class Server:
             "tournament": self.results is not None,
         }
 
-    async def who_plays(self, fields: Fields) -> Any:
-        """The opponents for a game."""
-        game = game_in(fields)
-        files = [{"name": FILE + name, "shown": name} for name in self.opponents.files()]
-        return {"opponents": menu(game), "files": files, "default": DEFAULT[game.cells <= 12]}
-
-    async def position(self, fields: Fields) -> Any:
-        """A position."""
-        return board_view(position_in(fields))
-
-    async def reply(self, fields: Fields) -> Any:
+    def reply(self, fields: Fields) -> Any:
         """The opponent's move, and the position after it."""
-        position = self._to_play(fields)
-        opponent, seed, asked = text(fields, "opponent"), seed_in(fields), time.monotonic()
+        position, opponent, seed = self._to_play(fields), fields.text("opponent"), fields.seed
+        policy = self.opponents.get(opponent, position.game, fields.waited)
+        try:
+            action = action_of(policy, position, seed_of(position, seed))
+            after = position.play(action)
+        except (IllegalMove, ValueError) as error:
+            raise Refused(f"{opponent} cannot play here: {error}", 422) from None
+        return {"action": action, "seconds": fields.waited, "position": board_view(after)}
 
-        def job() -> Any:
-            policy = self.opponents.get(opponent, position.game, time.monotonic() - asked)
-            try:
-                action = action_of(policy, position, seed_of(position, seed))
-                after = position.play(action)
-            except (IllegalMove, ValueError) as error:
-                raise Refused(f"{opponent} cannot play here: {error}", 422) from None
-            return {"action": action, "seconds": time.monotonic() - asked, "position": board_view(after)}
-
-        return await self.players.do(job)
-
-    async def thoughts(self, fields: Fields) -> Any:
+    def thoughts(self, fields: Fields) -> Any:
         """What a player thinks of each move."""
-        position = self._to_play(fields)
-        opponent, seed, asked = text(fields, "opponent"), seed_in(fields), time.monotonic()
+        position, opponent, seed = self._to_play(fields), fields.text("opponent"), fields.seed
+        policy = self.opponents.get(opponent, position.game, fields.waited)
+        try:
+            return thoughts(policy, position, seed)
+        except ValueError as error:
+            raise Refused(f"{opponent} has no thoughts here: {error}", 422) from None
 
-        def job() -> Any:
-            policy = self.opponents.get(opponent, position.game, time.monotonic() - asked)
-            try:
-                return thoughts(policy, position, seed)
-            except ValueError as error:
-                raise Refused(f"{opponent} has no thoughts here: {error}", 422) from None
-
-        return await self.players.do(job)
-
-    async def exact(self, fields: Fields) -> Any:
+    def exact(self, fields: Fields) -> Any:
         """The exact value of each move."""
         position = self._to_play(fields)
-        return await self._search(
-            position.game,
-            self.limits.exact_seconds,
-            lambda seconds: exact_values(self.solvers.get(position.game), position, seconds),
-        )
+        left = max(0.0, self.limits.exact_seconds - fields.waited)
+        return exact_values(own_solver(position.game), position, left)
 
-    async def review(self, fields: Fields) -> Any:
+    def review(self, fields: Fields) -> Any:
         """The exact value of each position of a game."""
-        final = position_in(fields)
-        self.opponents.admit(final.game)
-        return await self._search(
-            final.game,
-            self.limits.review_seconds,
-            lambda seconds: review(self.solvers.get(final.game), final, seconds),
-        )
+        final = self._to_play(fields, unfinished=False)
+        left = max(0.0, self.limits.review_seconds - fields.waited)
+        return review(own_solver(final.game), final, left)
 
-    async def solve(self, request: Request) -> Response:
+    def solve(self, fields: Fields) -> Answer:
         """The scores of a Connect Four position, in the form of the well-known solver page."""
-        moves = text(await fields_of(request), "pos", "", MAX_MOVES)
-        position = position_in({"game": "ConnectFour-v0", "moves": moves})
-        found = await self._search(
-            position.game,
-            self.limits.exact_seconds,
-            lambda seconds: page_scores(self.solvers.get(position.game), position, seconds),
-        )
+        moves = fields.text("pos", "", MAX_MOVES)
+        position = Fields({"game": "ConnectFour-v0", "moves": moves}).position()
+        limit = self.limits.exact_seconds
+        found = page_scores(own_solver(position.game), position, max(0.0, limit - fields.waited))
         anywhere = {"access-control-allow-origin": "*"}  # pages of other sites may ask
         if found is None:
-            told = f"not solved within {self.limits.exact_seconds:g} s; what was found is kept, so ask again"
-            return Answer({"pos": moves, "error": told}, 503, {"retry-after": "1", **anywhere})
+            reason = f"not solved within {limit:g} s; what was found is kept, so ask again"
+            return Answer({"pos": moves, "error": reason}, 503, {"retry-after": "1", **anywhere})
         return Answer({"pos": moves, "score": found}, headers=anywhere)
 
-    def _to_play(self, fields: Fields) -> Position:
-        """The unfinished position that a request is about."""
-        position = position_in(fields, unfinished=True)
+    def _to_play(self, fields: Fields, unfinished: bool = True) -> Position:
+        position = fields.position(unfinished)
         self.opponents.admit(position.game)
         return position
 
-    async def _search(self, game: Game, seconds: float, search: Callable[[float], Any]) -> Any:
-        """What a search finds in the time that is left when its turn comes."""
-        asked = time.monotonic()
-        return await self.searchers.do(lambda: search(max(0.0, seconds - (time.monotonic() - asked))))
-
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Why a request is not answered, as JSON."""
-    if not isinstance(error, HTTPException):
-        raise error
-    return Answer({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
+    assert isinstance(error, HTTPException)
+    return Answer({"error": str(error.detail)}, error.status_code, error.headers)

@@ -1,4 +1,4 @@
-"""Who plays: policies by name within the server's limits, and agents from the folder of checkpoints."""
+"""Opponents: policies by name within the server's limits, and agents from the checkpoints and the trainings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
 from tictac_env.policies.loading import REMOVED, SUFFIXES, load_player
 from tictac_env.policies.pool import level_settings
 from tictac_env.solver.minimax import SMALL_CELLS
-from tictac_env.web.asking import Refused
-from tictac_env.web.limits import Limits
-from tictac_env.web.solvers import LimitedPerfect, Solvers
+from tictac_env.solver.perfect import Perfect
+from tictac_env.web.insight import own_solver
+from tictac_env.web.requests import Limits, Refused
 
 FILE, TRAINING = "file:", "training:"
 """How the names of checkpoints and of trainings begin."""
 KEPT_AGENTS = 16
 """How many agents stay loaded."""
 MAX_FILE_BYTES = 256 << 20
-DEFAULT = {True: "level:5", False: "level:4"}
-"""The opponent that the page begins with on a small and on a large game."""
 
 
 class Opponents:
@@ -38,19 +36,17 @@ class Opponents:
 
     Args:
         limits: how strong and how many.
-        solvers: what the perfect player searches with.
         folder: of checkpoints; None for none.
-        training_file: where the training of a token has saved its agent; raises `Refused` where there is none.
-        games: what is offered, so that it does not count as a size of its own.
+        training_file: returns the file of the training with a token, or raises `Refused`; None if there are none.
+        games: those offered, which do not count as a size of their own.
 
     Raises:
-        ValueError: `folder` is no folder.
+        ValueError: `folder` is not a folder.
     """
 
     def __init__(
         self,
         limits: Limits,
-        solvers: Solvers,
         folder: Path | None = None,
         training_file: Callable[[str], Path] | None = None,
         games: Iterable[Game] = GAMES.values(),
@@ -58,7 +54,6 @@ class Opponents:
         if folder is not None and not folder.is_dir():
             raise ValueError(f"there is no folder {str(folder)!r} of checkpoints")
         self.limits = limits
-        self.solvers = solvers
         self.folder = folder
         self._training_file = training_file
         self._known = {*games, *(family.default for family in FAMILIES.values())}
@@ -72,6 +67,20 @@ class Opponents:
             return []
         return sorted(path.name for path in self.folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
 
+    def menu(self, game: Game) -> dict[str, Any]:
+        """The opponents that the page offers for a game: `opponents` and `files`, each by name, and the `default`."""
+        small = game.cells <= SMALL_CELLS
+        levels = [(f"level:{number}", f"level {number}") for number in range(1, len(level_settings(game)) + 1)]
+        minimax = ("minimax", "minimax-first") if small else ("minimax:2", "minimax", "minimax:8", "minimax-first")
+        names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
+        offered = {name.partition(":")[0] for name in names} | {"level", "human"}
+        others = [(name, name) for name in (*names, *(one for one in POLICIES if one not in offered))]
+        return {
+            "opponents": [{"name": name, "shown": shown} for name, shown in levels + others],
+            "files": [{"name": FILE + name, "shown": name} for name in self.files()],
+            "default": "level:5" if small else "level:4",
+        }
+
     def admit(self, game: Game) -> None:
         """Lets a game be played, searched and solved here.
 
@@ -83,11 +92,11 @@ class Opponents:
                 return
             if len(self._sizes) >= self.limits.sizes:
                 names = ", ".join(sorted(str(game_name(one)) for one in self._sizes))
-                raise Refused(f"this server plays no more than {self.limits.sizes} sizes of board by now: {names}", 422)
+                raise Refused(f"this server plays at most {self.limits.sizes} sizes of board, by now: {names}", 422)
             self._sizes.add(game)
 
     def get(self, name: str, game: Game, waited: float = 0.0) -> Policy:
-        """The player of that name.
+        """The player of that name, for the thread that asks.
 
         Args:
             name: as above.
@@ -99,50 +108,39 @@ class Opponents:
         """
         if name.startswith((FILE, TRAINING)):
             return self._from_file(name, game)
-        return self._named(name, game, max(0.05, self.limits.move_seconds - waited))
-
-    def _named(self, name: str, game: Game, seconds: float) -> Policy:
         base, _, argument = name.partition(":")
         if base not in POLICIES or base == "human":
             known = ", ".join(one for one in POLICIES if one != "human")
             there_are = f"there are {known}, with arguments, and {FILE}NAME"
             raise Refused(f"no opponent is called {name!r}; {REMOVED.get(base, there_are)}", 404)
-        if base == "perfect":
-            error = _share(argument)
-            return LimitedPerfect(self.solvers, error, seconds)
-        self._check_strength(base, argument, game)
+        self._check_strength(base, parse_whole(argument) or 0, game)
         try:
-            if base == "level":
-                return self._level(argument, game, seconds)
-            policy = named_policy(name, game)
+            policy: Any = named_policy(name, game)
         except ValueError as error:
             raise Refused(str(error)) from None
-        if base == "ntuple":
-            self._check_look_ahead(policy)
-        return policy
+        depth, milliseconds = self.limits.depth, 1000 * self.limits.move_seconds
+        if base == "ntuple" and (policy.plies > depth or (policy.milliseconds or 0) > milliseconds):
+            raise Refused(f"{policy} is too slow here: at most {depth} plies are looked ahead, or {milliseconds:g} ms")
+        seconds = max(0.05, self.limits.move_seconds - waited)
+        if base == "perfect":
+            return Perfect(float(argument or 0), seconds, own_solver(game))
+        if base == "level":
+            setting = level_settings(game)[int(argument) - 1]
+            if setting.policy.startswith("perfect"):
+                policy = Mixture(
+                    [self.get(setting.policy, game, waited), "random"], [1 - setting.random, setting.random]
+                )
+                policy.name = name
+        found: Policy = policy
+        return found
 
-    def _level(self, argument: str, game: Game, seconds: float) -> Policy:
-        """A level, whose perfect player, if it has one, keeps to the limit of time."""
-        level = named_policy(f"level:{argument}", game)
-        setting = level_settings(game)[int(argument) - 1]
-        if setting.policy.partition(":")[0] != "perfect" or not isinstance(level, Mixture):
-            return level
-        limited = Mixture([self._named(setting.policy, game, seconds), "random"], [1 - setting.random, setting.random])
-        limited.name = level.name
-        return limited
-
-    def _check_strength(self, base: str, argument: str, game: Game) -> None:
-        if base == "mcts" and (parse_whole(argument) or 0) > self.limits.simulations:
-            raise Refused(f"at most {self.limits.simulations:,} simulations a move are run here, not {argument}")
+    def _check_strength(self, base: str, asked: int, game: Game) -> None:
+        if base == "mcts" and asked > self.limits.simulations:
+            raise Refused(f"at most {self.limits.simulations:,} simulations a move are run here, not {asked:,}")
         if base.startswith("minimax"):
             most = game.cells if game.cells <= SMALL_CELLS else self.limits.depth if game.num_actions <= 9 else 4
-            if (parse_whole(argument) or 0) > most:
-                raise Refused(f"minimax looks at most {most} plies ahead here, not {argument}")
-
-    def _check_look_ahead(self, network: Any) -> None:
-        depth, milliseconds = self.limits.depth, 1000 * self.limits.move_seconds
-        if network.plies > depth or (network.milliseconds or 0) > milliseconds:
-            raise Refused(f"{network} is too slow here: at most {depth} plies are looked ahead, or {milliseconds:g} ms")
+            if asked > most:
+                raise Refused(f"minimax looks at most {most} plies ahead here, not {asked}")
 
     def _from_file(self, name: str, game: Game) -> Policy:
         kind, _, rest = name.partition(":")
@@ -168,36 +166,10 @@ class Opponents:
         try:
             policy = load_player(path, game).policy
         except (OSError, ValueError, DependencyNotInstalled) as error:
-            told = str(error).replace(str(path), path.name)  # where the folder lies is nobody's business
+            told = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
             raise Refused(told, 422) from None
         with self._lock:
             self._loaded[key] = policy
             while len(self._loaded) > KEPT_AGENTS:
                 self._loaded.popitem(last=False)
         return policy
-
-
-def menu(game: Game) -> list[dict[str, Any]]:
-    """The opponents that the page offers for a game: names, and what they are."""
-    levels = level_settings(game)
-    found = [_offer(f"level:{number}", f"level {number}") for number in range(1, len(levels) + 1)]
-    small = game.cells <= SMALL_CELLS
-    minimax = ("minimax", "minimax-first") if small else ("minimax:2", "minimax", "minimax:8", "minimax-first")
-    names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
-    offered = {name.partition(":")[0] for name in names} | {"level", "human"}
-    return [*found, *(_offer(name, name) for name in (*names, *(one for one in POLICIES if one not in offered)))]
-
-
-def _offer(name: str, shown: str) -> dict[str, Any]:
-    return {"name": name, "shown": shown}
-
-
-def _share(argument: str) -> float:
-    """The error of `perfect:<error>`."""
-    try:
-        error = float(argument) if argument else 0.0
-    except ValueError:
-        error = -1.0
-    if not 0 <= error <= 1:
-        raise Refused(f"the error of 'perfect' must be a number from 0 to 1, not {argument!r}")
-    return error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import defaultdict
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +16,77 @@ from tictac_env.arena import ResultStore, ratings
 from tictac_env.arena.game_record import GameRecord, distinct_games, game_called
 from tictac_env.arena.rating import Estimate, count_games
 from tictac_env.position import parse_moves
-from tictac_env.web.asking import Refused
-from tictac_env.web.board_view import title
+from tictac_env.web.insight import title
+from tictac_env.web.requests import Fields, Refused
 
 SUFFIXES = (".sqlite", ".db")
 """How stores in a folder end."""
 PAGE = 20
 """How many games are listed at a time."""
+MAX_NAME = 200
+"""How many characters a store, a game or a player may have."""
 SECONDS_BETWEEN_LOOKS = 5.0
 """A store that a tournament is writing to is not read again sooner."""
 
 
-@dataclass(frozen=True)
 class GamesOfStore:
-    """The records of one game in a store, and what the players are called."""
+    """The records of one game in a store, and the names of its players."""
 
-    records: list[GameRecord]
-    names: dict[Any, str]
-
-    @classmethod
-    def of(cls, records: list[GameRecord]) -> GamesOfStore:
-        """The same, counted."""
-        return cls(records, count_games(records).names)
+    def __init__(self, records: list[GameRecord]) -> None:
+        self.records = records
+        self._names = count_games(records).names
 
     def players(self, record: GameRecord) -> tuple[str, str]:
-        """Who played first and second."""
-        return self.names[record.fixture.first], self.names[record.fixture.second]
+        """The names of the players, the first one first."""
+        return self._names[record.fixture.first], self._names[record.fixture.second]
+
+    @cached_property
+    def table(self) -> dict[str, Any]:
+        """The ratings and the cross table (see `Results.table`)."""
+        rated = ratings(self.records)
+        counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+        for record in self.records:
+            one, two = self.players(record)
+            counts[one, two, 0][1 - record.result] += 1
+            counts[two, one, 1][1 + record.result] += 1
+        pairs = [
+            {
+                **{key: row[key] for key in ("player", "opponent", "score", "expected")},
+                "as_first": counts[row["player"], row["opponent"], 0],
+                "as_second": counts[row["player"], row["opponent"], 1],
+            }
+            for row in rated.cross_table()
+        ]
+        players = [
+            {
+                "name": one.name,
+                **_estimate(one.elo, "elo"),
+                "score": one.score,
+                "games": one.games,
+                "distinct": one.distinct_games,
+                "forfeits": one.forfeits,
+            }
+            for one in rated.players
+        ]
+        return {
+            "players": players,
+            "pairs": pairs,
+            "games": len(self.records),
+            "distinct": distinct_games(self.records),
+            "anchor": rated.anchor,
+            "first_advantage": _estimate(rated.first_advantage, "value"),
+            "draws": _estimate(rated.draws, "value"),
+            "resampled": f"{rated.clusters} {rated.resampled_by}",
+        }
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Refuses a request for a store that cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise Refused(f"the store cannot be shown: {type(error).__name__}", 409) from error
 
 
 class Results:
@@ -57,8 +104,7 @@ class Results:
             raise ValueError(f"there is no result store {str(path)!r}")
         self._path = path
         self._lock = threading.Lock()
-        self._read: dict[str, tuple[float, float, dict[str, GamesOfStore]]] = {}
-        self._tables: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
+        self._read: dict[str, tuple[float, float | None, dict[str, GamesOfStore]]] = {}
         for store in self._stores().values():
             with ResultStore(store) as opened:
                 len(opened)
@@ -68,47 +114,41 @@ class Results:
             return {path.stem: path for path in sorted(self._path.iterdir()) if path.suffix in SUFFIXES}
         return {self._path.stem: self._path}
 
-    def listed(self) -> list[dict[str, Any]]:
+    @_readable()
+    def listed(self, fields: Fields) -> dict[str, Any]:
         """The stores, and the games in each."""
-        return [
-            {
-                "store": name,
-                "games": [
-                    {"game": game, "title": title(game_called(game)), "count": len(found.records)}
-                    for game, found in self._games(name)[1].items()
-                ],
-            }
-            for name in self._stores()
-        ]
+        stores = []
+        for name in self._stores():
+            games = [
+                {"game": game, "title": title(game_called(game)), "count": len(found.records)}
+                for game, found in self._games(name).items()
+            ]
+            stores.append({"store": name, "games": games})
+        return {"stores": stores}
 
-    def table(self, store: str, game: str) -> dict[str, Any]:
-        """The ratings and the cross table of a game.
+    @_readable()
+    def table(self, fields: Fields) -> dict[str, Any]:
+        """The ratings and the cross table of a `game` in a `store`.
 
         Returns:
-            `players`: best first, each `name`, `elo`, `low`, `high` (None where there is no bound), `score`, `games`,
+            `players`: best first, each `name`, `elo`, `low`, `high` (None if there is no bound), `score`, `games`,
             `distinct` and `forfeits`; `pairs`: for each ordered pair `player`, `opponent`, `score`, `expected`, and
             `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`, `anchor`, `first_advantage`, `draws`,
             `resampled`.
         """
-        read, games = self._games(store)
-        found = _game_in(games, game)
-        with self._lock:
-            known = self._tables.get((store, game))
-        if known is not None and known[0] == read:
-            return known[1]
-        table = _table(found)
-        with self._lock:
-            self._tables[store, game] = read, table
-        return table
+        return self._chosen(fields).table
 
-    def games(self, store: str, game: str, first: str, second: str, page: int) -> dict[str, Any]:
+    @_readable()
+    def games(self, fields: Fields) -> dict[str, Any]:
         """Some games, `PAGE` at a time: those of `first` against `second`, each of them "" for anybody.
 
         Returns:
-            `games`, each `number`, `first`, `second`, `moves`, `start` (after how many of them the players began),
-            `result` (1, 0 or -1) and `forfeit`; `count`, of all pages; `page` and its `size`.
+            `games`, each `number`, `first`, `second`, `moves`, `start` (the number of moves in the opening), `result`
+            (1, 0 or -1) and `forfeit`; `count`, of all pages; `page` and its `size`.
         """
-        found = _game_in(self._games(store)[1], game)
+        found = self._chosen(fields)
+        first, second = (fields.text(seat, "", MAX_NAME) for seat in ("first", "second"))
+        page = fields.integer("page", 10**6)
         chosen = [
             (number, names, record)
             for number, record in enumerate(found.records, 1)
@@ -121,7 +161,7 @@ class Results:
                 "first": names[0],
                 "second": names[1],
                 "moves": record.moves,
-                "start": len(parse_moves(game_called(game), record.fixture.opening)),
+                "start": len(parse_moves(game_called(record.fixture.game), record.fixture.opening)),
                 "result": record.result,
                 "forfeit": record.forfeit,
             }
@@ -129,72 +169,32 @@ class Results:
         ]
         return {"games": shown, "count": len(chosen), "page": page, "size": PAGE}
 
-    def _games(self, name: str) -> tuple[float, dict[str, GamesOfStore]]:
-        """When the store was read, and its records by game; only games of at least two players."""
+    def _chosen(self, fields: Fields) -> GamesOfStore:
+        """The games of the `game` and the `store` that a request names."""
+        store, game = (fields.text(name, longest=MAX_NAME) for name in ("store", "game"))
+        games = self._games(store)
+        if game not in games:
+            raise Refused(f"there are no games of {game!r} in this store", 404)
+        return games[game]
+
+    def _games(self, name: str) -> dict[str, GamesOfStore]:
+        """The records of a store by their game."""
         path = self._stores().get(name)
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)
         with self._lock:
-            known = self._read.get(name)
-            changed = path.stat().st_mtime
-            now = time.monotonic()
-            if known is None or (known[1] != changed and now - known[0] > SECONDS_BETWEEN_LOOKS):
+            read, changed, games = self._read.get(name, (-math.inf, None, {}))
+            now, changes = time.monotonic(), path.stat().st_mtime
+            if changes != changed and now - read > SECONDS_BETWEEN_LOOKS:
                 of_game: dict[str, list[GameRecord]] = defaultdict(list)
                 with ResultStore(path) as store:
                     for record in store:
                         of_game[record.fixture.game].append(record)
-                known = now, changed, {game: GamesOfStore.of(records) for game, records in of_game.items()}
-                self._read[name] = known
-            return known[0], known[2]
-
-
-def _game_in(games: dict[str, GamesOfStore], game: str) -> GamesOfStore:
-    if game not in games:
-        raise Refused(f"there are no games of {game!r} in this store", 404)
-    return games[game]
-
-
-def _table(found: GamesOfStore) -> dict[str, Any]:
-    rated = ratings(found.records)
-    counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for record in found.records:
-        one, two = found.players(record)
-        counts[one, two, 0][1 - record.result] += 1
-        counts[two, one, 1][1 + record.result] += 1
-    pairs = [
-        {
-            "player": row["player"],
-            "opponent": row["opponent"],
-            "score": row["score"],
-            "expected": row["expected"],
-            "as_first": counts[row["player"], row["opponent"], 0],
-            "as_second": counts[row["player"], row["opponent"], 1],
-        }
-        for row in rated.cross_table()
-    ]
-    players = [
-        {
-            "name": one.name,
-            **_estimate(one.elo, "elo"),
-            "score": one.score,
-            "games": one.games,
-            "distinct": one.distinct_games,
-            "forfeits": one.forfeits,
-        }
-        for one in rated.players
-    ]
-    return {
-        "players": players,
-        "pairs": pairs,
-        "games": len(found.records),
-        "distinct": distinct_games(found.records),
-        "anchor": rated.anchor,
-        "first_advantage": _estimate(rated.first_advantage, "value"),
-        "draws": _estimate(rated.draws, "value"),
-        "resampled": f"{rated.clusters} {rated.resampled_by}",
-    }
+                games = {game: GamesOfStore(records) for game, records in of_game.items()}
+                self._read[name] = now, changes, games
+            return games
 
 
 def _estimate(one: Estimate, name: str) -> dict[str, float | None]:
-    """An estimate and the ends of its interval; None where there is no bound."""
-    return {key: end if isfinite(end) else None for key, end in zip((name, "low", "high"), one, strict=True)}
+    """An estimate and the ends of its interval; None if there is no bound."""
+    return {key: end if math.isfinite(end) else None for key, end in zip((name, "low", "high"), one, strict=True)}

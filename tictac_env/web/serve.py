@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_env.web.limits import Limits
+if TYPE_CHECKING:
+    from tictac_env.web.requests import Limits
 
 HOST, PORT = "127.0.0.1", 8000
 
@@ -35,12 +37,12 @@ def serve(
         store: a result store to look at, or a folder of them.
         training: whether visitors may train agents.
         limits: what it may use.
-        allowed_hosts: names under which it may be asked, beside `host`, "localhost" and addresses in numbers.
+        allowed_hosts: names under which it may be asked, besides `host`, "localhost" and numeric addresses.
         games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
-        ValueError: a folder is none, or a name cannot be one, or a game is not known.
+        ValueError: a path is not a folder, a host name is invalid, or a game is not known.
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
@@ -73,10 +75,10 @@ def serve(
 def _listening_to(host: str, port: int) -> socket.socket:
     """A socket bound to an address.
 
-    It is told to be TCP's: only then does asyncio switch off the collecting of small packets, which made each answer
-    40 ms late.
+    Its protocol is given as TCP: only then does asyncio switch off the collecting of small packets, which made each
+    answer 40 ms late.
     """
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)[0]
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -13,35 +13,24 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tictac_env.web.asking import Refused
-from tictac_env.web.limits import Limits
+from tictac_env.web.opponents import FILE, TRAINING, Opponents
+from tictac_env.web.requests import Fields, Limits, Refused
 
-PLAN, MENU = "tictac_agents.watched.plan:Plan", "tictac_agents.watched.plan:menu"
+PLAN = "tictac_agents.watched.plan"
 PROCESS = "tictac_agents.watched.run"
-"""What checks a training, what offers them, and the module that runs one; named here, imported when used."""
+"""The modules that check and offer plans, and that run one; named here, imported when used."""
 MOST_POINTS = 500
 """How many points of a curve, and games walked through, are kept."""
 GRACE = 60.0
 """How many seconds a training that was asked to stop has for it."""
 
 
-def _called(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
-def training_menu() -> dict[str, Any]:
-    """What the form of trainings offers."""
-    found: dict[str, Any] = _called(MENU)()
-    return found
-
-
 class Training:
-    """One training: its process, and what that has told.
+    """One training: its process, and what it has reported.
 
     Args:
         plan: what is trained, checked.
@@ -50,16 +39,15 @@ class Training:
         games: those of the server, whose modules the process imports.
     """
 
-    def __init__(self, plan: Any, folder: Path, seconds: float, games: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Any, folder: Path, seconds: float, games: Sequence[str]) -> None:
         self.plan = plan
         self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
         self.asked_for = time.monotonic()
         self.done = 0
-        self.state = "running"
-        self._asked_to_stop = False
-        self.reason = ""
+        self.state, self.reason = "running", ""
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
+        self._asked_to_stop = False
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROCESS, os.fspath(folder), *games],
@@ -71,18 +59,15 @@ class Training:
         )
         self._write(json.dumps(plan.to_dict()))
         threading.Thread(target=self._listen, daemon=True).start()
-        self._timer = threading.Timer(seconds, self.stop)
+        self._end_after(seconds, self.stop)
+
+    def _end_after(self, seconds: float, action: Callable[[], None]) -> None:
+        self._timer = threading.Timer(seconds, action)
         self._timer.daemon = True
         self._timer.start()
 
-    @property
-    def running(self) -> bool:
-        """Whether it goes on."""
-        with self._lock:
-            return self.state == "running"
-
-    def told(self, since: int) -> dict[str, Any]:
-        """What the page shows; of the points of the curve those from number `since` on."""
+    def report(self, since: int) -> dict[str, Any]:
+        """What the page shows; the points of the curve are those from number `since` on."""
         with self._lock:
             return {
                 "state": self.state,
@@ -108,64 +93,54 @@ class Training:
             return self.lessons[number]
 
     def stop(self) -> None:
-        """Asks it to stop, and to keep what is learned; ends it where it does not."""
-        self._asked_to_stop = True
-        self._write("stop")
-        end = threading.Timer(GRACE, self.kill)
-        end.daemon = True
-        end.start()
+        """Asks the process to stop and to keep what is learned; ends it if it does not."""
+        if not self._asked_to_stop:
+            self._asked_to_stop = True
+            self._write("stop")
+            self._timer.cancel()
+            self._end_after(GRACE, self.kill)
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Ends the process at once."""
         self._timer.cancel()
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
 
     def _write(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
-            pipe = self._process.stdin
-            if pipe is not None:
-                pipe.write(line + "\n")
-                pipe.flush()
+        with contextlib.suppress(OSError, ValueError):  # the process has ended meanwhile
+            if self._process.stdin is not None:
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
 
     def _listen(self) -> None:
-        """Takes over what the process tells, until it ends."""
-        process = self._process
-        if process.stdout is None:
-            return
-        for line in process.stdout:
-            with contextlib.suppress(ValueError, KeyError):
-                self._heard(json.loads(line))
-        process.wait()
+        """Reads what the process reports, until it ends."""
+        with contextlib.suppress(OSError), self._process:  # which closes the pipes, and waits
+            for line in self._process.stdout or ():
+                with contextlib.suppress(ValueError, KeyError), self._lock:
+                    self._heard(json.loads(line))
         self._timer.cancel()
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
         with self._lock:
             if self.state == "running":
-                word = "stopped" if self._asked_to_stop else "failed"
-                self.state, self.reason = word, "its process ended without a word"
+                self.state = "stopped" if self._asked_to_stop else "failed"
+                self.reason = "its process exited without a result"
 
-    def _heard(self, told: dict[str, Any]) -> None:
-        kind = told.pop("kind")
-        with self._lock:
-            if kind == "row":
-                self.done = told["at"]
-                if len(self.rows) < MOST_POINTS:
-                    self.rows.append(told)
-            elif kind == "lesson" and len(self.lessons) < MOST_POINTS:
-                self.lessons.append(told)
-            elif kind == "progress":
-                self.done = told["done"]
-            elif kind == "end":
-                self.state = "proven" if told["proven"] else "stopped" if told["stopped"] else "done"
-            elif kind == "error":
-                self.state, self.reason = "failed", told["reason"]
+    def _heard(self, report: dict[str, Any]) -> None:
+        kind = report.pop("kind")
+        if kind == "row":
+            self.done = report["at"]
+            if len(self.rows) < MOST_POINTS:
+                self.rows.append(report)
+        elif kind == "lesson" and len(self.lessons) < MOST_POINTS:
+            self.lessons.append(report)
+        elif kind == "progress":
+            self.done = report["done"]
+        elif kind == "end":
+            self.state = "proven" if report["proven"] else "stopped" if report["stopped"] else "done"
+        elif kind == "error":
+            self.state, self.reason = "failed", report["reason"]
 
 
 class Trainings:
-    """All trainings of a server.
+    """All trainings of a server; what visitors ask of them.
 
     Args:
         limits: how many, and how long.
@@ -179,35 +154,57 @@ class Trainings:
         self._lock = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None  # made when it is needed
 
-    def start(self, plan: Mapping[str, Any]) -> str:
-        """Begins a training; its token.
+    def menu(self, fields: Fields) -> Any:
+        """What the form of trainings offers."""
+        return importlib.import_module(PLAN).menu()
+
+    def begin(self, fields: Fields, opponents: Opponents) -> dict[str, str]:
+        """Begins a training by the plan that the fields are; its token.
 
         Raises:
-            Refused: the plan is not one, or there are enough trainings already.
+            Refused: they are not a plan, or enough trainings run already.
         """
+        game = fields.game
+        opponents.admit(game)
+        if fields.get("opponent") is not None:
+            opponent = fields.text("opponent")
+            if opponent.startswith((FILE, TRAINING)):
+                raise Refused("in a training the opponent must be a policy's name, not a file")
+            opponents.get(opponent, game)
         try:
-            checked = _called(PLAN).from_dict(plan)
+            plan = importlib.import_module(PLAN).Plan.from_dict(fields)
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:
             self._forget_old()
-            running = sum(one.running for one in self._of_token.values())
+            running = sum(one.state == "running" for one in self._of_token.values())
             if running >= self.limits.trainings:
                 told = f"{running} trainings are running, as many as may at once; try again when one has ended"
                 raise Refused(told, 429, {"retry-after": "10"})
             if len(self._of_token) >= self.limits.kept_trainings:
-                oldest = min(
-                    (token for token, one in self._of_token.items() if not one.running),
-                    key=lambda token: self._of_token[token].asked_for,
-                )
-                self._forget(oldest)
+                ended = {token: one.asked_for for token, one in self._of_token.items() if one.state != "running"}
+                self._forget(min(ended, key=ended.__getitem__))
             token = secrets.token_urlsafe(18)
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
             folder = Path(self._folder.name) / secrets.token_hex(8)
             folder.mkdir()
-            self._of_token[token] = Training(checked, folder, self.limits.training_seconds, self.games)
-        return token
+            self._of_token[token] = Training(plan, folder, self.limits.training_seconds, self.games)
+        return {"token": token}
+
+    def look(self, fields: Fields) -> dict[str, Any]:
+        """How the training of a token goes, and the points of its curve from number `since` on."""
+        return self.get(fields.text("token")).report(fields.integer("since", MOST_POINTS))
+
+    def stop(self, fields: Fields) -> dict[str, Any]:
+        """Stops the training of a token."""
+        training = self.get(fields.text("token"))
+        training.stop()
+        return training.report(MOST_POINTS)
+
+    def lesson(self, fields: Fields) -> dict[str, Any]:
+        """A game of the training of a token, walked through."""
+        return self.get(fields.text("token")).lesson(fields.integer("number", MOST_POINTS))
 
     def get(self, token: str) -> Training:
         """The training of a token.
@@ -219,17 +216,9 @@ class Trainings:
             self._forget_old()
             found = self._of_token.get(token)
             if found is None:
-                raise Refused("there is no such training here, or none any more", 404)
+                raise Refused("unknown or expired training", 404)
             found.asked_for = time.monotonic()
             return found
-
-    def file(self, token: str) -> Path:
-        """Where the training of a token saves its agent.
-
-        Raises:
-            Refused: there is no such training.
-        """
-        return self.get(token).file
 
     def close(self) -> None:
         """Ends all trainings and deletes their files."""

@@ -1,9 +1,10 @@
 // The board in a notebook. The kernel knows the rules and plays; this shows its views and sends it clicks.
 // `widget.py` puts STYLE and the imported modules, which are the page's, before it.
 
-import { Board } from "./board.js";
-import { el } from "./dom.js";
-import { notesOf } from "./insight.js";
+
+import { el } from "../web/static/base.js";
+import { Board } from "../web/static/board.js";
+import { notesOf } from "../web/static/insight.js";
 
 export function render({ model, el: place }) {
   // A shadow root: the notebook's styles and the board's do not meet. The attribute keeps the notebook's keys away.

@@ -1,40 +1,32 @@
 // The n-tuple network: the value of a position, and a search that looks further ahead with it.
-// It mirrors kernels.py and search.py of tictac_agents/ntuple; a test holds its moves and values to theirs.
+// It mirrors kernels and search of tictac_agents/ntuple; a test holds its moves and values to theirs.
 
-import { bytes, stepsOf } from "./packed.js";
+import { bytes } from "./known.js";
 
 export const PLIES = 4;
 const WIN = 1000; // the score of a win, less the number of stones it takes; sums of weights are far smaller
-const PLAYABLE = 3; // stands in a cell that is empty and playable next, with gravity
+const PLAYABLE = 3; // marks a cell that is empty and playable next, with gravity
 
 export class Network {
-  // images: the cells of each tuple and of its images under the board's symmetries, tuple by tuple; steps: those from
-  // one address that has weights to the next; weights: at each of these one for either seat, a whole number of units.
-  static async load({ tuples, length, images, steps, weights, unit }) {
+  // images: the cells of each tuple and of its images under the board's symmetries, tuple by tuple; used: a bit for each
+  // address, 1 if it has weights; weights: for each of these one for either seat, an integer number of units.
+  static async load({ tuples, length, images, used, weights, unit }) {
     const known = new Int8Array(await bytes(weights));
+    const bits = new Uint8Array(await bytes(used));
     const all = new Int8Array(2 * tuples * 4 ** length);
-    let [address, at] = [0, 0];
-    for (const step of await stepsOf(steps)) {
-      address += step;
-      for (const seat of [0, 1]) all[2 * address + seat] = known[at++];
+    let at = 0;
+    for (let address = 0; 2 * address < all.length; address += 1) {
+      if ((bits[address >> 3] >> (address & 7)) & 1) for (const seat of [0, 1]) all[2 * address + seat] = known[at++];
     }
     const cells = new Int8Array(await bytes(images));
-    return new Network({ cells, length, share: cells.length / length / tuples, weights: all, unit });
-  }
-
-  // cells: those of all images, one after the other; share: how many images share a table.
-  constructor(parts) {
-    Object.assign(this, parts);
+    const share = cells.length / length / tuples; // how many images share a table
+    return Object.assign(new Network(), { cells, length, share, weights: all, unit });
   }
 
   // The score of each legal action for the side to move, by action; those in the middle first, which tend to be better.
   scores(position) {
-    const found = new Map();
-    for (const action of fromMiddle(position.game, position.legal)) {
-      const after = position.play(action);
-      found.set(action, after.won ? WIN - after.ply : 0 - this.search(after, PLIES - 1, -Infinity, Infinity));
-    }
-    return found;
+    const score = (after) => (after.won ? WIN - after.ply : 0 - this.search(after, PLIES - 1, -Infinity, Infinity));
+    return new Map(fromMiddle(position.game, position.legal).map((action) => [action, score(position.play(action))]));
   }
 
   // The score of a position for the side to move, by alpha-beta search; forced replies take none of the depth.
@@ -69,8 +61,8 @@ export class Network {
 // A score as a value from -1 (lost) to 1 (won).
 export const asValue = (score) => (Math.abs(score) > WIN / 2 ? Math.sign(score) : Math.tanh(score) + 0);
 
-// The actions worth looking at, and the result for the side to move where there are none. By the one-move rule a side
-// takes a win, blocks one of the other side's, and opens none to it.
+// The actions worth looking at, and the result for the side to move if there are none. By the one-move rule a side takes
+// a win, blocks one of the other side's, and opens none to it.
 function sensible(position) {
   const { game, legal, seat } = position;
   if (position.winnable) return { actions: [], result: 1 };

@@ -1,0 +1,145 @@
+// Answers the page in the server's place, from what the folder holds: globalThis.TICTAC, by the games' names.
+
+import { capital, server } from "./base.js";
+import { Book, inWords, score, scores, Solved } from "./known.js";
+import { asValue, Network, PLIES } from "./ntuple.js";
+import { Game, Position } from "./rules.js";
+
+const NTUPLE = `ntuple:${PLIES}`;
+const PLAYERS = { table: "the exact table", book: "the opening book", [NTUPLE]: "the n-tuple network", random: "random moves" };
+const games = new Map();
+
+// {game, known: all of a small game, or the book, or null; network}: unpacked when it is first played.
+export function load(name) {
+  const data = globalThis.TICTAC[name];
+  if (!data) {
+    const titles = Object.values(globalThis.TICTAC).map(({ title }) => title);
+    throw new Error(`"${name}" is not in this folder; it holds ${titles.join(" and ")}.`);
+  }
+  if (!games.has(name)) games.set(name, unpack(name, data));
+  return games.get(name);
+}
+
+async function unpack(name, { title, rules, small, book, network }) {
+  const known = small ? new Solved() : book ? await Book.load(book) : null;
+  return { game: new Game({ name, title, ...rules }), known, network: await Network.load(network) };
+}
+
+// The opponents of a game, the one to begin with first.
+function offer({ known }) {
+  const names = !known ? [NTUPLE, "random"] : known.plies ? [NTUPLE, "book", "random"] : ["table", NTUPLE, "random"];
+  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0], thinker: NTUPLE };
+}
+
+// All that the page needs to draw a position and to know which moves there are.
+export function view(position) {
+  const { game, cells, seat, ply, over, text, legal } = position;
+  const place = (cell) => [Math.floor(cell / game.cols), cell % game.cols];
+  return {
+    ...{ game: game.name, title: game.title, rows: game.rows, cols: game.cols, actions: game.actions, shift: 0 },
+    ...{ seat, ply, over, falls: game.gravity, moves: text, names: [...text], line: position.line.map(place) },
+    cells: Array.from({ length: game.rows }, (_, row) => [...cells.subarray(row * game.cols, (row + 1) * game.cols)]),
+    history: Array.from({ length: ply + 1 }, (_, at) => text.slice(0, at)),
+    last: position.last < 0 ? null : place(position.last),
+    winner: position.won ? 1 - seat : null,
+    legal: legal.map((action) => {
+      const name = String(action + 1);
+      return { action, name, cell: place(position.cellOf(action)), then: text + name };
+    }),
+  };
+}
+
+// What a player thinks of each move: scores, or chances of being played.
+function opinion({ known, network }, player, position) {
+  const { legal } = position;
+  const chances = (text, best) => {
+    const moves = new Map(legal.map((action) => [action, best.includes(action) ? 1 / best.length : 0]));
+    return { kind: "chances", text, moves };
+  };
+  if (player === "random") return chances("how likely each move is", legal);
+  const found = known && ["table", "book"].includes(player) ? scores(known, position) : new Map();
+  const most = Math.max(...found.values());
+  if (found.size && ![...found.values()].includes(null)) {
+    return chances(`how likely ${known.what} makes each move`, legal.filter((action) => found.get(action) === most));
+  }
+  const ended = player === "book" ? `${known.what} ends here; ` : "";
+  const text = `${ended}numbers are estimates of the network, looking ${PLIES} plies ahead, from −1 (lost) to 1 (won)`;
+  return { kind: "values", text, moves: network.scores(position) };
+}
+
+export function thoughts(about, player, position) {
+  const { kind, text, moves } = opinion(about, player, position);
+  const [value, chance] = kind === "values" ? [asValue, () => null] : [() => null, (share) => share];
+  return { kind, text, moves: [...moves].map(([action, one]) => ({ action, value: value(one), chance: chance(one) })) };
+}
+
+// The move of a player. Among equals the seed of the game decides, so that a link replays the same game.
+export function choose(about, player, position, seed) {
+  const { kind, moves } = opinion(about, player, position);
+  const most = Math.max(...moves.values());
+  const best = [...moves.keys()].filter((action) => moves.get(action) === most);
+  return kind === "values" ? best[0] : best[Math.floor(draw(Number(seed) || 0, position.ply) * best.length)];
+}
+
+// A number in [0, 1) that the seed and the ply decide (Tommy Ettinger's Mulberry32, one step).
+function draw(seed, ply) {
+  let mixed = (Math.floor(seed / 2 ** 32) ^ (seed >>> 0) ^ Math.imul(ply + 1, 0x9e3779b1)) + 0x6d2b79f5;
+  mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+}
+
+// What is known of each move. A move is among the best if no other can be better: one of which nothing is known does not
+// win at once.
+function exact({ known }, position) {
+  const found = scores(known, position);
+  const all = [...found.values()];
+  const atOnce = (position.game.cells - position.ply + 1) >> 1;
+  const most = Math.max(...all.map((one) => one ?? atOnce - 0.5));
+  const moves = [...found].map(([action, one]) => ({ action, score: one, ...inWords(position, one), best: one === most }));
+  return { moves, complete: !all.includes(null) };
+}
+
+// The value of each position of a game, for the first player, and the moves that gave away a win or a draw.
+function review({ game, known }, final) {
+  const plies = [];
+  for (let ply = 0; ply <= final.ply; ply += 1) {
+    const position = Position.after(game, final.text.slice(0, ply));
+    const found = score(known, position);
+    const side = position.seat ? -1 : 1;
+    const before = ply ? plies[ply - 1].outcome : null;
+    const outcome = found === null ? null : side * Math.sign(found) + 0;
+    const blunder = before !== null && outcome !== null && before * -side > outcome * -side;
+    plies.push({ ply, score: found === null ? null : side * found + 0, outcome, blunder, text: valueInWords(position, found) });
+  }
+  return { plies, complete: plies.every((one) => one.score !== null) };
+}
+
+function valueInWords(position, found) {
+  const { text, in: stones } = inWords(position, found);
+  if (stones === null) return text;
+  const winner = (position.seat === 0) === found > 0 ? "first" : "second";
+  return position.over ? `the ${winner} player has won` : `the ${winner} player wins in ${stones}`;
+}
+
+const ANSWERS = {
+  "/api/about": () => ({
+    games: Object.entries(globalThis.TICTAC).map(([name, { title }]) => ({ name, title })),
+    names: Object.entries(PLAYERS).map(([name, shown]) => ({ name, shown: capital(shown) })),
+    sizes: false,
+  }),
+  "/api/opponents": (about) => offer(about),
+  "/api/position": (about, position) => view(position),
+  "/api/reply": (about, position, { opponent, seed }) => {
+    const action = choose(about, opponent, position, seed);
+    return { action, position: view(position.play(action)) };
+  },
+  "/api/thoughts": (about, position, { opponent }) => thoughts(about, opponent, position),
+  "/api/exact": (about, position) => exact(about, position),
+  "/api/review": (about, position) => review(about, position),
+};
+
+server.ask = async (method, path, fields) => {
+  const about = fields.game ? await load(fields.game) : null;
+  return ANSWERS[path](about, about && Position.after(about.game, fields.moves || ""), fields);
+};

@@ -1,0 +1,327 @@
+"""Requests: their limits, what is refused at the door, their fields, and the threads that answer them."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import math
+import os
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tictac_env.games import Game, get_game
+from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
+
+Result = TypeVar("Result")
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""Sent with every answer."""
+MAX_ADDRESSES = 10_000
+"""How many addresses have a known rate; beyond, the one silent for longest is forgotten."""
+MAX_GAME, MAX_MOVES, MAX_WORD = 64, 256, 96
+"""How many characters a field may have."""
+MAX_SEED = 2**53
+"""Integers below this are exact in JavaScript."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits of a server.
+
+    Attributes:
+        body_bytes: the most that a request may send.
+        rate: requests a second from one address, in the long run.
+        burst: how many of them may come at once.
+        threads: the number of threads that answer for opponents, and of those that search for exact values.
+        waiting: how many requests may wait for a thread; those beyond are refused.
+        move_seconds: the time of the perfect opponent for a move, waiting included. Outside its book it then plays the
+            best move proven so far.
+        exact_seconds: the time for the exact values of a position, waiting included.
+        review_seconds: the time for those of a whole game.
+        sizes: how many sizes of board, beyond the registered games, may be played: each has machine code of its own.
+        simulations: the most that tree search may run for a move.
+        depth: how deep minimax may search.
+        trainings: how many trainings may run at once.
+        kept_trainings: how many are kept, running ones included.
+        training_seconds: how long one may run.
+        forgotten_after: how many seconds after it was last asked for a training is forgotten.
+    """
+
+    body_bytes: int = 16_384
+    rate: float = 60.0
+    burst: int = 240
+    threads: int = max(2, os.cpu_count() or 1)
+    waiting: int = 128
+    move_seconds: float = 2.0
+    exact_seconds: float = 3.0
+    review_seconds: float = 6.0
+    sizes: int = 12
+    simulations: int = 100_000
+    depth: int = 10
+    trainings: int = 2
+    kept_trainings: int = 32
+    training_seconds: float = 900.0
+    forgotten_after: float = 3600.0
+
+
+class Answer(JSONResponse):
+    """JSON in ASCII, so that anything a request said can be repeated, half a surrogate pair too."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+class Refused(HTTPException):
+    """A request that is not answered: the reason, and the status, 4xx."""
+
+    def __init__(self, reason: str, status: int = 400, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, reason, headers)
+
+
+class Rates:
+    """How many requests each address may still send: a bucket of `burst`, filled at `rate` a second."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate, self.burst, self._clock = rate, burst, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, address: str) -> float:
+        """Takes one out of the bucket of an address; 0 if there was one, else in how many seconds there will be."""
+        now = self._clock()
+        left, seen = self._buckets.get(address, (float(self.burst), now))
+        left = min(self.burst, left + (now - seen) * self.rate)
+        allowed = left >= 1
+        self._buckets[address] = (left - 1 if allowed else left, now)
+        self._buckets.move_to_end(address)
+        if len(self._buckets) > MAX_ADDRESSES:
+            self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self.rate
+
+
+def host_names(names: Iterable[str]) -> frozenset[str]:
+    """The names under which a server may be asked besides numeric addresses: "localhost", and those given.
+
+    Raises:
+        ValueError: one of them is not a host name.
+    """
+    for name in names:
+        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*\.?", name, re.ASCII) and not _is_number(name):
+            raise ValueError(
+                f"an allowed host must be a name such as 'games.example.org', without a port, not {name!r}"
+            )
+    return frozenset({"localhost", *(name.lower().removesuffix(".") for name in names)})
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Middleware: refuses requests under another name and those that come too fast, and adds the headers.
+
+    A page of another site could have its own name lead to this machine (DNS rebinding), and would then read what the
+    server answers. Its requests still come under that name, in the header "Host"; such a name is never numeric. That is
+    why Starlette's `TrustedHostMiddleware`, which knows no addresses in general, does not do.
+
+    Args:
+        app: the application.
+        limits: those of the rate are kept here.
+        hosts: as of `host_names`.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, hosts: frozenset[str]) -> None:
+        self.app = app
+        self.hosts = hosts
+        self.rates = Rates(limits.rate, limits.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in (HEADERS | {"cache-control": "no-cache"}).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await (self._refusal(Request(scope)) or self.app)(scope, receive, send_with_headers)
+
+    def _refusal(self, request: Request) -> Answer | None:
+        host = re.sub(r":\d*$", "", request.headers.get("host", "")).lower().removesuffix(".")
+        if host not in self.hosts and not _is_number(host):
+            reason = (
+                f"this server is not called {host!r}; whoever runs it may allow it: tictac serve --allowed-host NAME"
+            )
+            return Answer({"error": reason}, 400)
+        wait = self.rates.wait(request.client.host if request.client else "")
+        if wait:
+            reason = f"too many requests; come back in {wait:.1f} s"
+            return Answer({"error": reason}, 429, {"retry-after": str(math.ceil(wait))})
+        return None
+
+
+class Workers:
+    """Threads for work that takes longer than a moment, and a bounded number of jobs that wait for one.
+
+    The compiled searches release Python's lock, so several run at the same time, next to the event loop.
+    """
+
+    def __init__(self, limits: Limits, name: str) -> None:
+        self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix=name)
+        self._most = limits.threads + limits.waiting
+        self._jobs = 0
+
+    async def do(self, job: Callable[[], Result]) -> Result:
+        """Returns, or raises, what the job does.
+
+        Raises:
+            Refused: too many jobs are waiting.
+        """
+        if self._jobs >= self._most:
+            raise Refused("the server is busy; try again in a moment", 429, {"retry-after": "1"})
+        self._jobs += 1
+        future = asyncio.wrap_future(self._pool.submit(job))
+        future.add_done_callback(self._ended)
+        return await asyncio.shield(future)  # it counts until it ends, even if its visitor has left
+
+    def _ended(self, future: asyncio.Future[Any]) -> None:
+        self._jobs -= 1
+
+    def close(self) -> None:
+        """Begins no further job; those that run end by themselves."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Fields(dict[str, Any]):
+    """The fields of a request, each checked as it is read; a wrong one raises `Refused`, which names it.
+
+    Attributes:
+        asked: when the request came, by `time.monotonic`.
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.asked = time.monotonic()
+
+    @classmethod
+    async def of(cls, request: Request, most: int) -> Fields:
+        """Those in the address of a GET, else in the JSON object that is sent, of at most so many bytes."""
+        if request.method in ("GET", "HEAD"):
+            return cls(request.query_params)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":  # a page of another site cannot send it unasked
+            raise Refused(f"the content type must be application/json, not {kind[:MAX_WORD]!r}", 415)
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                raise Refused(f"a request may send at most {most:,} bytes", 413)
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"the body is not JSON: {str(error)[:200]}") from None
+        if not isinstance(found, dict):
+            raise Refused(f"the body must be a JSON object, not {type(found).__name__}")
+        return cls(found)
+
+    @property
+    def waited(self) -> float:
+        """How many seconds ago the request came."""
+        return time.monotonic() - self.asked
+
+    def text(self, name: str, default: str | None = None, longest: int = MAX_WORD) -> str:
+        """A string of printable ASCII."""
+        value = self.get(name, default)
+        if value is None:
+            raise Refused(f"{name} is missing")
+        if not isinstance(value, str):
+            raise Refused(f"{name} must be a string, not {_shown(value)}")
+        if len(value) > longest:
+            raise Refused(f"{name} has {len(value)} characters; at most {longest} are allowed")
+        if not (value.isascii() and value.isprintable()):
+            raise Refused(f"{name} must be printable ASCII, not {_shown(value)}")
+        return value
+
+    def integer(self, name: str, most: int) -> int:
+        """An integer in [0, most], in JSON or as digits; 0 unless given."""
+        value = self.get(name, 0)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise Refused(f"{name} must be an integer from 0 to {most}, not {_shown(value)}")
+        return value
+
+    @property
+    def seed(self) -> int:
+        """The seed of the game."""
+        return self.integer("seed", MAX_SEED - 1)
+
+    @property
+    def game(self) -> Game:
+        """The `game` by its name."""
+        try:
+            return get_game(self.text("game", "TicTacToe-v0", MAX_GAME))
+        except ValueError as error:
+            raise Refused(str(error)) from None
+
+    def position(self, unfinished: bool = False) -> Position:
+        """The position after the `moves` of a `game`; with `unfinished` the game must not be over."""
+        game, moves = self.game, self.text("moves", "", MAX_MOVES)
+        try:
+            position = Position.from_moves(game, moves)
+        except IllegalMove as error:
+            raise Refused(_counted_from_one(game, moves) or str(error), 422) from None
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        if unfinished and position.is_over:
+            raise Refused(f"the game {moves!r} is over", 422)
+        return position
+
+
+def _counted_from_one(game: Game, moves: str) -> str:
+    """Names the first illegal move as it is typed; "" if there is none."""
+    position = Position.start(game)
+    for ply, action in enumerate(parse_moves(game, moves), 1):
+        name = format_moves(game, [action])
+        if position.is_over:
+            return f"move {ply} of {moves!r}, {name}, comes after the end of the game"
+        if action not in position.legal_actions:
+            what = f"column {name} is full" if game.stones_fall else f"cell {name} is taken"
+            return f"move {ply} of {moves!r} is illegal: {what}"
+        position = position.play(action)
+    return ""
+
+
+def _shown(value: Any) -> str:
+    """A value for an error: in ASCII, and not too long."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a number that is not finite"
+    told = ascii(value)
+    return told if len(told) <= 60 else f"{told[:57]}..."

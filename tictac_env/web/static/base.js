@@ -1,0 +1,103 @@
+// What all parts of the page share: elements, questions to the server, what the browser keeps, and links.
+
+// Elements made in one expression. Text is always text, never HTML.
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "vars") for (const [key, one] of Object.entries(value)) element.style.setProperty(`--${key}`, one);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const el = (tag, properties = {}, ...children) => fill(document.createElement(tag), properties, children);
+export const svg = (tag, properties = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+export const byId = (id) => document.getElementById(id);
+export const option = (name, shown, chosen) => el("option", { value: name, selected: name === chosen }, shown);
+export const button = (shown, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, shown);
+export const card = (title, ...content) => el("section", { class: "card" }, el("h2", {}, title), content);
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const count = (number) => number.toLocaleString("en");
+
+// heads: for each column what its head shows, and its class.
+export function tableOf(kind, heads, rows) {
+  const head = heads.map(([shown, name]) => el("th", { scope: "col", class: name }, shown));
+  return el("table", { class: kind }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
+}
+
+// Answers questions; a page without a server replaces `ask`.
+export const server = {
+  async ask(method, path, fields) {
+    const query = new URLSearchParams(fields).toString();
+    const headers = { "Content-Type": "application/json" };
+    const body = JSON.stringify(fields);
+    const asked = method === "GET" ? fetch(query ? `${path}?${query}` : path) : fetch(path, { method, headers, body });
+    const response = await asked;
+    const found = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+    if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
+    return found;
+  },
+};
+export const get = (path, fields = {}) => server.ask("GET", path, fields);
+export const post = (path, fields) => server.ask("POST", path, fields);
+
+const positions = new Map(); // the same moves always lead to the same position
+
+export function keep(position) {
+  if (positions.size > 500) positions.clear();
+  positions.set(`${position.game} ${position.moves}`, position);
+  return position;
+}
+
+export async function positionAfter(game, moves) {
+  return positions.get(`${game} ${moves}`) || keep(await get("/api/position", { game, moves }));
+}
+
+// What the browser stores of this page: nothing if its storage is full or switched off. null forgets.
+// tabOnly: for this tab, until it is closed.
+export function store(key, value, tabOnly = false) {
+  try {
+    const storage = tabOnly ? sessionStorage : localStorage;
+    if (value === null) storage.removeItem(`tictac-${key}`);
+    else storage.setItem(`tictac-${key}`, value);
+  } catch {
+    return;
+  }
+}
+
+export function stored(key, tabOnly = false) {
+  try {
+    return (tabOnly ? sessionStorage : localStorage).getItem(`tictac-${key}`);
+  } catch {
+    return null;
+  }
+}
+
+// What the page shows is the part of its address behind #, so that a link shares it.
+export const NOBODY = "nobody";
+const KNOWN = ["view", "game", "moves", "at", "opponent", "seat", "seed", "first", "second"];
+
+export function readLink() {
+  const found = [...new URLSearchParams(location.hash.slice(1))];
+  return Object.fromEntries(found.filter(([name, value]) => KNOWN.includes(name) && value.length <= 256));
+}
+
+// The part of an address behind # for a state. Going there (location.hash = ...) shows it.
+export function linkTo(state) {
+  const fields = KNOWN.filter((name) => state[name] !== undefined && state[name] !== null && state[name] !== "");
+  const text = new URLSearchParams(fields.map((name) => [name, state[name]])).toString();
+  return `#${text.replaceAll("%3A", ":").replaceAll("%2C", ",")}`;
+}
+
+export function writeLink(state) {
+  const hash = linkTo(state);
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+export function newSeed() {
+  const [high, low] = crypto.getRandomValues(new Uint32Array(2));
+  return (high >>> 11) * 2 ** 32 + low;
+}

@@ -1,0 +1,85 @@
+// Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
+
+import { byId, get, readLink, store, stored } from "./base.js";
+import { Table } from "./play.js";
+import { startTournament } from "./tournament.js";
+import { startTraining } from "./training.js";
+
+const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves
+
+// Dark or light: the system's choice, until the switch says otherwise.
+function startTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = stored("theme");
+  const isDark = () => (chosen ? chosen === "dark" : system.matches);
+  const show = () => {
+    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    byId("theme").textContent = isDark() ? "Light" : "Dark";
+    byId("theme").setAttribute("aria-label", isDark() ? "Switch to light colours" : "Switch to dark colours");
+  };
+  byId("theme").addEventListener("click", () => {
+    chosen = isDark() ? "light" : "dark";
+    store("theme", chosen);
+    show();
+  });
+  system.addEventListener("change", show);
+  show();
+}
+
+// Moves by their names, and a letter for each button; boards of up to 9 actions have no letters of moves.
+function startKeys(table) {
+  const letters = {
+    u: () => table.undo(),
+    r: () => table.begin({}),
+    s: () => table.swap(),
+    ",": () => table.stepBy("back"),
+    ".": () => table.stepBy("on"),
+    t: () => byId("show-thoughts").click(),
+    x: () => byId("show-exact").click(),
+    e: () => byId("show-review").click(),
+  };
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("select, textarea, input:not([type=checkbox]):not([type=range])");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !table.visible()) return;
+    const key = event.key.toLowerCase();
+    const action = key.length === 1 ? NAMES.indexOf(key) : -1;
+    const isMove = action >= 0 && table.shown && action < table.shown.actions && (action < 9 || !letters[key]);
+    if (!isMove && !letters[key]) return;
+    event.preventDefault();
+    if (isMove) table.board.choose(action);
+    else letters[key]();
+  });
+}
+
+function trouble(text) {
+  byId("trouble").textContent = text;
+  byId("trouble").hidden = !text;
+}
+
+async function start() {
+  startTheme();
+  const about = await get("/api/about");
+  const table = new Table(about, trouble);
+  const views = { play: (state) => table.open(state) };
+  if (about.training) views.train = startTraining(byId("train"), about, table, trouble);
+  if (about.tournament) views.tournament = startTournament(byId("tournament"), table, trouble);
+  const show = async () => {
+    const state = readLink();
+    const view = views[state.view] ? state.view : "play";
+    for (const name of ["play", "train", "tournament"]) byId(name).hidden = name !== view;
+    for (const link of document.querySelectorAll("[data-view]")) {
+      link.hidden = !views[link.dataset.view];
+      if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    trouble("");
+    const unchanged = view === "play" && table.shown && !state.game;
+    await views[view](unchanged ? table.state : state);
+  };
+  addEventListener("hashchange", show);
+  startKeys(table);
+  await show();
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => trouble(error.message));

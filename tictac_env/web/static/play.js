@@ -1,0 +1,323 @@
+// The game on the board: the form that sets it up, moves and answers, steps back and on, and what is shown of it.
+
+import { Board } from "./board.js";
+import { byId, el, get, keep, newSeed, NOBODY, option, positionAfter, post, writeLink } from "./base.js";
+import { insightOf, showReview } from "./insight.js";
+
+const SIDE = ["red", "yellow"];
+const OTHER = "other";
+const SIZED = /^KInARow-v0:(\d+)x(\d+)-(\d+)(,gravity=False)?$/;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const has = (select, value) => [...select.options].some((one) => one.value === value);
+
+export class Table {
+  constructor(about, trouble) {
+    this.trouble = trouble; // shows an error, or nothing
+    this.said = "";
+    this.turn = 0; // changes with every change of the game, so that late answers are dropped
+    this.looks = 0; // changes with every look inside, for the same reason
+    this.state = {};
+    this.board = new Board(byId("board"), { play: (move) => this.move(move), illegal: (text) => this.say(text) });
+    this.setup = new Setup(byId("setup"), about, (chosen) => this.begin(chosen));
+    const on = (id, event, action) => byId(id).addEventListener(event, action);
+    on("undo", "click", () => this.undo());
+    on("restart", "click", () => this.begin({}));
+    on("swap", "click", () => this.swap());
+    on("share", "click", () => this.share());
+    on("ply", "input", (event) => this.step(Number(event.target.value)));
+    for (const one of document.querySelectorAll("[data-step]")) {
+      one.addEventListener("click", () => this.stepBy(one.dataset.step));
+    }
+    for (const id of ["show-thoughts", "show-exact", "show-review", "thinker"]) on(id, "change", () => this.look());
+    on("load", "submit", (event) => {
+      event.preventDefault();
+      this.open({ ...this.state, moves: byId("load-moves").value.trim(), at: undefined, first: "", second: "" });
+    });
+  }
+
+  visible() {
+    return !byId("play").hidden;
+  }
+
+  // A new game, with whatever was chosen otherwise.
+  begin(chosen) {
+    return this.open({ ...this.state, ...chosen, moves: "", at: undefined, seed: newSeed(), first: "", second: "" });
+  }
+
+  // Shows a game. Unless `at` says so, its last position, where the opponent answers if it is its turn.
+  // `said` comes before what is said of the position.
+  async open(state, said = "") {
+    const turn = ++this.turn;
+    this.said = said;
+    const before = this.state;
+    try {
+      const game = state.game || "ConnectFour-v0";
+      const line = await positionAfter(game, state.moves || "");
+      const seat = state.seat === "second" ? "second" : "first";
+      const opponent = await this.setup.show({ game, opponent: state.opponent, seat });
+      if (turn !== this.turn) return;
+      const at = Math.min(Number(state.at ?? line.ply) || 0, line.ply);
+      this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, seat, seed: state.seed ?? newSeed() };
+      this.line = line;
+      this.trouble("");
+      this.fillThinkers();
+      await this.show(turn);
+      if (turn === this.turn && !this.shown.over && at === line.ply && !this.mayMove()) await this.answer(turn);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      this.trouble(error.message);
+      if (before.game) this.setup.show(before);
+    }
+  }
+
+  async show(turn) {
+    const { game, at } = this.state;
+    const shown = await positionAfter(game, this.line.history[at]);
+    if (turn !== this.turn) return;
+    this.shown = shown;
+    writeLink(this.linked());
+    this.board.show(shown, { open: this.mayMove() });
+    this.showSteps();
+    this.say(this.inWords());
+    this.look();
+  }
+
+  // The state for a link, in which the last position of a game has no number.
+  linked() {
+    return { ...this.state, at: this.state.at === this.line.ply ? null : this.state.at };
+  }
+
+  get mine() {
+    return this.state.seat === "second" ? 1 : 0;
+  }
+
+  mayMove() {
+    return !this.shown.over && (this.state.opponent === NOBODY || this.shown.seat === this.mine);
+  }
+
+  move(move) {
+    this.open({ ...this.state, moves: move.then, at: undefined });
+  }
+
+  async answer(turn) {
+    const { game, moves, opponent, seed } = this.state;
+    const began = performance.now();
+    this.say(`${this.nameOf(this.shown.seat)} is thinking…`);
+    byId("board").classList.add("thinking");
+    try {
+      const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });
+      const rest = calm.matches ? 0 : 380 - (performance.now() - began);
+      if (rest > 0) await new Promise((done) => setTimeout(done, rest));
+      if (turn !== this.turn) return;
+      const said = `${this.nameOf(1 - position.seat)} plays ${position.names[position.ply - 1]}. `;
+      await this.open({ ...this.state, moves: keep(position).moves, at: undefined }, said);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      this.trouble(error.message);
+      this.say(`${this.nameOf(this.shown.seat)} does not answer.`);
+    } finally {
+      byId("board").classList.remove("thinking");
+    }
+  }
+
+  // Takes back moves until it is the visitor's turn, or to the start.
+  async undo() {
+    const { game, opponent, at } = this.state;
+    if (!at) return this.say("There is nothing to take back.");
+    let to = at - 1;
+    while (opponent !== NOBODY && to > 0 && (await positionAfter(game, this.line.history[to])).seat !== this.mine) to -= 1;
+    return this.open({ ...this.state, moves: this.line.history[to], at: undefined }, "Taken back. ");
+  }
+
+  swap() {
+    const seat = this.mine ? "first" : "second";
+    return this.open({ ...this.state, moves: this.line.history[this.state.at], at: undefined, seat });
+  }
+
+  stepBy(how) {
+    const { at } = this.state;
+    return this.step({ first: 0, back: at - 1, on: at + 1, last: this.line.ply }[how]);
+  }
+
+  // Shows an earlier position of the game; nobody answers there.
+  step(at) {
+    if (at < 0 || at > this.line.ply) return;
+    this.state.at = at;
+    this.said = "";
+    this.show(++this.turn);
+  }
+
+  // Copies a link, without the token of a training, which is its owner's.
+  async share() {
+    const state = this.linked();
+    if (String(state.opponent).startsWith("training:")) writeLink({ ...state, opponent: NOBODY });
+    const link = location.href;
+    writeLink(state);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is in the clipboard.");
+    } catch {
+      this.say(`The link: ${link}`);
+    }
+  }
+
+  // What is shown with the board: notes on the moves, and the evaluation.
+  async look() {
+    const look = ++this.looks;
+    const late = () => look !== this.looks;
+    const [thoughts, exact, review] = ["thoughts", "exact", "review"].map((name) => byId(`show-${name}`).checked);
+    const noted = !this.shown.over && (thoughts || exact);
+    byId("thinker-row").hidden = !thoughts;
+    if (!review) byId("review").hidden = true;
+    const note = ({ notes, text }) => {
+      if (late()) return;
+      this.board.annotate(notes);
+      byId("insight").textContent = text;
+    };
+    if (!noted) note({ notes: new Map(), text: "" });
+    const chosen = byId("thinker").value;
+    const thinker = chosen === "opponent" ? this.state.opponent : chosen;
+    try {
+      const asked = { thoughts, exact, thinker, seed: Number(this.state.seed) };
+      await Promise.all([
+        noted && insightOf(this.shown, asked).then(note),
+        review && showReview(byId("review"), this.line, this.state.at, (ply) => this.step(ply), late),
+      ]);
+    } catch (error) {
+      if (!late()) byId("insight").textContent = error.message;
+    }
+  }
+
+  fillThinkers() {
+    const nobody = this.state.opponent === NOBODY;
+    const select = byId("thinker");
+    const chosen = select.value;
+    this.setup.fill(select, chosen, nobody ? [] : [option("opponent", "the opponent's")]);
+    select.value = has(select, chosen) ? chosen : nobody ? this.setup.offer.thinker || "mcts" : "opponent";
+  }
+
+  showSteps() {
+    const { at } = this.state;
+    const { ply, names } = this.line;
+    const slider = byId("ply");
+    slider.max = ply;
+    slider.value = at;
+    slider.setAttribute("aria-valuetext", `after ${at} of ${ply} moves`);
+    byId("moves").textContent = names.map((name, i) => (i + 1 === at ? `[${name}]` : name)).join(" ");
+    byId("undo").disabled = !at;
+    for (const one of document.querySelectorAll("[data-step]")) {
+      one.disabled = at === (["first", "back"].includes(one.dataset.step) ? 0 : ply);
+    }
+  }
+
+  nameOf(seat) {
+    const { opponent, first, second } = this.state;
+    const named = seat ? second : first;
+    if (named) return `${named} (${SIDE[seat]})`;
+    if (opponent === NOBODY) return seat ? "Yellow" : "Red";
+    const shown = this.setup.named.find((one) => one.name === opponent);
+    return shown ? shown.shown : opponent.replace(/^file:/, "");
+  }
+
+  inWords() {
+    const { winner, over, seat } = this.shown;
+    const alone = this.state.opponent !== NOBODY;
+    if (over && winner === null) return `${this.said}A draw: the board is full.`;
+    if (over && alone) return this.said + (winner === this.mine ? "You win!" : "You lose.");
+    if (over) return `${this.said}${this.nameOf(winner)} wins.`;
+    if (alone && seat === this.mine) return `${this.said}Your move, you are ${SIDE[seat]}.`;
+    return `${this.said}${this.nameOf(seat)} to move.`;
+  }
+
+  say(text) {
+    byId("status").textContent = text;
+  }
+}
+
+// The form of the game: which board, against whom, in which seat.
+class Setup {
+  // changed({game, opponent, seat}) is called when the visitor chooses otherwise.
+  constructor(form, { games, names = [], sizes = true }, changed) {
+    this.changed = changed;
+    this.named = names; // {name, shown} of opponents that are not shown by their names: the trainings of this visit
+    this.any = sizes; // whether other sizes and other opponents than those listed can be played
+    const other = (shown) => (sizes ? option(OTHER, shown) : null);
+    this.game = el("select", { name: "game" }, games.map((one) => option(one.name, one.title)), other("another size"));
+    const size = (name, value) => el("input", { name, type: "number", min: 1, max: 15, value, required: true });
+    this.sizes = [size("rows", 5), size("cols", 6), size("connect", 4)];
+    this.falls = el("input", { type: "checkbox", name: "falls", checked: true });
+    this.sized = el("fieldset", { class: "sizes", hidden: true },
+      el("legend", {}, "Size"),
+      ["Rows", "Columns", "In a row"].map((shown, i) => el("label", {}, shown, this.sizes[i])),
+      el("label", { class: "check" }, this.falls, "Stones fall"),
+      el("button", { type: "submit" }, "Set up"),
+    );
+    this.other = () => other("another…");
+    this.opponent = el("select", { name: "opponent" });
+    const label = "Name of another opponent";
+    this.typed = el("input", { name: "named", placeholder: "mcts:2000", maxlength: 96, "aria-label": label, hidden: true });
+    this.seat = el("select", { name: "seat" }, option("first", "first (red cross)"), option("second", "second (yellow ring)"));
+    form.append(
+      el("label", {}, "Game", this.game),
+      this.sized,
+      el("label", {}, "Opponent", this.opponent),
+      this.typed,
+      el("label", {}, "You play", this.seat),
+    );
+    form.addEventListener("submit", (event) => event.preventDefault() || this.tell());
+    this.game.addEventListener("change", () => {
+      this.sized.hidden = this.game.value !== OTHER;
+      if (this.sized.hidden) this.tell();
+    });
+    this.opponent.addEventListener("change", () => {
+      this.typed.hidden = this.opponent.value !== OTHER;
+      if (this.typed.hidden) this.tell();
+      else this.typed.focus();
+    });
+    this.typed.addEventListener("change", () => this.typed.value.trim() && this.tell());
+    this.seat.addEventListener("change", () => this.tell());
+  }
+
+  tell() {
+    const opponent = this.opponent.value === OTHER ? this.typed.value.trim() : this.opponent.value;
+    const [rows, cols, connect] = this.sizes.map((input) => input.value);
+    const sized = `KInARow-v0:${rows}x${cols}-${connect}${this.falls.checked ? "" : ",gravity=False"}`;
+    this.changed({ game: this.game.value === OTHER ? sized : this.game.value, opponent, seat: this.seat.value });
+  }
+
+  // Shows a state; the opponents offered are those of its game. Returns the opponent to play, if it names none.
+  async show({ game, opponent, seat }) {
+    if (this.offeredFor !== game) this.offer = await get("/api/opponents", { game });
+    this.offeredFor = game;
+    this.fill(this.opponent, "", [option(NOBODY, "nobody: both sides are yours")]);
+    this.opponent.append(this.other() || "");
+    const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
+    const known = has(this.opponent, chosen);
+    this.opponent.value = known ? chosen : OTHER;
+    this.typed.hidden = known;
+    if (!known) this.typed.value = chosen;
+    this.seat.value = seat;
+    this.seat.disabled = chosen === NOBODY;
+    this.sized.hidden = has(this.game, game) && game !== OTHER;
+    this.game.value = this.sized.hidden ? game : OTHER;
+    const sizes = SIZED.exec(game);
+    if (sizes) this.sizes.forEach((input, i) => (input.value = sizes[i + 1]));
+    if (sizes) this.falls.checked = !sizes[4];
+    return chosen;
+  }
+
+  // Fills a menu with the opponents of a game, in groups.
+  fill(select, chosen, first) {
+    const { opponents, files } = this.offer;
+    const isLevel = (one) => one.name.startsWith("level:");
+    const groups = {
+      "Trained here": this.named.filter((one) => one.name.startsWith("training:")),
+      Levels: opponents.filter(isLevel),
+      Policies: opponents.filter((one) => !isLevel(one)),
+      Checkpoints: files,
+    };
+    const shown = Object.entries(groups).filter(([, offers]) => offers.length);
+    const options = (offers) => offers.map((one) => option(one.name, one.shown, chosen));
+    select.replaceChildren(...first, ...shown.map(([label, offers]) => el("optgroup", { label }, options(offers))));
+  }
+}
