@@ -1,11 +1,14 @@
-"""`predict` with the arguments and the pair of Stable-Baselines3."""
+"""`predict` with the arguments and the pair of Stable-Baselines3, and the actions that its masks allow."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+
+from tictac_env.position import Position
 
 
 class Predicts(ABC):
@@ -25,9 +28,9 @@ class Predicts(ABC):
             observation: of any type of the game's; for planning, also the number of a state.
             state: not used.
             episode_start: not used.
-            deterministic: whether to play the best action known. A learner otherwise explores as in training, by
+            deterministic: True to play the best action known. A learner otherwise explores as in training, by
                 `epsilon`; planners and searches do not explore.
-            action_masks: (num_actions,), 1 where an action may be chosen; by default what is legal.
+            action_masks: (num_actions,), 1 where an action may be chosen; by default the legal ones.
 
         Raises:
             ValueError: the agent knows no such observation, or the masks allow no legal action.
@@ -37,3 +40,19 @@ class Predicts(ABC):
     @abstractmethod
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         """The action for one observation."""
+
+
+def allowed_actions(position: Position, action_masks: npt.ArrayLike | None) -> list[int]:
+    """The legal actions of a position that masks of shape (num_actions,) allow, at least one, in ascending order.
+
+    Raises:
+        ValueError: the masks are of another size, or allow no legal action.
+    """
+    size = position.game.num_actions
+    mask = np.ones(size) if action_masks is None else np.asarray(action_masks).reshape(-1)
+    if len(mask) != size:
+        raise ValueError(f"action_masks must have {size} elements, not {len(mask)}")
+    allowed = [action for action in position.legal_actions if mask[action]]
+    if not allowed:
+        raise ValueError(f"no legal action is allowed in {position!r}; masks: {mask}")
+    return allowed

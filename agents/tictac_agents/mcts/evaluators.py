@@ -1,4 +1,4 @@
-"""Evaluators, which a search may ask instead of rollouts: values and priors of a table, a network or the solver."""
+"""Evaluators, which replace rollouts: values and priors of a table, a network or the solver."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class Evaluation(NamedTuple):
-    """An evaluator's answer for B positions, each for its side to move."""
+    """An evaluator's answer for B positions, each for its side to move.
+
+    Attributes:
+        values: (B,), in [-1, 1]: the value of each position.
+        priors: (B, num_actions), not negative; those of the legal actions are scaled to sum 1.
+    """
 
     values: Floats
-    """(B,), in [-1, 1]: the value of each position."""
     priors: Floats | None = None
-    """(B, num_actions), not negative: how good each action looks. Those of the legal ones are scaled to sum 1."""
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluates unfinished positions, any number at once. Its answer for one must not depend on the others."""
+    """Evaluates unfinished positions, any number at once. Its answer for one must not depend on the others.
+
+    Attributes:
+        priors: True if it gives priors.
+    """
 
     priors: bool
-    """Whether it gives priors."""
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
         """The values of B unfinished positions, and priors if it gives them."""
@@ -67,14 +73,12 @@ class ExactEvaluator:
 
 
 class HasValues(Protocol):
-    """An agent with a value for each move, as all tabular learners have."""
+    """An agent of a game with a value for each legal action, as all tabular learners have."""
 
     @property
-    def game(self) -> Game:
-        """What it plays."""
+    def game(self) -> Game: ...
 
-    def values(self, own: int, opp: int) -> Mapping[int, float]:
-        """The value of each legal action."""
+    def values(self, own: int, opp: int) -> Mapping[int, float]: ...
 
 
 class TableEvaluator:
@@ -114,7 +118,7 @@ class NetworkEvaluator:
         function: from int8 (B, 2, rows, cols) planes, own stones first, to values (B,) in [-1, 1] and, if `priors`,
             non-negative priors (B, num_actions). The last bits of a network's answer to one row can depend on the
             number of rows; for results to the bit give a function that asks it row by row.
-        priors: whether the function returns values and priors, or values alone.
+        priors: True if the function returns values and priors, False if values alone.
     """
 
     def __init__(self, function: Callable[[npt.NDArray[np.int8]], Any], priors: bool = True) -> None:
@@ -126,19 +130,20 @@ class NetworkEvaluator:
         return Evaluation(*map(np.asarray, found)) if self.priors else Evaluation(np.asarray(found))
 
 
-def checked(found: Evaluation, batch: PositionBatch, priors: bool, who: object) -> Evaluation:
+def evaluated(evaluator: Evaluator, batch: PositionBatch) -> Evaluation:
     """An evaluator's answer as the tree wants it: float32, priors of legal actions only, scaled to sum 1.
 
     Raises:
         ValueError: wrong shapes, values outside [-1, 1], or negative priors; the message names the position.
     """
+    found, who = evaluator.evaluate(batch), type(evaluator).__name__
     values = np.asarray(found.values, np.float32)
     if values.shape != (len(batch),):
         raise ValueError(f"{who} gave values of shape {values.shape}, not {(len(batch),)}")
     wrong = np.flatnonzero(~(np.abs(values) <= 1))
     if len(wrong):
         raise ValueError(f"{who} gave the value {values[wrong[0]]}, not in [-1, 1], for {batch[int(wrong[0])]!r}")
-    if not priors:
+    if not evaluator.priors:
         return Evaluation(values)
     chances = np.asarray(found.priors, np.float32)
     game = batch.game

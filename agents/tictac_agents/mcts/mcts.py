@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.action_masks import allowed_actions
-from tictac_agents.mcts.evaluators import CompiledEvaluator, Evaluator
-from tictac_agents.mcts.root import (
-    Root,
-    Statistics,
-    backup_leaves,
-    best_action,
-    new_root,
-    root_statistics,
-    set_priors,
+from tictac_agents.mcts import simulation
+from tictac_agents.mcts.evaluators import CompiledEvaluator, Evaluator, evaluated
+from tictac_agents.mcts.simulation import (
+    ILLEGAL_ACTION,
+    UNPROVEN,
+    Leaves,
+    Rollouts,
+    SearchParams,
+    SearchTree,
+    add_node,
+    bytes_per_node,
+    copy_subtree,
+    first_state,
+    new_tree,
 )
-from tictac_agents.mcts.simulation import Rollouts, SearchParams, bytes_per_node
-from tictac_agents.predicts import Predicts
+from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_env.checks import flag, number, one_of, parse_whole, positive
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, get_game
@@ -34,33 +37,44 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, position_seed
 
 RESULTS = {1: "win", 0: "draw", -1: "loss", None: ""}
+ROLLOUTS = ("rule", "random", "stored")
+MAX_SIMULATIONS = 1 << 24
+"""Sums in float32 are exact up to here."""
+CHUNK = 1 << 15
+"""The simulations between two looks at the clock and for Ctrl-C."""
+BATCH = 256
+"""The positions that are searched side by side."""
 
 
 @dataclass(frozen=True)
 class MoveReport:
-    """What a search found out about one legal action. Results are those of the side to move."""
+    """The results of a search for one legal action, as those of the side to move.
+
+    Attributes:
+        action: the action.
+        visits: the number of simulations that played it.
+        value: the mean of their results, in [-1, 1]; nan if there were none.
+        proven: 1 for a proven win, 0 for a draw, -1 for a loss; None if nothing is proven.
+        prior: the evaluator's probability of it, None without one.
+    """
 
     action: int
     visits: int
-    """How many simulations played it."""
     value: float
-    """The mean of their results, in [-1, 1]; nan if there were none."""
     proven: int | None
-    """1 for a proven win, 0 for a draw, -1 for a loss; None if nothing is proven."""
     prior: float | None
-    """The evaluator's probability of it, None without one."""
 
 
 @dataclass(frozen=True)
 class SearchReport:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         position: where it began.
         action: the move it chose.
-        simulations: how many simulations it ran; fewer than it was allowed if the position was proven before.
-        nodes: how many nodes its trees had at the end.
-        seconds: how long it took, by the clock.
+        simulations: the number that it ran; fewer than it was allowed if the position was proven before.
+        nodes: the nodes of its trees at the end.
+        seconds: its wall-clock time.
         value: the mean of all results, for the side to move.
         proven: the proven result of the position, None if there is none.
         moves: a report on each legal action, in ascending order.
@@ -98,7 +112,10 @@ class SearchReport:
 
     def __str__(self) -> str:
         """A line about the whole, and below it one for each action, most visited first."""
-        name = self._name
+
+        def name(action: int) -> str:
+            return format_moves(self.position.game, [action])
+
         variation = " ".join(name(action) for action in self.principal_variation)
         proven = f", proven {RESULTS[self.proven]}" if self.proven is not None else ""
         head = f"plays {name(self.action)} ({variation}); value {self.value:+.3f}{proven}"
@@ -109,18 +126,6 @@ class SearchReport:
             row = f"{name(move.action):>4} {move.visits:>9,} {value:>7}  {RESULTS[move.proven]}{prior}"
             rows.append(row.rstrip())
         return "\n".join(rows)
-
-    def _name(self, action: int) -> str:
-        return format_moves(self.position.game, [action])
-
-
-ROLLOUTS = ("rule", "random", "stored")
-MAX_SIMULATIONS = 1 << 24
-"""Sums in float32 are exact up to here."""
-CHUNK = 1 << 15
-"""How many simulations run between two looks at the clock and for Ctrl-C."""
-BATCH = 256
-"""How many positions are searched side by side."""
 
 
 class MCTS(Predicts, Policy):
@@ -133,40 +138,39 @@ class MCTS(Predicts, Policy):
     up to every action on the path. A win counts 1, a draw 0 and a loss -1 for the side that plays the action. The tree
     has no transpositions.
 
-    By default it is a pure function of position and seed, regardless of what was asked before or is asked beside it.
-    Two settings give that up: `milliseconds` and `reuse`.
+    By default it is a pure function of position and seed. Two settings give that up: `milliseconds` and `reuse`.
 
     ## Proven results
 
     With `solver` the ends of games are passed up as certain: an action that wins by force is played, one that loses by
     force never, and the search stops when the position is proven. The statistics stay as they are, and a proven action
-    goes on counting at its exact value. Solvers that stop counting refuted actions make more mistakes in Connect Four's
-    openings than no solver (docs/search.md has the figures, and those of this one).
+    continues to count at its exact value: solvers that stop counting refuted actions make more mistakes in Connect
+    Four's openings than no solver (docs/search.md).
 
     ## Arguments
 
     Args:
-        simulations: how many a move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
-        milliseconds: time a move by the clock, instead. The policy is then no pure function: the machine's speed, and
-            what else it does, decides how many simulations there are.
+        simulations: a move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
+        milliseconds: wall-clock time a move, instead. The policy is then no pure function: the machine's speed and load
+            decide how many simulations there are.
         exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
-        rollout: how a game goes on beyond the tree: "rule" (each side wins if it can, else blocks a win, else moves at
-            random), "random", or "stored": by the formula to the very end, every position on the path getting a node.
-            It has no effect where there is an evaluator.
+        rollout: the play beyond the tree: "rule" (each side wins if it can, otherwise blocks a win, otherwise moves at
+            random), "random", or "stored": by the formula to the end, every position on the path getting a node. It has
+            no effect with an evaluator.
         evaluator: gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`).
-        solver: whether proven results are passed up.
+        solver: True to pass proven results up.
         choose: the action that was visited most ("visits"), or of the highest mean ("value").
         draw: what a draw counts, for both sides, in [-1, 1].
-        threads: how many trees are grown at once, with randomness of their own, each with its share of the simulations
+        threads: the trees that are grown at once, with randomness of their own, each with its share of the simulations
             (or for all the time); their visits are added up. Another number gives other results.
-        leaves: how many leaves of a tree the evaluator is asked about at a time; until it answers, each counts as a
+        leaves: the leaves of a tree that the evaluator is asked about at a time; until it answers, each counts as a
             loss (a virtual loss). Many are quicker and a little worse.
-        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes; its statistics go on.
-        reuse: whether the next search goes on with what this one found, if its position is at most two plies on. The
+        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes, but still counts.
+        reuse: True to continue in the next search with this one's tree, if its position is at most two plies later. The
             policy then has a memory and is not a pure function: use one for each game and seat, and share none between
             threads. `forget` empties the memory.
-        game: a game's name or rule book, which `predict` needs, as an observation does not say of which game it is. All
-            else plays any game.
+        game: a game's name or rule book, which `predict` needs, as an observation does not name its game. All other
+            methods play any game.
 
     Raises:
         ValueError: an argument is out of range; the message says which are allowed.
@@ -283,8 +287,8 @@ class MCTS(Predicts, Policy):
         return self.reuse
 
     def act(self, position: Position, seed: int) -> int:
-        roots, _ = self._search([position], [seed])
-        return best_action(root_statistics(roots[0], self.solver), self.choose)
+        (trees,) = self._search([position], [seed])
+        return best_action(statistics(trees, self.solver), self.choose)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
@@ -292,8 +296,8 @@ class MCTS(Predicts, Policy):
         actions: list[int] = []
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))
-            roots, _ = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
-            actions += [best_action(root_statistics(trees, self.solver), self.choose) for trees in roots]
+            found = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
+            actions += [best_action(statistics(trees, self.solver), self.choose) for trees in found]
         return np.array(actions, np.int64)
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
@@ -302,9 +306,8 @@ class MCTS(Predicts, Policy):
         own, opp = read_observation(self.game, observation)
         position = Position(self.game, own, opp)
         allowed = allowed_actions(position, action_masks)
-        roots, _ = self._search([position], [position_seed(own, opp, 0)])
-        found = root_statistics(roots[0], self.solver)
-        return best_action(found._replace(legal=tuple(allowed)), self.choose)
+        (trees,) = self._search([position], [position_seed(own, opp, 0)])
+        return best_action(statistics(trees, self.solver)._replace(legal=tuple(allowed)), self.choose)
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
         """Searches as `act` does, and reports what it found.
@@ -317,19 +320,29 @@ class MCTS(Predicts, Policy):
             ValueError: the game is over.
         """
         began = time.perf_counter()
-        roots, simulations = self._search([position], [seed])
-        found = root_statistics(roots[0], self.solver)
+        (trees,) = self._search([position], [seed])
+        found = statistics(trees, self.solver)
         action = best_action(found, self.choose)
+        reports = (
+            MoveReport(
+                action=one,
+                visits=int(found.visits[one]),
+                value=float(found.value_sums[one] / found.visits[one]) if found.visits[one] else float("nan"),
+                proven=found.proven_actions.get(one),
+                prior=None if found.priors is None else float(found.priors[one]),
+            )
+            for one in found.legal
+        )
         return SearchReport(
             position=position,
             action=action,
-            simulations=simulations,
-            nodes=sum(len(root) for root in roots[0]),
+            simulations=sum(root.simulations - root.before for root in trees),
+            nodes=sum(int(root.tree.size[0]) for root in trees),
             seconds=time.perf_counter() - began,
             value=float(found.value_sums.sum() / max(found.visits.sum(), 1)),
             proven=found.proven,
-            moves=tuple(_move_reports(found)),
-            principal_variation=roots[0][0].principal_variation(action, self.solver),
+            moves=tuple(reports),
+            principal_variation=trees[0].principal_variation(action, self.solver),
         )
 
     def forget(self) -> None:
@@ -337,14 +350,13 @@ class MCTS(Predicts, Policy):
         self._kept = []
 
     @in_one_line()
-    def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> tuple[list[list[Root]], int]:
-        """The trees of each position, and how many simulations ran altogether."""
+    def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> list[list[Root]]:
+        """The trees of each position."""
         for position in positions:
             if position.is_over:
                 raise ValueError(f"the game is over, there is nothing to search: {position!r}")
         trees = [self._roots(position, seed) for position, seed in zip(positions, seeds, strict=True)]
         roots = [root for one in trees for root in one]
-        before = sum(root.simulations for root in roots)
         began = time.perf_counter()
         if self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator):
             self._simulate_with_evaluator(roots, self.evaluator, began)
@@ -360,10 +372,10 @@ class MCTS(Predicts, Policy):
                     job.result()
         if self.reuse:
             self._kept = trees[-1]
-        return trees, sum(root.simulations for root in roots) - before
+        return trees
 
     def _roots(self, position: Position, seed: int) -> list[Root]:
-        """A tree for each thread: new, or what is left of those that were kept."""
+        """A tree for each thread: a new one, or the rest of one that was kept."""
         game = position.game
         capacity = self.capacity(game)
         roots = []
@@ -371,16 +383,16 @@ class MCTS(Predicts, Policy):
             root_seed = mix(mix(seed) ^ i)
             root = self._kept[i].reroot(position, capacity, root_seed) if self._kept else None
             if root is None or not 0 < self._budget(i, root.simulations) <= MAX_SIMULATIONS - root.simulations:
-                root = new_root(position, capacity, root_seed, self._has_priors)
+                root = Root.new(position, capacity, root_seed, self._has_priors)
             roots.append(root)
         return roots
 
     def capacity(self, game: Game) -> int:
-        """How many nodes a tree of the next search may have, at least 1."""
+        """The nodes that a tree of the next search may have, at least 1."""
         capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, self._has_priors)
         if self.simulations is not None:
             each = game.cells if self.rollout == "stored" else 1
-            kept = max((len(root) for root in self._kept), default=0)
+            kept = max((int(root.tree.size[0]) for root in self._kept), default=0)
             capacity = min(capacity, self._budget(0) * each + 1 + kept)
         return max(capacity, 1)
 
@@ -389,13 +401,12 @@ class MCTS(Predicts, Policy):
         return isinstance(self.evaluator, Evaluator) and self.evaluator.priors
 
     def _budget(self, thread: int, seen: int = 0) -> int:
-        """How many simulations a thread may run, with a tree that has `seen` some."""
+        """The simulations that a thread may run, on a tree that has `seen` some."""
         if self.simulations is None:
             return MAX_SIMULATIONS - seen
         return self.simulations // self.threads + (thread < self.simulations % self.threads)
 
     def _simulate(self, root: Root, simulations: int, began: float) -> None:
-        """Grows a tree by simulations whose leaves are evaluated by compiled code."""
         if isinstance(self.evaluator, CompiledEvaluator):
             leaves = self.evaluator.compiled(root.position.game)
         else:
@@ -414,7 +425,10 @@ class MCTS(Predicts, Policy):
     def _simulate_with_evaluator(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
         """Grows trees in step, so that the evaluator is asked about leaves of all of them at once."""
         left = {i: self._budget(i % self.threads, root.simulations) for i, root in enumerate(roots)}
-        set_priors(roots, evaluator)
+        if evaluator.priors:
+            found = evaluated(evaluator, PositionBatch.of([root.position for root in roots]))
+            for root, priors in zip(roots, found.priors if found.priors is not None else (), strict=True):
+                root.tree.priors[0, : len(priors)] = priors
         while left:
             waiting = []
             for i in list(left):
@@ -431,13 +445,164 @@ class MCTS(Predicts, Policy):
                 return
 
 
-def _move_reports(found: Statistics) -> Iterator[MoveReport]:
-    for action in found.legal:
-        visits = int(found.visits[action])
-        yield MoveReport(
-            action=action,
-            visits=visits,
-            value=float(found.value_sums[action] / visits) if visits else float("nan"),
-            proven=found.proven_actions.get(action),
-            prior=None if found.priors is None else float(found.priors[action]),
+@dataclass
+class Root:
+    """A tree and the position at its root.
+
+    Attributes:
+        position: the root's.
+        tree: its root is node 0.
+        state: of the randomness.
+        before: the simulations that it had seen when the search began.
+        waiting: the simulations that wait for an evaluator: their paths, int32 (n, cells + 1, 2), and leaves, int64
+            (n, 3), as `simulation.select_leaves` fills them.
+    """
+
+    position: Position
+    tree: SearchTree
+    state: int
+    before: int = 0
+    waiting: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] | None = None
+
+    @classmethod
+    def new(cls, position: Position, capacity: int, seed: int, priors: bool) -> Root:
+        """A tree of one node, with room for `capacity`, and for an evaluator's priors if there will be any."""
+        tree = new_tree(position.game, capacity, priors)
+        add_node(position.game, tree, position.own, position.opp)
+        if priors:
+            tree.priors[0] = 0
+        return cls(position, tree, first_state(seed))
+
+    @property
+    def simulations(self) -> int:
+        """The number of simulations that the tree has seen."""
+        return int(self.tree.visits[0].sum())
+
+    @property
+    def proven(self) -> int | None:
+        """The result of the root's position if it is proven."""
+        return best_proven(self.tree.proven[0].tolist())
+
+    def simulate(self, simulations: int, params: SearchParams, leaves: Leaves) -> int:
+        """Runs `simulations`, fewer if the root is proven, and returns how many."""
+        root = self.position
+        done, self.state = simulation.simulate(
+            root.game, self.tree, root.own, root.opp, simulations, params, leaves, self.state
         )
+        return done
+
+    def select_leaves(self, wanted: int, params: SearchParams) -> int:
+        """Begins `wanted` simulations, fewer if the root is proven, and returns how many; `backup_leaves` ends them."""
+        root = self.position
+        paths, leaves = np.empty((wanted, root.game.cells + 1, 2), np.int32), np.empty((wanted, 3), np.int64)
+        begun, waiting, self.state = simulation.select_leaves(
+            root.game, self.tree, root.own, root.opp, wanted, params, self.state, paths, leaves
+        )
+        self.waiting = paths[:waiting], leaves[:waiting]
+        return begun
+
+    def reroot(self, position: Position, capacity: int, seed: int) -> Root | None:
+        """The subtree of a position at most two plies on, as a tree of its own; None if the position has no node."""
+        node = self._find(position, 0, self.position.own, self.position.opp, 2)
+        if node is None or capacity < 1:
+            return None
+        fresh = new_tree(position.game, capacity, len(self.tree.priors) > 0)
+        copy_subtree(self.tree, node, fresh)
+        return Root(position, fresh, first_state(seed), int(fresh.visits[0].sum()))
+
+    def _find(self, position: Position, node: int, own: int, opp: int, plies: int) -> int | None:
+        if (own, opp) == (position.own, position.opp) and position.game == self.position.game:
+            return node
+        if plies == 0 or position.game != self.position.game:
+            return None
+        for action in range(position.game.num_actions):
+            child = int(self.tree.children[node, action])
+            if child:
+                found = self._find(position, child, *position.game.play(own, opp, action), plies - 1)
+                if found is not None:
+                    return found
+        return None
+
+    def principal_variation(self, action: int, solver: bool) -> tuple[int, ...]:
+        """The moves that both sides prefer, beginning with `action`."""
+        node, line = 0, [action]
+        while node := int(self.tree.children[node, line[-1]]):
+            found = statistics([self], solver, node)
+            if not found.visits.any():
+                break
+            line.append(best_action(found, "visits"))
+        return tuple(line)
+
+
+def backup_leaves(roots: Sequence[Root], evaluator: Evaluator, params: SearchParams) -> None:
+    """Evaluates all leaves that wait in these trees together, and ends their simulations."""
+    waiting = [(root, path, leaf) for root in roots if root.waiting for path, leaf in zip(*root.waiting, strict=True)]
+    if not waiting:
+        return
+    game, leaves = waiting[0][0].position.game, np.array([leaf for _, _, leaf in waiting])
+    found = evaluated(evaluator, PositionBatch(game, leaves[:, 1], leaves[:, 2]))
+    none = np.zeros(0, np.float32)
+    for i, (root, path, leaf) in enumerate(waiting):
+        priors = none if found.priors is None else np.asarray(found.priors[i], np.float32)
+        simulation.backup_leaf(game, root.tree, path, leaf, float(found.values[i]), priors, params)
+
+
+class Statistics(NamedTuple):
+    """The results of a search for a position, by one tree or several.
+
+    Attributes:
+        legal: the legal actions, ascending.
+        visits: (num_actions,): how often each was played.
+        value_sums: (num_actions,): the sums of the results that followed; 0 if an action was not visited.
+        proven_actions: the certain results, -1, 0 or 1, by action.
+        proven: the certain result of the position, None if it is not proven.
+        priors: (num_actions,): an evaluator's probabilities of the actions, None without them.
+    """
+
+    legal: tuple[int, ...]
+    visits: npt.NDArray[np.int64]
+    value_sums: npt.NDArray[np.float64]
+    proven_actions: Mapping[int, int]
+    proven: int | None
+    priors: npt.NDArray[np.float32] | None
+
+
+def statistics(roots: Sequence[Root], solver: bool, node: int = 0) -> Statistics:
+    """The statistics of a node of all trees of one position: visits and values are added up, a result that one tree has
+    proven is proven; nothing is without `solver`.
+    """
+    trees = [root.tree for root in roots]
+    count = len(trees[0].action_bits)
+    results = [tree.proven[node, :count].tolist() for tree in trees]
+    legal = tuple(action for action, result in enumerate(results[0]) if result != ILLEGAL_ACTION)
+    certain = {action: row[action] for row in results for action in legal if solver and row[action] != UNPROVEN}
+    visits = np.array([tree.visits[node, :count] for tree in trees], np.int64)
+    sums = np.array([tree.value_sums[node, :count] for tree in trees], np.float64)
+    return Statistics(
+        legal=legal,
+        visits=visits.sum(axis=0),
+        value_sums=np.where(visits > 0, sums, 0).sum(axis=0),
+        proven_actions=certain,
+        proven=best_proven([certain.get(action, UNPROVEN) for action in legal]),
+        priors=trees[0].priors[node, :count] if len(trees[0].priors) else None,
+    )
+
+
+def best_proven(results: Sequence[int]) -> int | None:
+    """The certain result of a position by those of its actions, as in `SearchTree.proven`; None if it is not proven."""
+    if 1 in results:
+        return 1
+    return None if UNPROVEN in results else max(result for result in results if result != ILLEGAL_ACTION)
+
+
+def best_action(found: Statistics, by: str) -> int:
+    """A proven win if there is one, else the best of the actions that are not proven losses, the lowest among equals.
+
+    Best is most visited, or of the highest mean (`by` "visits" or "value").
+    """
+    wins = [action for action in found.legal if found.proven_actions.get(action) == 1]
+    safe = [action for action in found.legal if found.proven_actions.get(action) != -1]
+    scores = found.visits
+    if by == "value":
+        scores = found.value_sums / np.maximum(found.visits, 1) - 2 * (found.visits == 0)
+    return max(wins or safe or found.legal, key=lambda action: (scores[action], -action))

@@ -1,7 +1,7 @@
 """The simulations of a search: select a leaf, expand the tree, evaluate the leaf, back its value up.
 
-`simulate` is the whole of it where leaves are evaluated by compiled code (`leaves.py`). Where an evaluator in Python is
-asked, which is best asked about many leaves at once, `select_leaves` and `backup_leaf` are its two halves.
+`simulate` does all of it if compiled code evaluates the leaves (`Leaves`). For an evaluator in Python, which is best
+asked about many leaves at once, `select_leaves` and `backup_leaf` are the two halves.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from tictac_env.rng import LOW_32, mix
 #
 # A move's statistics stand in the node it is played from, a node's moves side by side: eight moves, padded, have their
 # visits in half a cache line of 64 bytes and their values in the other half, and are compared all at once. A move gets
-# a
-# node of its own when it is played for the second time. There are no transpositions: a position that two orders of
-# moves
-# lead to has two nodes.
+# a node of its own when it is played for the second time. There are no transpositions: a position that two orders of
+# moves lead to has two nodes.
 #
 # An action that was never played has 0 visits and the value +inf, so that it comes first by the very formula that
 # compares the others. An illegal one has 0 visits and the value -inf.
-
 
 UNPROVEN = 2
 """In `SearchTree.proven`: nothing is known for sure."""

@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.action_masks import allowed_actions
 from tictac_agents.ntuple.kernels import (
     Cells,
     Int32s,
@@ -25,7 +24,7 @@ from tictac_agents.ntuple.kernels import (
     score_actions,
 )
 from tictac_agents.ntuple.search import MAX_PLIES, look_for, look_plies
-from tictac_agents.predicts import Predicts
+from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_agents.shipped import shipped_file
 from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line

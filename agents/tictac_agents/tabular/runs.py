@@ -10,8 +10,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.action_masks import allowed_actions
-from tictac_agents.predicts import Predicts
+from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_agents.tabular.draws import draw, explores
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game

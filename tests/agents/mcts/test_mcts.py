@@ -16,7 +16,7 @@ from conftest import breadth, compiled_games, playout
 
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
-from tictac_agents.mcts.root import Statistics, best_action
+from tictac_agents.mcts.mcts import Statistics, best_action
 from tictac_agents.mcts.simulation import bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game

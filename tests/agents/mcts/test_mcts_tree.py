@@ -11,7 +11,7 @@ from conftest import compiled_games, playout
 from reference_search import MadeUpEvaluator, Node, ReferencePUCT, ReferenceSearch, lines
 
 from tictac_agents import MCTS
-from tictac_agents.mcts.root import Root
+from tictac_agents.mcts.mcts import Root
 from tictac_agents.mcts.simulation import rollout
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def grown(agent: MCTS, position: Position, seed: int) -> Root:
-    return agent._search([position], [seed])[0][0][0]
+    return agent._search([position], [seed])[0][0]
 
 
 def as_nodes(root: Root, solver: bool, node: int = 0, position: Position | None = None) -> Node:
