@@ -1,7 +1,8 @@
-"""What agents that learn from games of their own share: the run, its checkpoints, and going on with it."""
+"""Base class of agents that learn from games of their own: the run, its checkpoints, presets, and the file."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import tempfile
@@ -11,12 +12,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from tictac_env.checks import positive
-from tictac_env.games import Game
+import numpy.typing as npt
+
+from tictac_env.checks import one_of, positive, whole
+from tictac_env.games import Game, describe_game, game_of
 from tictac_env.policies import Policy
+from tictac_env.position import Position
 from tictac_env.progress import interruptible
 from tictac_env.progress import progress_bar as new_bar
-from tictac_env.storage import check_writable
+from tictac_env.storage import check_writable, reading, save_arrays
 
 
 class Checkpoint:
@@ -77,6 +81,22 @@ MAX_GAMES = 1 << 24
 """Sums in float32 are exact up to here, with a draw a multiple of 1/2."""
 
 
+Arrays = dict[str, npt.NDArray[Any]]
+SEATS = ("first", "second")
+"""The names of the seats in files, columns and logs."""
+
+
+def as_shaped(name: str, array: npt.NDArray[Any], like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`array`, if it has the type and shape of `like`.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if array.dtype != like.dtype or array.shape != like.shape:
+        raise ValueError(f"{name} must be {like.dtype} {like.shape}, not {array.dtype} {array.shape}")
+    return array
+
+
 class GamesLearner(Policy):
     """An agent that learns from games it plays by itself, some at a time.
 
@@ -89,6 +109,8 @@ class GamesLearner(Policy):
     """The most games it can count."""
     RUN: ClassVar[int] = 3_000
     """How many games a run from the command line has if nothing says how many."""
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Arguments of the constructor, published or ours."""
     TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """For some games other settings than the constructor's, `total_games` among them, which the command line takes."""
     game: Game
@@ -97,6 +119,28 @@ class GamesLearner(Policy):
     """How many games it had learned from when the run began."""
     _goal: int = 0
     """How many games it will have learned from when the run is over."""
+
+    @classmethod
+    def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
+        """A learner with the settings of `PRESETS[name]`, with `changes`.
+
+        Raises:
+            ValueError: there is no such preset, or a changed setting is out of its range.
+        """
+        made: Any = cls
+        learner: Self = made(**{**cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))], **changes}, seed=seed)
+        return learner
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments of the constructor, except the game and the device."""
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if name not in ("game", "device")}
+
+    @property
+    def run_games(self) -> int:
+        """How many games a run has if nothing says how many."""
+        return self.RUN
 
     @property
     def run_end(self) -> int:
@@ -119,9 +163,48 @@ class GamesLearner(Policy):
         """What the progress bar shows."""
         return ""
 
-    @abstractmethod
+    def _check_game(self, position: Position) -> None:
+        if position.game != self.game:
+            raise ValueError(f"{self} has learned {describe_game(self.game)}, and nothing of {position!r}")
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything to a file, whole or not at all."""
+        """Writes everything to an .npz file (see `tictac_env.storage`)."""
+        meta, arrays = self._learned()
+        run = {"num_games": self.num_games, "goal": self._goal}
+        meta = {"game": describe_game(self.game), "settings": self.settings, **run, **meta}
+        save_arrays(path, f"tictac_agents.{type(self).__name__}", meta, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The learner that was saved.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is damaged, or holds something else.
+        """
+        return cls._load(path)
+
+    @classmethod
+    def _load(cls, path: str | os.PathLike[str], **keywords: Any) -> Self:
+        with reading(path, f"tictac_agents.{cls.__name__}", f"checkpoint of {cls.__name__}") as (meta, arrays):
+            made: Any = cls
+            loaded: Self = made(game_of(meta["game"]), **meta["settings"], **keywords)
+            loaded.num_games = whole("num_games", meta["num_games"], cls.MAX_GAMES)
+            loaded._goal = whole("goal", meta["goal"], cls.MAX_GAMES)
+            loaded._set_learned(meta, arrays)
+        return loaded
+
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds besides the settings and the run: values for JSON, and arrays."""
+        raise NotImplementedError
+
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        """Restores what `_learned` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: something is missing, or of a wrong type, shape or range.
+        """
+        raise NotImplementedError
 
     def learn(
         self,

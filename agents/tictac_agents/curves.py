@@ -11,7 +11,7 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoint import GamesLearner
+from tictac_agents.checkpoint import SEATS, GamesLearner
 from tictac_env.arena import Verdict, tabulated_verdict
 from tictac_env.checks import positive
 from tictac_env.solver.minimax import SMALL_CELLS
@@ -41,7 +41,6 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 RESULTS = ("win_rate", "draw_rate", "loss_rate")
-SEATS = ("first", "second")
 RATES = tuple(f"{result}_{seat}" for seat in SEATS for result in RESULTS)
 JUDGED = ("exploitability", *RATES, "infallible")
 """The columns of a verdict."""

@@ -19,7 +19,7 @@ SINGLE = sorted(EXTRAS.keys() - {"all"})
 TO_MINARI = "import gymnasium, tictac_env; tictac_env.to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))"
 USES: dict[str, dict[str, str]] = {
     "rl": {
-        "torch": "import tictac_agents.published.ariel_torch",
+        "torch": "from tictac_agents import FittedQ; FittedQ()",
         "stable_baselines3": "from tictac_agents import DQN",
         "sb3_contrib": "from tictac_agents import MaskablePPO",
         "torch.utils.tensorboard": "import tictac_agents; tictac_agents.LearningCurve(tensorboard='runs')",

@@ -1,32 +1,26 @@
-"""S4's deep Q-learner: batches of games of self-play, and after each the networks fitted to targets computed anew."""
+"""S4's deep Q-learner (Gilad Ariel, Connect Four): batches of self-play, then networks fitted to new targets."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoint import MAX_GAMES, GamesLearner
-from tictac_env.checks import flag, number, one_of, positive, schedule, whole
-from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game, shown
+from tictac_agents.checkpoint import SEATS, Arrays, GamesLearner, as_shaped
+from tictac_env.checks import flag, number, positive, schedule, whole
+from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.storage import reading, save_arrays
-
-if TYPE_CHECKING:
-    from tictac_agents.published.ariel_torch import Network
-
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
-
-KIND = "tictac_agents.FittedQ"
-SEATS = ("first", "second")
 S4: dict[str, Any] = {
     "all_actions": False,
     "batch_games": 300,
@@ -49,9 +43,142 @@ class Transitions(NamedTuple):
     ended: npt.NDArray[np.bool_]
     """(N,), whether the game was over before the seat's next move."""
     rewards: Floats
-    """(N,), what it then got; 0 elsewhere."""
+    """(N,), the reward if it was; 0 otherwise."""
     after: PositionBatch
-    """The positions at the seat's next moves, where the game went on, in the same order."""
+    """The positions at the seat's next moves, of the games that went on, in the same order."""
+
+
+class SeatNetwork:
+    """The network of a seat and its optimiser, Adam. All that goes in and comes out are arrays of NumPy.
+
+    Boards are float32 (B, rows, cols), 1 for own stones and -1 for the other side's; actions are int64 (B,).
+
+    With `all_actions` the network has an output for each action. Otherwise it sees one action too, as a row of its own
+    above the board with a 1 in the action's column: one pass an action. The published layers then have 138,773 weights
+    on Connect Four.
+
+    Weights are drawn as Keras draws them, and biases are 0: Glorot and Bengio, "Understanding the difficulty of
+    training deep feedforward neural networks", 2010. (PyTorch draws smaller ones, which leave hardly anything of the
+    input after eleven layers.)
+
+    Raises:
+        ValueError: the network cannot be given the game's actions.
+        DependencyNotInstalled: PyTorch is missing.
+    """
+
+    SLOPE = 0.3
+    """Of the LeakyReLUs: plain ReLUs died on the many labels that are 0."""
+    AT_ONCE = 512
+    """The most positions that the network sees together."""
+
+    def __init__(self, game: Game, learner: FittedQ, rng: np.random.Generator) -> None:
+        try:
+            import torch  # only now: the settings need no torch
+        except ImportError as error:
+            raise DependencyNotInstalled('PyTorch is missing: pip install "tictac-env[rl]"') from error
+        if not learner.all_actions and game.num_actions != game.cols:
+            raise ValueError(f"all_actions=False needs a game whose actions are its columns, not {game!r}")
+        self.all_actions, self.device = learner.all_actions, learner.device
+        rows, outputs = (game.rows, game.num_actions) if self.all_actions else (game.rows + 1, 1)
+        nn, parts, channels = torch.nn, [], 1
+        for filters, width in zip(learner.filters, learner.widths, strict=True):
+            before, after = (width - 1) // 2, width // 2
+            padding = nn.ZeroPad2d((before, after, before, after))
+            parts += [padding, nn.Conv2d(channels, filters, width), nn.LeakyReLU(self.SLOPE)]
+            channels = filters
+        parts.append(nn.Flatten())
+        size = channels * rows * game.cols
+        for units in learner.dense:
+            parts += [nn.Linear(size, units), nn.LeakyReLU(self.SLOPE)]
+            size = units
+        layers: Any = nn.Sequential(*parts, nn.Linear(size, outputs))
+        layers.to(memory_format=torch.channels_last)  # a third of the time on a processor
+        for weights in layers.parameters():
+            if weights.dim() == 1:
+                nn.init.zeros_(weights)
+                continue
+            field = weights[0, 0].numel() if weights.dim() == 4 else 1
+            bound = math.sqrt(6 / (field * (weights.shape[0] + weights.shape[1])))
+            drawn = rng.uniform(-bound, bound, tuple(weights.shape)).astype(np.float32)
+            weights.data.copy_(torch.from_numpy(drawn))
+        self.layers: Any = layers.to(self.device)
+        self._optimizer = torch.optim.Adam(self.layers.parameters(), learner.learning_rate)
+
+    def values(self, boards: Floats, actions: Ints | None = None) -> Floats:
+        """The value of each action, float32 (B, num_actions), or of the given one on each board, float32 (B,)."""
+        import torch
+
+        given = [self._tensor(array) for array in (boards, actions) if array is not None]
+        with torch.no_grad():
+            pieces = list(map(self._forward, *(torch.split(tensor, self.AT_ONCE) for tensor in given)))
+            found: Floats = torch.cat(pieces).cpu().numpy()
+        return found
+
+    def fit(self, boards: Floats, actions: Ints, targets: Floats, order: Ints, minibatch: int) -> None:
+        """Fits the actions' values to `targets`, float32 (B,), in one pass over all boards in this order."""
+        import torch
+
+        seen, chosen, wanted = self._tensor(boards), self._tensor(actions), self._tensor(targets)
+        for rows in torch.split(self._tensor(order), minibatch):
+            loss = torch.nn.functional.mse_loss(self._forward(seen[rows], chosen[rows]), wanted[rows])
+            self._optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._optimizer.step()
+
+    def _forward(self, boards: Any, actions: Any = None) -> Any:
+        """`values` of tensors."""
+        import torch
+
+        if self.all_actions:
+            values = self.layers(boards[:, None])
+            return values if actions is None else values.gather(1, actions[:, None]).squeeze(1)
+        count, cols = len(boards), boards.shape[2]
+        if actions is None:
+            every = torch.arange(cols, device=boards.device).repeat(count)
+            return self._forward(boards.repeat_interleave(cols, dim=0), every).reshape(count, cols)
+        marks = torch.nn.functional.one_hot(actions, cols).to(boards.dtype)
+        return self.layers(torch.cat([marks[:, None], boards], dim=1)[:, None]).squeeze(1)
+
+    def _tensor(self, array: npt.NDArray[Any]) -> Any:
+        import torch
+
+        return torch.from_numpy(array).to(self.device)
+
+    @property
+    def steps(self) -> int:
+        """The number of gradient steps so far."""
+        return max((int(known["step"]) for known in self._optimizer.state.values()), default=0)
+
+    def arrays(self) -> Arrays:
+        """All weights, and Adam's averages if there are any."""
+        found = {}
+        for number_, weights in enumerate(self.layers.parameters()):
+            found[f"weights_{number_}"] = weights.detach().cpu().numpy()
+            if known := self._optimizer.state.get(weights):
+                found[f"means_{number_}"] = known["exp_avg"].cpu().numpy()
+                found[f"squares_{number_}"] = known["exp_avg_sq"].cpu().numpy()
+        return found
+
+    def read(self, arrays: Arrays, steps: int) -> None:
+        """Restores `arrays` and `steps` of another.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: an array has another type or shape.
+        """
+        import torch
+
+        state, saved = {}, self.arrays()
+        for number_, weights in enumerate(self.layers.parameters()):
+            like = saved[f"weights_{number_}"]
+            names = [f"{kind}_{number_}" for kind in (("weights", "means", "squares") if steps else ("weights",))]
+            first, *averages = (torch.from_numpy(as_shaped(name, arrays[name], like)) for name in names)
+            weights.data.copy_(first)
+            if steps:
+                found = dict(zip(("exp_avg", "exp_avg_sq"), averages, strict=True))
+                state[number_] = {"step": torch.tensor(float(steps)), **found}
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 class FittedQ(GamesLearner):
@@ -133,11 +260,6 @@ class FittedQ(GamesLearner):
         seed: int | None = None,
         device: str = "cpu",
     ) -> None:
-        from tictac_agents.published.ariel_torch import (
-            FittedNetwork,
-            new_network,
-        )  # only now: the settings need no torch
-
         self.game = get_game(game)
         self.all_actions = flag("all_actions", all_actions)
         self.batch_games = positive("batch_games", batch_games)
@@ -163,30 +285,12 @@ class FittedQ(GamesLearner):
         self.name = "FittedQ"
         self.mean_length = 0.0
         self._rng = np.random.default_rng(self.seed)
-        convolutions = tuple(zip(self.filters, self.widths, strict=True))
-        made = [new_network(self.game, self.all_actions, convolutions, self.dense, self._rng, device) for _ in SEATS]
-        self._fitted = tuple(FittedNetwork(network, learning_rate, device) for network in made)
-
-    @classmethod
-    def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
-        """A learner with the settings of `PRESETS[name]`, with `changes`.
-
-        Raises:
-            ValueError: there is no such preset, or a changed setting is out of its range.
-        """
-        return cls(**(cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))] | changes), seed=seed)
+        self._seats = tuple(SeatNetwork(self.game, self, self._rng) for _ in SEATS)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """All it was made with but the game and the device."""
-        names = ("all_actions", "batch_games", "epochs", "minibatch", "learning_rate", "target_step", "epsilon")
-        own = (*names, "rewards", "opponent", "filters", "widths", "dense", "seed")
-        return {name: getattr(self, name) for name in own}
-
-    @property
-    def networks(self) -> tuple[Network, ...]:
-        """Those of the first and the second seat."""
-        return tuple(one.network for one in self._fitted)
+    def networks(self) -> tuple[Any, ...]:
+        """The layers of the first and the second seat's networks, modules of PyTorch."""
+        return tuple(one.layers for one in self._seats)
 
     @property
     def batched(self) -> bool:
@@ -217,7 +321,7 @@ class FittedQ(GamesLearner):
         illegal.
         """
         different, which = batch.distinct()
-        found = self._fitted[seat].values(_boards(different))
+        found = self._seats[seat].values(_boards(different))
         values: Floats = np.where(different.action_masks() != 0, found, np.float32(-np.inf))
         return values[which]
 
@@ -297,7 +401,7 @@ class FittedQ(GamesLearner):
         for _ in range(self.epochs):
             targets = self._targets(seat, transitions)
             order = self._rng.permutation(len(boards))
-            self._fitted[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
+            self._seats[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
 
     def _targets(self, seat: int, transitions: Transitions) -> Floats:
         """The target of each move: float32 (N,)."""
@@ -305,45 +409,26 @@ class FittedQ(GamesLearner):
         goes_on = ~transitions.ended
         if goes_on.any():
             boards = _boards(transitions.before.where(goes_on))
-            values = self._fitted[seat].values_of(boards, transitions.actions[goes_on])
+            values = self._seats[seat].values(boards, transitions.actions[goes_on])
             best = self.values_many(transitions.after, seat).max(axis=1)
             targets[goes_on] = values + self.target_step * (best - values)
         return targets
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything to an .npz file (see `tictac_env.storage`), Adam's averages too."""
-        arrays = {
-            f"{seat}_{name}": a
-            for seat, one in zip(SEATS, self._fitted, strict=True)
-            for name, a in one.arrays().items()
-        }
-        meta = {
-            "game": describe_game(self.game),
-            "settings": self.settings,
-            "num_games": self.num_games,
-            "goal": self._goal,
-            "gradient_steps": [one.steps for one in self._fitted],
-            "random_state": self._rng.bit_generator.state,
-        }
-        save_arrays(path, KIND, meta, arrays)
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+        pairs = zip(SEATS, self._seats, strict=True)
+        arrays = {f"{seat}_{name}": array for seat, one in pairs for name, array in one.arrays().items()}
+        steps = [one.steps for one in self._seats]
+        return {"gradient_steps": steps, "random_state": self._rng.bit_generator.state}, arrays
+
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._rng.bit_generator.state = meta["random_state"]
+        for seat, one, steps in zip(SEATS, self._seats, meta["gradient_steps"], strict=True):
+            own = {name.removeprefix(f"{seat}_"): a for name, a in arrays.items() if name.startswith(f"{seat}_")}
+            one.read(own, whole("gradient_steps", steps))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> Self:
-        """The learner that was saved.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or holds something else.
-        """
-        with reading(path, KIND, "checkpoint of FittedQ") as (meta, arrays):
-            loaded = cls(game_of(meta["game"]), **meta["settings"], device=device)
-            loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
-            loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
-            loaded._rng.bit_generator.state = meta["random_state"]
-            for number_, seat in enumerate(SEATS):
-                own = {name.removeprefix(f"{seat}_"): a for name, a in arrays.items() if name.startswith(f"{seat}_")}
-                loaded._fitted[number_].read(own, whole("gradient_steps", meta["gradient_steps"][number_]))
-        return loaded
+        return cls._load(path, device=device)
 
 
 def _boards(batch: PositionBatch) -> Floats:

@@ -1,38 +1,39 @@
-"""S4's learned tree: statistics of positions, one more a game, grown by self-play, saved and resumed."""
+"""S4's learned tree (Gilad Ariel, Connect Four): statistics of positions, one more a game, grown by self-play."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import MAX_GAMES, GamesLearner
+from tictac_agents.checkpoint import SEATS, Arrays, GamesLearner, as_shaped
 from tictac_agents.mcts.simulation import INFINITY, action_bits_of, first_state, nth_bit, random_below, select_uct
 from tictac_env.checks import number, whole
 from tictac_env.compiled import kernel
-from tictac_env.games import UNFINISHED, Game, describe_game, game_of, get_game
+from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 from tictac_env.rng import mix, new_state
-from tictac_env.storage import reading, save_arrays
 
 COMPILED_AS = "learning with a game tree"
 
 SAVED = ("own", "opp", "visits", "value_sums")
 """The fields of `SeatTree` that a file holds."""
+CHUNK = 5_000
+"""Games between two looks at the clock and for Ctrl-C."""
 
 
 class SeatTree(NamedTuple):
-    """What one seat has learned about the N positions in which it had to move."""
+    """The statistics of one seat: of the N positions in which it had to move."""
 
     own: npt.NDArray[np.int64]
     """(capacity,): the seat's stones."""
     opp: npt.NDArray[np.int64]
     """(capacity,): the other seat's."""
     visits: npt.NDArray[np.int32]
-    """(capacity, num_actions): how often each action was played."""
+    """(capacity, num_actions): the number of times each action was played."""
     value_sums: npt.NDArray[np.float32]
     """(capacity, num_actions): the sum of the results; +inf if it was never played, -inf if it is illegal."""
     hashes: npt.NDArray[np.int32]
@@ -41,16 +42,22 @@ class SeatTree(NamedTuple):
     """(1,): N."""
 
 
-def new_seat_tree(game: Game, capacity: int) -> SeatTree:
-    """An empty tree with room for `capacity` positions, at most four fifths of the hash table."""
-    return SeatTree(
+def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = ()) -> SeatTree:
+    """A tree with room for `capacity` positions; `rows` are the `SAVED` fields of those that it knows."""
+    tree = SeatTree(
         own=np.empty(capacity, np.int64),
         opp=np.empty(capacity, np.int64),
         visits=np.empty((capacity, game.num_actions), np.int32),
         value_sums=np.empty((capacity, game.num_actions), np.float32),
-        hashes=np.zeros(1 << (capacity * 5 // 4).bit_length(), np.int32),
+        hashes=np.zeros(1 << (capacity * 5 // 4).bit_length(), np.int32),  # at most four fifths full
         size=np.zeros(1, np.int64),
     )
+    for name, known in zip(SAVED, rows, strict=bool(rows)):
+        getattr(tree, name)[: len(known)] = known
+        tree.size[0] = len(known)
+    if rows:
+        fill_hashes(tree)
+    return tree
 
 
 @kernel
@@ -144,56 +151,29 @@ def self_play(
     return state
 
 
-def with_room(game: Game, tree: SeatTree, more: int, most: int) -> SeatTree:
-    """The same positions in a tree with room for `more`, but for no more than `most` altogether."""
-    size = int(tree.size[0])
-    capacity = max(size, min(size + more, most))
-    if capacity <= len(tree.own):
-        return tree
-    fresh = new_seat_tree(game, capacity)
-    for name in SAVED:
-        getattr(fresh, name)[:size] = getattr(tree, name)[:size]
-    fresh.size[0] = size
-    fill_hashes(fresh)
-    return fresh
-
-
-def read_seat_tree(game: Game, arrays: dict[str, npt.NDArray[Any]]) -> SeatTree:
+def read_seat_tree(game: Game, arrays: Arrays) -> SeatTree:
     """The tree whose `SAVED` fields a file holds.
 
     Raises:
-        ValueError: an array has a wrong type or shape; a position is there twice or is none of the game; or visits
+        ValueError: an array has a wrong type or shape; a position occurs twice or is not one of the game; or visits
             and results contradict each other.
     """
     size = len(arrays["own"])
-    fresh = new_seat_tree(game, max(size, 1))
-    for name, array in arrays.items():
-        wanted = getattr(fresh, name)
-        if array.dtype != wanted.dtype or array.shape != (size, *wanted.shape[1:]):
-            raise ValueError(f"{name} is {array.dtype} {array.shape}, not {wanted.dtype} {(size, *wanted.shape[1:])}")
-        wanted[:size] = array
-    keys = list(zip(fresh.own[:size].tolist(), fresh.opp[:size].tolist(), strict=True))
+    like = new_seat_tree(game, max(size, 1))
+    rows = [as_shaped(name, arrays[name], getattr(like, name)[:size]) for name in SAVED]
+    own, opp, visits, sums = rows
+    keys = list(zip(own.tolist(), opp.tolist(), strict=True))
     if len(set(keys)) != size:
-        raise ValueError("a position stands there twice")
-    for own, opp in keys:
-        if status := game.status(own, opp):
-            wrong = status.explain(game, own, opp)
-            raise ValueError(f"stones {own:#x} and {opp:#x} are not a position of the game: {wrong}")
+        raise ValueError("a position occurs twice")
+    for mine, theirs in keys:
+        if status := game.status(mine, theirs):
+            wrong = status.explain(game, mine, theirs)
+            raise ValueError(f"stones {mine:#x} and {theirs:#x} are not a position of the game: {wrong}")
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & action_bits_of(game)) != 0
-    visits, sums = fresh.visits[:size], fresh.value_sums[:size]
-    expected = np.where(legal, np.float32(np.inf), np.float32(-np.inf))
-    sound = np.where(visits > 0, legal & (np.abs(sums) <= visits), (visits == 0) & (sums == expected))
-    if not sound.all():
+    untried = np.where(legal, np.float32(np.inf), np.float32(-np.inf))
+    if not np.where(visits > 0, legal & (np.abs(sums) <= visits), (visits == 0) & (sums == untried)).all():
         raise ValueError("visits and value_sums contradict each other")
-    fresh.size[0] = size
-    fill_hashes(fresh)
-    return fresh
-
-
-KIND = "tictac_agents.GameTree"
-SEATS = ("first", "second")
-CHUNK = 5_000
-"""How many games are played between two looks at the clock and for Ctrl-C."""
+    return new_seat_tree(game, max(size, 1), rows)
 
 
 class GameTree(GamesLearner):
@@ -207,7 +187,7 @@ class GameTree(GamesLearner):
 
     A position that different orders of moves lead to has one entry; the published tree had several. Moves therefore
     depend on the position alone, and the agent is a policy like any other: it plays the most visited action, and one
-    drawn by the seed where it does not know the position.
+    drawn by the seed if it does not know the position.
 
     Args:
         game: a game's name or rule book.
@@ -245,47 +225,47 @@ class GameTree(GamesLearner):
         self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
         self.seed = None if seed is None else whole("seed", seed)
         self.name = "GameTree"
-        self.seats = (new_seat_tree(self.game, 1), new_seat_tree(self.game, 1))
+        self.seats = tuple(new_seat_tree(self.game, 1) for _ in SEATS)
         self._state = first_state(new_state(seed))
 
     def __len__(self) -> int:
-        """How many positions the two trees know together."""
+        """The number of positions that the two trees know together."""
         return sum(int(tree.size[0]) for tree in self.seats)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the trees take, hash tables and reserved room included."""
+        """The bytes that the trees take, hash tables and reserved room included."""
         return sum(array.nbytes for tree in self.seats for array in tree)
 
     def _learn_some(self, most: int) -> int:
         games = min(CHUNK - self.num_games % CHUNK, most)
-        self._state = self_play(self.game, *self.seats, games, float(self.exploration), float(self.draw), self._state)
+        first, second = self.seats
+        self._state = self_play(self.game, first, second, games, float(self.exploration), float(self.draw), self._state)
         return games
 
     def _state_in_words(self) -> str:
         return f"{len(self):,} positions"
 
     def act(self, position: Position, seed: int) -> int:
-        """The most visited action, the lowest among equals; one drawn by the seed where the position is not known.
+        """The most visited action, the lowest among equals; one drawn by the seed if the position is not known.
 
         Raises:
             ValueError: the position is of another game.
         """
-        if position.game != self.game:
-            raise ValueError(f"{self} has learned {describe_game(self.game)}, and nothing of {position!r}")
+        self._check_game(position)
         visits = self.visits(position)
         if not visits.any():
             return pick(self.game, self.game.legal(position.own, position.opp), seed)
         return int(visits.argmax())
 
     def visits(self, position: Position) -> npt.NDArray[np.int32]:
-        """How often each action was played in a position, int32 (num_actions,); all 0 where it is not known."""
+        """The number of times each action was played in a position: int32 (num_actions,), all 0 if it is not known."""
         tree = self.seats[position.seat]
         row = find_row(tree, position.own, position.opp)
         return np.zeros(self.game.num_actions, np.int32) if row < 0 else tree.visits[row].copy()
 
     def values(self, own: int, opp: int) -> dict[int, float]:
-        """The mean result of each legal action, 0 where it was never played."""
+        """The mean result of each legal action, 0 if it was never played."""
         tree = self.seats[self.game.seat(own, opp)]
         row = find_row(tree, own, opp)
         legal = Position(self.game, own, opp).legal_actions
@@ -294,49 +274,26 @@ class GameTree(GamesLearner):
         visits, sums = tree.visits[row].tolist(), tree.value_sums[row].tolist()
         return {action: sums[action] / visits[action] if visits[action] else 0.0 for action in legal}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything to an .npz file (see `tictac_env.storage`)."""
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for name, tree in zip(SEATS, self.seats, strict=True):
-            size = int(tree.size[0])
-            for field in SAVED:
-                arrays[f"{name}_{field}"] = getattr(tree, field)[:size]
-        meta = {
-            "game": describe_game(self.game),
-            "settings": {
-                "exploration": self.exploration,
-                "draw": self.draw,
-                "seed": self.seed,
-                "memory_mb": self.memory_mb,
-            },
-            "num_games": self.num_games,
-            "goal": self._goal,
-            "state": self._state,
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+        arrays = {
+            f"{seat}_{name}": getattr(tree, name)[: tree.size[0]]
+            for seat, tree in zip(SEATS, self.seats, strict=True)
+            for name in SAVED
         }
-        save_arrays(path, KIND, meta, arrays)
+        return {"state": self._state}, arrays
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GameTree:
-        """The tree that was saved.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or holds something else.
-        """
-        with reading(path, KIND, "checkpoint of GameTree") as (meta, arrays):
-            loaded = cls(game_of(meta["game"]), **meta["settings"])
-            loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
-            loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
-            loaded._state = whole("state", meta["state"], (1 << 63) - 1)
-            first, second = (
-                read_seat_tree(loaded.game, {field: arrays[f"{name}_{field}"] for field in SAVED}) for name in SEATS
-            )
-            loaded.seats = first, second
-        return loaded
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._state = whole("state", meta["state"], (1 << 63) - 1)
+        fields = ({name: arrays[f"{seat}_{name}"] for name in SAVED} for seat in SEATS)
+        self.seats = tuple(read_seat_tree(self.game, one) for one in fields)
 
     def _begin(self, games: int) -> None:
-        """Room for one more position a game in each tree, as far as memory allows."""
+        """Makes room for one more position a game in each tree, as far as memory allows."""
         each = 16 + 8 * self.game.num_actions + 10  # a hash table's share is at most 10 bytes
         most = int(self.memory_mb * 2**20) // 2 // each
-        first, second = (with_room(self.game, tree, games, most) for tree in self.seats)
-        self.seats = first, second
+        self.seats = tuple(self._with_room(tree, min(int(tree.size[0]) + games, most)) for tree in self.seats)
+
+    def _with_room(self, tree: SeatTree, capacity: int) -> SeatTree:
+        if capacity <= len(tree.own):
+            return tree
+        return new_seat_tree(self.game, capacity, [getattr(tree, name)[: tree.size[0]] for name in SAVED])

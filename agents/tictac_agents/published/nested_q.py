@@ -1,23 +1,21 @@
-"""S2's network as it was published: Q-learning after each game, one gradient step a move.
+"""S2's network (nestedsoftware, tictac) as it was published: Q-learning after each game, one gradient step a move.
 
 One compiled loop plays and learns: a network this small is done before PyTorch has begun.
 """
 
 from __future__ import annotations
 
-import os
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import MAX_GAMES, GamesLearner
+from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_shaped
 from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.compiled import kernel
-from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, game_of, get_game
+from tictac_env.games import DRAWN, UNFINISHED, WON, Game, get_game
 from tictac_env.position import Position
 from tictac_env.rng import STATES, UNIT, advance, mix, new_state
-from tictac_env.storage import reading, save_arrays
 
 COMPILED_AS = "learning with S2's network"
 
@@ -25,7 +23,11 @@ Floats = npt.NDArray[np.float64]
 
 HIDDEN = 36
 WIN, DRAW, LOSS = 1.0, 1.0, 0.0
-"""What a game is worth: a draw as much as a win."""
+"""The value of a game: a draw is worth as much as a win."""
+PARTS = 10
+"""Equal parts of a run; exploration falls by 0.1 after each."""
+CHUNK = 5_000
+"""Games between two looks at the clock and for Ctrl-C."""
 
 
 class Layers(NamedTuple):
@@ -43,8 +45,10 @@ class Layers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What the loop writes to and forgets."""
+    """Arrays that the loop writes to."""
 
+    seen: Floats
+    """(A,), the inputs."""
     first: Floats
     second: Floats
     """(HIDDEN,), the hidden layers."""
@@ -53,61 +57,51 @@ class Scratch(NamedTuple):
     back_first: Floats
     back_second: Floats
     """(HIDDEN,), their errors."""
-    own: npt.NDArray[np.int64]
-    opp: npt.NDArray[np.int64]
-    actions: npt.NDArray[np.int64]
-    best: Floats
-    """(A,): of each move of the game, the stones before it, the action, and the highest value there."""
 
 
 class Way(NamedTuple):
     """How it learns; see `S2Network`."""
 
     learning_rate: float
+    epsilon: float
     legal_only: bool
     relative: bool
 
 
 @kernel
-def add_row(total: Floats, factor: float, rows: Floats, row: int) -> None:
+def add(total: Floats, factor: float, row: Floats) -> None:
     """Adds a multiple of a row to `total`; by a loop, as an expression of arrays would make one for the product."""
-    for column in range(rows.shape[1]):
-        total[column] += factor * rows[row, column]
+    for column in range(len(row)):
+        total[column] += factor * row[column]
 
 
 @kernel
-def change_row(rows: Floats, row: int, factor: float, change: Floats) -> None:
-    """Adds a multiple of `change` to a row."""
-    for column in range(rows.shape[1]):
-        rows[row, column] += factor * change[column]
-
-
-@kernel
-def mark(game: Game, own: int, opp: int, action: int, relative: bool) -> float:
-    """What the network sees in the cell of an action: 1 for the first player's stones, -1 for the second's, 0 if it is
-    empty; if `relative`, 1 for those of the side to move.
-    """
-    cell = game.choice(action)
-    if (own | opp) & cell == 0:
-        return 0.0
-    same = relative or game.seat(own, opp) == 0
-    return 1.0 if (own & cell != 0) == same else -1.0
+def new_scratch(actions: int) -> Scratch:
+    """The arrays for a network of so many actions."""
+    layer, cells = HIDDEN, actions
+    return Scratch(np.zeros(cells), np.zeros(layer), np.zeros(layer), np.zeros(cells), np.zeros(layer), np.zeros(layer))
 
 
 @kernel
 def evaluate(game: Game, net: Layers, own: int, opp: int, relative: bool, scratch: Scratch) -> None:
-    """Writes the hidden layers and the values of all actions, for the side to move, into `scratch`."""
-    first, second, values = scratch.first, scratch.second, scratch.values
+    """Writes the inputs, the hidden layers and the values of all actions, for the side to move, into `scratch`.
+
+    The input of an action's cell is 1 for the first player's stone, -1 for the second's, 0 if it is empty; if
+    `relative`, 1 for one of the side to move.
+    """
+    seen, first, second, values = scratch.seen, scratch.first, scratch.second, scratch.values
     first[:] = net.into_bias
+    mine = 1.0 if relative or game.seat(own, opp) == 0 else -1.0
     for action in range(len(values)):
-        seen = mark(game, own, opp, action, relative)
-        if seen != 0:
-            add_row(first, seen, net.into, action)
+        cell = game.choice(action)
+        seen[action] = mine if own & cell != 0 else -mine if opp & cell != 0 else 0.0
+        if seen[action] != 0:
+            add(first, seen[action], net.into[action])
     second[:] = net.across_bias
     for unit in range(len(first)):
         first[unit] = max(first[unit], 0.0)
         if first[unit] > 0:
-            add_row(second, first[unit], net.across, unit)
+            add(second, first[unit], net.across[unit])
     for unit in range(len(second)):
         second[unit] = max(second[unit], 0.0)
     for action in range(len(values)):
@@ -141,8 +135,8 @@ def descend(
         else:
             continue
         slope = error * value * (1 - value)
-        add_row(back_second, slope, net.out, output)
-        change_row(net.out, output, step * slope, second)
+        add(back_second, slope, net.out[output])
+        add(net.out[output], step * slope, second)
         net.out_bias[output] += step * slope
     for unit in range(len(second)):
         if second[unit] <= 0:
@@ -154,14 +148,12 @@ def descend(
             for other in range(len(second)):
                 total += net.across[unit, other] * back_second[other]
             back_first[unit] = total
-            change_row(net.across, unit, step * first[unit], back_second)
-    for unit in range(len(first)):
-        net.across_bias[unit] += step * back_second[unit]
-        net.into_bias[unit] += step * back_first[unit]
+            add(net.across[unit], step * first[unit], back_second)
+    add(net.across_bias, step, back_second)
+    add(net.into_bias, step, back_first)
     for cell in range(len(values)):
-        seen = mark(game, own, opp, cell, way.relative)
-        if seen != 0:
-            change_row(net.into, cell, step * seen, back_first)
+        if scratch.seen[cell] != 0:
+            add(net.into[cell], step * scratch.seen[cell], back_first)
 
 
 @kernel
@@ -176,77 +168,51 @@ def best_action(game: Game, own: int, opp: int, values: Floats, legal_only: bool
 
 
 @kernel
-def learn_game(game: Game, net: Layers, seat: int, epsilon: float, way: Way, scratch: Scratch, state: int) -> int:
-    """Plays a game against random play and learns from it, the last move first.
-
-    The network does not change during a game, so the target of a move, the highest value after the reply, is that of
-    the publication's target network, which was copied after each game.
-
-    Args:
-        game: the rule book.
-        net: the network, which learns.
-        seat: the learner's, 0 or 1.
-        epsilon: the chance of a random action.
-        way: how it learns.
-        scratch: to write to.
-        state: of the randomness.
-
-    Returns:
-        The state of the randomness.
-    """
-    own, opp = game.start()
-    moves, to_move, result = 0, 0, UNFINISHED
-    target = LOSS
-    while result == UNFINISHED:
-        legal = game.legal(own, opp)
-        state = advance(state)
-        if to_move != seat:
-            action = game.nth(legal, mix(state) % legal.bit_count())
-        else:
-            evaluate(game, net, own, opp, way.relative, scratch)
-            action = best_action(game, own, opp, scratch.values, way.legal_only)
-            scratch.own[moves], scratch.opp[moves] = own, opp
-            scratch.best[moves] = scratch.values[action]
-            if mix(state) * UNIT < epsilon:
-                state = advance(state)
-                draw = mix(state)
-                action = game.nth(legal, draw % legal.bit_count()) if way.legal_only else draw % len(scratch.values)
-            scratch.actions[moves] = action
-            moves += 1
-        if legal & game.choice(action) == 0:
-            break  # an illegal action loses
-        own, opp = game.play(own, opp, action)
-        to_move = 1 - to_move
-        result = game.result(own, opp)
-        if result == DRAWN:
-            target = DRAW
-        elif result != UNFINISHED and (result == WON) == (to_move == seat):
-            target = WIN
-    for move in range(moves - 1, -1, -1):
-        descend(game, net, scratch.own[move], scratch.opp[move], scratch.actions[move], target, way, scratch)
-        target = scratch.best[move]
-    return state
-
-
-@kernel
 def learn_games(
-    game: Game,
-    first: Layers,
-    second: Layers,
-    seat: int,
-    swaps: bool,
-    epsilon: float,
-    games: int,
-    way: Way,
-    scratch: Scratch,
-    state: int,
+    game: Game, first: Layers, second: Layers, seat: int, swaps: bool, games: int, way: Way, state: int
 ) -> int:
-    """`learn_game` so many times, with the network of the seat, which if `swaps` is the other one after each game."""
+    """Plays games against random play and learns from each, the last move first; returns the state of the randomness.
+
+    `seat` is the learner's, 0 or 1, which changes after each game if `swaps`; `first` and `second` are the networks of
+    the seats, or one network twice. It does not change during a game, so the target of a move, the highest value after
+    the reply, is that of the publication's target network, which was copied after each game.
+    """
+    scratch = new_scratch(game.num_actions)
+    stones = np.zeros((len(scratch.values), 2), np.int64)  # before each move of the learner
+    actions = np.zeros(len(scratch.values), np.int64)
+    best = np.zeros(len(scratch.values))  # the highest value before it
     for _ in range(games):
-        if seat == 0:
-            state = learn_game(game, first, 0, epsilon, way, scratch, state)
-        else:
-            state = learn_game(game, second, 1, epsilon, way, scratch, state)
+        net = first if seat == 0 else second
+        own, opp = game.start()
+        moves, to_move, result, target = 0, 0, UNFINISHED, LOSS
+        while result == UNFINISHED:
+            legal = game.legal(own, opp)
+            state = advance(state)
+            if to_move != seat:
+                action = game.nth(legal, mix(state) % legal.bit_count())
+            else:
+                evaluate(game, net, own, opp, way.relative, scratch)
+                action = best_action(game, own, opp, scratch.values, way.legal_only)
+                stones[moves, 0], stones[moves, 1] = own, opp
+                best[moves] = scratch.values[action]
+                if mix(state) * UNIT < way.epsilon:
+                    state = advance(state)
+                    draw = mix(state)
+                    action = game.nth(legal, draw % legal.bit_count()) if way.legal_only else draw % len(best)
+                actions[moves] = action
+                moves += 1
+            if legal & game.choice(action) == 0:
+                break  # an illegal action loses
+            own, opp = game.play(own, opp, action)
+            to_move = 1 - to_move
+            result = game.result(own, opp)
+            if result == DRAWN:
+                target = DRAW
+            elif result != UNFINISHED and (result == WON) == (to_move == seat):
+                target = WIN
+        for move in range(moves - 1, -1, -1):
+            descend(game, net, stones[move, 0], stones[move, 1], actions[move], target, way, scratch)
+            target = best[move]
         if swaps:
             seat = 1 - seat
     return state
@@ -267,22 +233,6 @@ def new_layers(actions: int, rng: np.random.Generator) -> Layers:
         draw(HIDDEN, actions, HIDDEN),
         draw(HIDDEN, actions),
     )
-
-
-def new_scratch(actions: int) -> Scratch:
-    """Room for a game of a network with so many actions."""
-    hidden, moves = np.zeros((4, HIDDEN)), np.zeros((3, actions), np.int64)
-    first, second, back_first, back_second = (row.copy() for row in hidden)
-    own, opp, chosen = (row.copy() for row in moves)
-    return Scratch(first, second, np.zeros(actions), back_first, back_second, own, opp, chosen, np.zeros(actions))
-
-
-KIND = "tictac_agents.S2Network"
-PARTS = 10
-"""In how many equal parts of a run exploration falls, by 0.1 after each."""
-CHUNK = 5_000
-"""How many games are played between two looks at the clock and for Ctrl-C."""
-ORDERS = ("in turn", "alternate")
 
 
 class S2Network(GamesLearner):
@@ -358,7 +308,7 @@ class S2Network(GamesLearner):
         self.games_a_seat = positive("games_a_seat", games_a_seat, MAX_GAMES // 2)
         self.learning_rate = number("learning_rate", learning_rate, 0, 10)
         self.epsilon = number("epsilon", epsilon, 0, 1)
-        self.order = one_of("order", order, ORDERS)
+        self.order = one_of("order", order, ("in turn", "alternate"))
         self.networks = positive("networks", networks, 2)
         self.legal_only = flag("legal_only", legal_only)
         self.relative = flag("relative", relative)
@@ -367,21 +317,10 @@ class S2Network(GamesLearner):
         rng = np.random.default_rng(self.seed)
         self.layers = tuple(new_layers(self.game.num_actions, rng) for _ in range(self.networks))
         self._state = new_state(self.seed)
-        self._scratch = new_scratch(self.game.num_actions)
-
-    @classmethod
-    def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
-        """A learner with the settings of `PRESETS[name]`, with `changes`.
-
-        Raises:
-            ValueError: there is no such preset, or a changed setting is out of its range.
-        """
-        return cls(**(cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))] | changes), seed=seed)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """All it was made with but the game."""
-        return {name: getattr(self, name) for name in (*self.PRESETS["S2"], "seed")}
+    def run_games(self) -> int:
+        return 2 * self.games_a_seat
 
     def _learn_some(self, most: int) -> int:
         """Learns from a few thousand games, of one part of the run."""
@@ -392,23 +331,11 @@ class S2Network(GamesLearner):
         end = -(-(part + 1) * length // PARTS)
         games = min(CHUNK, end - done, most)
         seat = self.num_games % 2 if alternate else self.num_games // length % 2
-        self._state = learn_games(
-            self.game,
-            self.layers[0],
-            self.layers[-1],
-            seat,
-            alternate,
-            max(0.0, self.epsilon - 0.1 * part),
-            games,
-            self._way,
-            self._scratch,
-            self._state,
-        )
+        epsilon = max(0.0, self.epsilon - 0.1 * part)
+        way = Way(float(self.learning_rate), epsilon, self.legal_only, self.relative)
+        nets = self.layers[0], self.layers[-1]
+        self._state = learn_games(self.game, *nets, seat, alternate, games, way, self._state)
         return games
-
-    @property
-    def _way(self) -> Way:
-        return Way(float(self.learning_rate), self.legal_only, self.relative)
 
     def act(self, position: Position, seed: int) -> int:
         """The legal action of the highest value, the lowest among equals.
@@ -424,56 +351,17 @@ class S2Network(GamesLearner):
         Raises:
             ValueError: the position is of another game.
         """
-        if position.game != self.game:
-            raise ValueError(f"{self} has learned {describe_game(self.game)}, and nothing of {position!r}")
-        scratch = new_scratch(self.game.num_actions)
-        evaluate(
-            self.game, self.layers[position.seat % self.networks], position.own, position.opp, self.relative, scratch
-        )
+        self._check_game(position)
+        scratch, net = new_scratch(self.game.num_actions), self.layers[position.seat % self.networks]
+        evaluate(self.game, net, position.own, position.opp, self.relative, scratch)
         return scratch.values
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything to an .npz file (see `tictac_env.storage`)."""
-        arrays = {
-            f"{number_}_{field}": array
-            for number_, net in enumerate(self.layers)
-            for field, array in net._asdict().items()
-        }
-        meta = {
-            "game": describe_game(self.game),
-            "settings": self.settings,
-            "num_games": self.num_games,
-            "goal": self._goal,
-            "state": self._state,
-        }
-        save_arrays(path, KIND, meta, arrays)
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+        named = enumerate(net._asdict() for net in self.layers)
+        return {"state": self._state}, {f"{number_}_{name}": a for number_, net in named for name, a in net.items()}
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The learner that was saved.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or holds something else.
-        """
-        with reading(path, KIND, "checkpoint of S2Network") as (meta, arrays):
-            loaded = cls(game_of(meta["game"]), **meta["settings"])
-            loaded.num_games = whole("num_games", meta["num_games"], MAX_GAMES)
-            loaded._goal = whole("goal", meta["goal"], MAX_GAMES)
-            loaded._state = whole("state", meta["state"], STATES)
-            for number_, net in enumerate(loaded.layers):
-                _read(net, number_, arrays)
-        return loaded
-
-
-def _read(net: Layers, number_: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Puts what was saved into a network.
-
-    Raises:
-        KeyError, ValueError: it is not there, or of another shape or type.
-    """
-    for field, array in net._asdict().items():
-        saved = arrays[f"{number_}_{field}"]
-        if saved.shape != array.shape or saved.dtype != array.dtype:
-            raise ValueError(f"{field} must be {array.dtype} {array.shape}, not {saved.dtype} {saved.shape}")
-        array[...] = saved
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._state = whole("state", meta["state"], STATES)
+        for number_, net in enumerate(self.layers):
+            for name, array in net._asdict().items():
+                array[...] = as_shaped(name, arrays[f"{number_}_{name}"], array)

@@ -1,4 +1,4 @@
-"""What the published system S0 does besides TD learning of state values."""
+"""S0, George Swan's tic-tac-toe: TD learning of state values with dead draws, blocks of games and restarts."""
 
 from __future__ import annotations
 
@@ -148,11 +148,10 @@ class S0ValueTD(ValueTD):
 
     def _limits(self) -> Limits:
         limits = super()._limits()
-        if not self.block:
-            return limits
-        left = self.block - self.num_episodes % self.block
-        return Limits(min(limits.games, left), limits.steps, self._seat())
+        if self.block:
+            left = self.block - self.num_episodes % self.block
+            limits = Limits(min(limits.games, left), limits.steps, self._seat())
+        return limits
 
     def _seat(self) -> str:
-        """The seat of the next game."""
         return PLAY_AS[self.num_episodes // self.block % 2]

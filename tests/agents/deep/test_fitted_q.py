@@ -46,9 +46,8 @@ def test_the_values_of_all_actions_are_those_of_each_by_itself(all_actions: bool
     learner = FittedQ(**QUICK | {"all_actions": all_actions}, seed=0)
     position = Position.from_moves(SMALL, "1213")
     (values,) = learner.values_many(PositionBatch.of([position]), 0)
-    board = torch.tensor(PositionBatch.of([position]).observations("board"), dtype=torch.float32)
-    with torch.no_grad():
-        one_by_one = [float(learner.networks[0].of_actions(board, torch.tensor([action]))) for action in range(4)]
+    board = PositionBatch.of([position]).observations("board").astype(np.float32)
+    one_by_one = [float(learner._seats[0].values(board, np.array([action]))[0]) for action in range(4)]
     assert values.tolist() == pytest.approx(one_by_one, abs=1e-5)
     assert learner.act(position, 0) == int(np.argmax(one_by_one))
 

@@ -46,7 +46,7 @@ def test_a_step_is_that_of_pytorch(moves: str, legal_only: bool) -> None:
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     torch.nn.functional.mse_loss(values, target).backward()
     optimizer.step()
-    way = Way(learning_rate=0.1, legal_only=legal_only, relative=False)
+    way = Way(learning_rate=0.1, epsilon=0.0, legal_only=legal_only, relative=False)
     descend(GAME, net, position.own, position.opp, action, 0.3, way, new_scratch(9))
     for weights, array in zip(model.parameters(), ours, strict=True):
         assert weights.detach().numpy() == pytest.approx(array, abs=1e-12)
@@ -70,7 +70,7 @@ def test_it_learns() -> None:
 
 def test_a_target_is_reached_and_illegal_actions_are_learned_to_lose() -> None:
     position, net, scratch = Position.from_moves(GAME, "51"), new_layers(9, np.random.default_rng(0)), new_scratch(9)
-    way = Way(learning_rate=0.1, legal_only=False, relative=False)
+    way = Way(learning_rate=0.1, epsilon=0.0, legal_only=False, relative=False)
     for _ in range(2_000):
         descend(GAME, net, position.own, position.opp, 8, 0.9, way, scratch)
     assert max(scratch.values[0], scratch.values[4]) < 0.1 and scratch.values[8] == pytest.approx(0.9, abs=0.05)

@@ -106,7 +106,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         "not a position": altered(arrays, "first_own", 3, 1 << 40),
         "twice": {name: array[:3].repeat(2, axis=0) for name, array in arrays.items()},
         "contradict": altered(arrays, "second_value_sums", 1, 1e6),
-        "visits is": arrays | {"second_visits": arrays["second_visits"].astype(np.int64)},
+        "visits must be": arrays | {"second_visits": arrays["second_visits"].astype(np.int64)},
     }
     for message, wrong in bad.items():
         save_arrays(path, "tictac_agents.GameTree", meta, wrong)
