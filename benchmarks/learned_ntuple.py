@@ -33,7 +33,7 @@ from benchmarks.report import positive
 from benchmarks.run_store import Settings
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_env.arena import move_accuracy
-from tictac_env.arena.walk import seat_result
+from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, make_policy
 

@@ -27,6 +27,7 @@ import torch
 from torch import Tensor, nn
 
 import tictac_env
+from tictac_env.arena import exact_results
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
@@ -173,10 +174,12 @@ def learn(agent: Agent, optimizer: torch.optim.Optimizer, batch: list[Tensor], a
 
 
 def judge(agent: Agent, game: str) -> Any:
-    """What it has learned: on tic-tac-toe the verdict over all replies, on Connect Four its mistakes too."""
-    print(tictac_env.verdict(Greedy(agent), game))
+    """Prints what it has learned: the verdict over all replies, on Connect Four results against perfect play."""
     if game == "ConnectFour-v0":
+        print(exact_results(Greedy(agent)))
         print(tictac_env.move_accuracy(Greedy(agent), "C4-Exact-v1"))
+    else:
+        print(tictac_env.verdict(Greedy(agent), game))
 
 
 def main() -> None:

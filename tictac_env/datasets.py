@@ -19,8 +19,8 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector.utils import concatenate, create_empty_array
 
+from tictac_env.arena.results import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.arena.suite_making import label
-from tictac_env.arena.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.envs.single import BoardEnv
@@ -165,7 +165,7 @@ def to_minari(
 def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
     """The exact mean returns of random and of perfect play in an environment against a named opponent.
 
-    All games are followed together, each position with its chance (see `tictac_env.arena.walk`). On boards of
+    All games are followed together, each position with its chance (see `tictac_env.arena.results`). On boards of
     more than 20 cells the first 300 positions are followed so, and of the games that are not decided by then 1,000 are
     drawn; the intervals say how much that leaves open: against `perfect` on Connect Four less than 0.001.
 

@@ -23,7 +23,7 @@ from benchmarks.report import RESULTS, Row, save, show
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_env.arena import SeatResult
 from tictac_env.arena.play import BOARDS, Job, play_games
-from tictac_env.arena.walk import seat_result
+from tictac_env.arena.results import seat_result
 from tictac_env.games import Game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position, format_moves

@@ -12,7 +12,7 @@ from typing import Any
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.checkpoint import SEATS, GamesLearner
-from tictac_env.arena import Verdict, tabulated_verdict
+from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import positive
 from tictac_env.solver.minimax import SMALL_CELLS
 from tictac_env.storage import save_text, writing
@@ -191,7 +191,7 @@ class GamesCurve(Curve):
             "games_per_second": round(games / (now - then), 1) if games else None,
             "plies": round((plies - plies_before) / games, 3) if games and plies and plies_before else None,
             "step": getattr(learner, "step_now", None),
-            **(judged_columns(tabulated_verdict(learner, learner.game)) if small else {}),
+            **(judged_columns(verdict(learner, learner.game)) if small else {}),
         }
         self.rows.append(row)
         self._log({name: row[name] for name in COLUMNS[2:]}, learner.num_games)

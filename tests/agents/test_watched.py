@@ -15,7 +15,7 @@ from tictac_agents import QLearning, S0ValueTD, Sarsa, ValueTD
 from tictac_agents.watched import run
 from tictac_agents.watched.lesson import lesson
 from tictac_agents.watched.plan import NETWORKS, TABLES, Plan, menu, trainable
-from tictac_env.arena import tabulated_verdict
+from tictac_env.arena import verdict
 from tictac_env.position import Position
 
 SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "epsilon": 0.5}}
@@ -88,7 +88,7 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     assert rows[-1]["exploitability"] == 0
     assert rows[0]["beaten_first"] is not None
     agent = QLearning.load(tmp_path / "agent.npz")
-    assert tabulated_verdict(agent).infallible
+    assert verdict(agent).infallible
 
 
 def test_s0_ends_by_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_s0_ends_by_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert told[-1] == {"kind": "end", "stopped": False, "proven": True}
     agent = S0ValueTD.load(tmp_path / "agent.npz")
     assert agent.num_episodes < plan["total"] == 20_000_000
-    assert tabulated_verdict(agent).infallible
+    assert verdict(agent).infallible
 
 
 def test_what_a_curve_tells_of_losses_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

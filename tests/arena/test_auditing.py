@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import breadth
 
 import tictac_env
+from examples.hex import Hex
 from tictac_agents import MCTS, QLearning
 from tictac_env import audit, verdict
-from tictac_env.arena import Audit, move_accuracy, play_match, suite
-from tictac_env.games import describe_game
-from tictac_env.policies import Policy, make_policy
+from tictac_env.arena import Audit, auditing, exact_results, move_accuracy, play_match, suite
+from tictac_env.arena.auditing import CARD, RECORD, lost_game, save_card
+from tictac_env.games import Game, KInARow, get_game
+from tictac_env.policies import Policy, load_player, make_policy
+from tictac_env.policies.policy import action_of
 from tictac_env.position import Position
+from tictac_env.render.text import render_game_text
+from tictac_env.rng import position_seed
+from tictac_env.solver.enumerate import TooManyPositions
 
 TTT, C4, SMALL = "TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:3x4-3"
+RULES = get_game(TTT)
 
 
 def judged(player: Any, game: str = TTT, **kwargs: Any) -> Audit:
@@ -80,7 +89,6 @@ def test_a_game_without_a_suite_is_judged_on_all_its_positions() -> None:
     found = judged("minimax", SMALL)
     assert found.suite is not None and found.suite["name"] == f"all of {SMALL}"
     assert found.measure("mistakes").value == 0 and found.game == SMALL
-    assert describe_game(tictac_env.Position.start(found.game).game)
 
 
 @pytest.mark.slow  # it is tabulated up to the limit, twice
@@ -103,7 +111,7 @@ def test_connect_four_is_judged_on_its_reporting_suite() -> None:
 
 def test_on_connect_four_the_verdict_is_that_against_perfect_play() -> None:
     found = judged("rule", C4, replies=0)
-    truth = verdict("rule", C4)["perfect"]
+    truth = exact_results("rule")
     assert found.verdict is not None and found.verdict["method"] == "all games followed"
     for seat, result in (("as first", truth.as_first), ("as second", truth.as_second)):
         assert found.verdict[seat]["v perfect"] == list(result.shares)
@@ -184,3 +192,148 @@ def test_it_is_said_whether_own_play_leads_to_the_mistakes() -> None:
     assert "own play leads to none" in str(audited)
     for other in (judged("minimax"), judged(unbeatable, exact=False)):
         assert "leads to" not in str(other)
+
+
+@pytest.fixture(scope="module")
+def rule() -> Audit:
+    return audit("rule", TTT, opponents=["random"], games=4, progress=False)
+
+
+def test_the_text_draws_the_lost_games(rule: Audit) -> None:
+    text = str(rule)
+    assert rule.verdict is not None
+    for name in ("as first", "as second"):
+        line = rule.verdict[name]["losing line"]
+        drawn = [f"    {row}".rstrip() for row in render_game_text(get_game(TTT), line).splitlines()]
+        given_away = rule.verdict[name]["given away"]
+        assert "\n".join([f"  {name} it loses {line} ({given_away}):", *drawn]) in text
+    assert max(map(len, text.splitlines())) < 160
+    assert "it loses" not in str(audit("minimax", TTT, progress=False))
+
+
+def test_the_boards_of_a_game_stand_side_by_side() -> None:
+    game = get_game("ConnectFour-v0")
+    wide, narrow = (render_game_text(game, "1212121", width).splitlines() for width in (200, 50))
+    assert len(wide) == 8 + 1 and len(narrow) == 4 * 8 + 3 + 1
+    assert [word for word in wide[0].split() if word.endswith(".")] == [f"{ply}." for ply in range(1, 8)]
+    assert wide[0].split()[:6] == ["1.", "X", "1", "2.", "O", "2"]
+    assert wide[-1] == narrow[-1] == "X wins in column 1"
+    assert max(map(len, narrow)) <= 50
+    assert render_game_text(game, "4", 1).splitlines()[0] == "1. X 4"
+    with pytest.raises(ValueError, match="without moves"):
+        render_game_text(game, "")
+
+
+def test_a_game_that_is_not_registered_has_no_boards() -> None:
+    small = KInARow.make(3, 3, 3, False)
+    record = audit("random", small, progress=False)
+    known = Audit.from_json(record.to_json().replace(f'"game": {json.dumps(record.game)}', '"game": "Nobody-v0"', 1))
+    assert "it loses 123548 (given away at ply 5: 4, better 8)\n" in str(known)
+    assert audit("random", Hex.make(2), progress=False).verdict
+
+
+def test_the_card_holds_the_text_and_the_record_beside_it(rule: Audit, tmp_path: Path) -> None:
+    card, record = save_card(rule, tmp_path)
+    assert (card, record) == (tmp_path / CARD, tmp_path / RECORD)
+    assert Audit.from_json(record.read_text()) == rule
+    page = card.read_text()
+    assert page.startswith(f"# rule on {TTT}\n") and str(rule) in page
+    assert "As second player it can be beaten, by 1564329." in page
+    save_card(rule, tmp_path)  # its own files are replaced
+
+
+@pytest.mark.parametrize("name", [CARD, RECORD])
+def test_what_others_wrote_is_left_alone(rule: Audit, name: str, tmp_path: Path) -> None:
+    for content in ("# My project\n", "{}", ""):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / name} exists")):
+            save_card(rule, tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_text() == content
+
+
+class FixedRule(Policy):
+    """`rule`, drawing by the seed without saying so."""
+
+    def act(self, position: Position, seed: int) -> int:
+        return make_policy("rule", position.game).act(position, seed)
+
+
+def replayed(policy: Policy, game: Game, seat: int, line: str, seed: int) -> Position:
+    """The end of a game, after the policy was seen to play its moves of it."""
+    moves = Position.from_moves(game, line).moves
+    for ply in range(seat, len(moves), 2):
+        before = Position.from_moves(game, moves[:ply])
+        assert action_of(policy, before, position_seed(before.own, before.opp, seed)) == moves[ply]
+    return Position.from_moves(game, moves)
+
+
+@pytest.mark.parametrize("seed", breadth([0], range(5)))
+@pytest.mark.parametrize("seat", [0, 1])
+def test_it_is_as_short_as_the_verdict_says(seat: int, seed: int) -> None:
+    truth = verdict(FixedRule(), TTT, seed)
+    line = (truth.as_first, truth.as_second)[seat].losing_line
+    found = lost_game(load_player(FixedRule(), TTT), RULES, seat, seed, 10_000, False)
+    assert found["infallible"] == (line is None)
+    if line is not None:
+        assert found["shortest"] and len(found["losing line"]) == len(line)
+        end = replayed(FixedRule(), RULES, seat, found["losing line"], seed)
+        assert end.outcome is not None and end.outcome.winner == 1 - seat
+
+
+def test_what_never_loses_is_said_to() -> None:
+    found = lost_game(load_player("minimax", TTT), RULES, 1, 0, 10_000, False)
+    assert found == {
+        "infallible": True,
+        "losing line": None,
+        "given away": None,
+        "shortest": False,
+        "walked": {"plies": 4, "positions": 477},
+    }
+
+
+def test_where_the_search_must_end_a_game_against_perfect_play_is_looked_at() -> None:
+    lost = {}
+    for seed in (2, 3):
+        found = lost_game(load_player(FixedRule(), TTT), RULES, 1, seed, 20, False)
+        assert found["walked"]["positions"] <= 20 and not found["shortest"]
+        assert found["infallible"] is (False if found["losing line"] else None)
+        if found["losing line"]:
+            end = replayed(FixedRule(), RULES, 1, found["losing line"], seed)
+            assert end.outcome is not None and end.outcome.winner == 0
+        lost[seed] = found["losing line"] is not None
+    assert len(set(lost.values())) == 2  # some are beaten by perfect play, and some are not
+
+
+def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules of a small game in place of Connect Four's, whose proofs take long to compile."""
+
+    def too_many(*arguments: Any) -> Any:
+        raise TooManyPositions("too many")
+
+    monkeypatch.setattr(auditing, "strategy_of", too_many)
+    monkeypatch.setattr(auditing, "opening_book_of", lambda game: object())
+    record = auditing.audit("rule", TTT, progress=False)
+    assert record.verdict is not None
+    seat = record.verdict["as second"]
+    assert seat["infallible"] is False and seat["shortest"] and seat["losing line"] == "5437129"
+    text = str(record)
+    told = "given away at ply 2: 4, better 1, 3, 7, 9"
+    assert f"as second it loses 5437129 ({told}; no shorter game beats it):" in text and "O wins" in text
+    assert seat["given away"] == told and "leads to" not in text
+    assert "walked" not in text and auditing.Audit.from_json(record.to_json()) == record
+    assert "losing line" not in auditing.audit("rule", TTT, replies=0, progress=False).verdict["as first"]  # type: ignore[index]
+    monkeypatch.setattr(auditing, "_lost_to_perfect_play", lambda *arguments: None)
+    few = auditing.audit("rule", TTT, replies=1, progress=False)
+    assert "as first: no game lost: every reply to its first 1 moves played, 1 positions, and one game" in str(few)
+
+
+@pytest.mark.slow  # proofs are compiled for Connect Four, and perfect play searches
+@pytest.mark.parametrize("player", ["rule", "mcts:100"])
+def test_on_connect_four_players_are_shown_how_they_lose(player: str) -> None:
+    record = audit(player, "ConnectFour-v0", replies=2_000, progress=False)
+    assert record.verdict is not None
+    for seat, name in enumerate(("as first", "as second")):
+        line = record.verdict[name]["losing line"]
+        end = replayed(make_policy(player, "ConnectFour-v0"), get_game("ConnectFour-v0"), seat, line, 0)
+        assert end.outcome is not None and end.outcome.winner == 1 - seat
+        assert line in str(record)

@@ -24,7 +24,6 @@ from tictac_env.arena import (
     play_match,
     prove,
     round_robin,
-    tabulated_verdict,
     verdict,
 )
 from tictac_env.envs.arguments import read_actions
@@ -292,7 +291,7 @@ def test_the_game_is_the_agents_own(tmp_path: Path) -> None:
     wanted = verdict(agent, agent.game)
     for player in (agent, str(tmp_path / "q.npz"), load_player(agent), ModelPolicy(agent)):
         assert game_for(None, "random", player) == agent.game
-    assert verdict(agent) == tabulated_verdict(agent) == wanted
+    assert verdict(agent) == verdict(agent) == wanted
     assert exploitability(agent) == exploitability(agent, agent.game)
     assert audit(agent, exact=False, progress=False).game == "KInARow-v0:3x4-3"
     assert prove(QLearning(TTT), 1, progress=False).game == TTT

@@ -15,7 +15,7 @@ import pytest
 
 from tictac_agents import NTupleNetwork
 from tictac_env import Position, cli, move_accuracy, solve, verdict
-from tictac_env.arena.walk import seat_result
+from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.position_batch import PositionBatch

@@ -7,12 +7,11 @@ from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.results import GameResults, OpponentResult, exact_results, verdict
+from tictac_env.arena.results import OpponentResult, SeatResult, exact_results
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import ScoredPosition, Suite, read_scored_positions, suite
 from tictac_env.arena.tournament import MatchResult, Tournament, play_game, play_match, round_robin
-from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, tabulated_verdict
-from tictac_env.arena.walk import SeatResult
+from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, verdict
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ __all__ = [
     "Exploitability",
     "Fixture",
     "GameRecord",
-    "GameResults",
     "ListedPlayer",
     "MatchResult",
     "Measure",
@@ -60,7 +58,6 @@ __all__ = [
     "round_robin",
     "sampled_openings",
     "suite",
-    "tabulated_verdict",
     "verdict",
 ]
 

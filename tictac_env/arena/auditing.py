@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,17 @@ from typing import Any
 import numpy as np
 
 import tictac_env
-from tictac_env.arena.accuracy import MoveAccuracy, Rate, move_accuracy
+from tictac_env.arena.accuracy import MoveAccuracy, move_accuracy
 from tictac_env.arena.outcomes import percentage
-from tictac_env.arena.results import OpponentResult, exact_results
+from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
 from tictac_env.arena.tournament import play_match
-from tictac_env.arena.verdicts import Strategy, basis_of, given_away, strategy_of, verdict_of
-from tictac_env.arena.walk import GAMES, MAX_POSITIONS
+from tictac_env.arena.verdicts import Strategy, given_away, strategy_of, verdict_of
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game, game_name, get_game
-from tictac_env.policies import Player, Policy, game_for, load_player, make_policy
-from tictac_env.policies.loading import Reading
+from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import Position, format_moves
-from tictac_env.position_batch import PositionBatch
 from tictac_env.render.text import render_game_text
 from tictac_env.rng import position_seed
 from tictac_env.solver.book import opening_book_of
@@ -35,14 +32,14 @@ from tictac_env.solver.enumerate import TooManyPositions
 from tictac_env.storage import save_text
 
 REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
-"""The suite that a game's players are judged by."""
+"""The suite by which the players of a game are judged."""
 MOST_POSITIONS = 10_000
-"""Positions drawn of a game that has no suite but can be tabulated, if it has more."""
+"""Number of positions drawn of a game that has no suite but can be tabulated, if it has more."""
 REPLIES = 10_000
-"""Positions at which a player is asked in search of the shortest game that it loses on a large game."""
+"""Number of positions in which a player is asked for the shortest game that it loses on a large game."""
 SEATS = ("as first", "as second")
-NOT_TOLD = ("intervals", "walked", "shortest", "given away")
-"""Parts of a seat's verdict that its line leaves out: the lines below it say the last three."""
+OMITTED = ("intervals", "walked", "shortest", "given away")
+"""Parts of a seat's verdict that its line omits: the lines below it have the last three."""
 CARD, RECORD = "README.md", "verdict.json"
 MADE_BY = f"`{RECORD}` has every figure. `tictac audit` of tictac-env made both."
 
@@ -55,7 +52,7 @@ class Measure:
         name: "mistakes", "perfect" or "regret" (see `Accuracy`).
         among: the positions: "all", "critical", or a phase of the game.
         positions: how many there are.
-        value: the figure; None where there are no positions.
+        value: the figure; None if there are no positions.
         low: the lower end of its interval.
         high: the upper end.
         random: what random play reaches on the same positions.
@@ -77,33 +74,41 @@ class Measure:
 
     @property
     def relative(self) -> float | None:
-        """The figure as a multiple of random's; None where that is 0."""
+        """The figure as a multiple of random's; None if that is 0."""
         return None if self.value is None or not self.random else self.value / self.random
+
+    def __str__(self) -> str:
+        """The figure with its 95 % interval, as in "12.3 % (11.9-12.8)"; "-" if there is none."""
+        if self.value is None or self.low is None or self.high is None:
+            return "-"
+        if self.name == "regret":
+            return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+        return percentage(self.value, (self.low, self.high))
 
 
 @dataclass(frozen=True)
 class Audit:
-    """How good a player is. Everything in it is what JSON can hold.
+    """The record of how good a player is. Everything in it is what JSON can hold.
 
     Attributes:
-        player: who was judged: `Player.identity`, with the settings, the hash of its file, and its search budget.
+        player: `Player.identity`, with the settings, the hash of its file, and its search budget.
         game: the game's name.
         version: the version of this package.
         seed: what seeds and samples were derived from.
-        verdict: what `tictac_env.verdict` says, None if it was not asked, or on a large game that has no opening book.
-            "method" and "basis" say how it was found. "as first" and "as second" have, by opponent, the shares of games
-            won, drawn and lost. On a small game they also say whether the player is infallible there, the shortest game
-            it loses, and what the best reply gains; on a large one, after how many plies games are decided and, where
-            they had to be sampled, the 95 % "intervals" of the three shares. "given away" says which move lost the
-            losing line (None if none did). On a large game "infallible" is None where it is not known, "walked" says
-            how far every reply was played ("plies" of the player's, "positions" of them), and "shortest" whether the
-            losing line, if there is one, is known to be a shortest one.
-        suite: the name, the hash ("sha256") and the number of "positions" of the suite, and by what the moves were
-            judged ("basis"); None if there was none. Where every reply was walked, "erring" counts the positions in
-            which the player may err, and "erring reached" those of them to which its own play leads in either seat.
+        verdict: the numbers of `tictac_env.verdict`, or on a large game those of `exact_results` against perfect play;
+            None if it was not asked for, or on a large game that has no opening book. "method" and "basis" say how it
+            was found. "as first" and "as second" have, by opponent, the shares of games won, drawn and lost. On a small
+            game they also have "infallible", the shortest game that the player loses, and what the best reply gains; on
+            a large one the mean ply at which games are decided and, if they were sampled, the 95 % "intervals" of the
+            three shares. "given away" is the move that lost the losing line (None if none did). On a large game
+            "infallible" is None if it is not known, "walked" has how far every reply was played ("plies" of the
+            player's, "positions" of them), and "shortest" is true if the losing line is known to be a shortest one.
+        suite: the name, the hash ("sha256") and the number of "positions" of the suite, and what the moves were judged
+            by ("basis"); None if there was none. If every reply was walked, "erring" counts the positions in which the
+            player may err, and "erring reached" those of them to which its own play leads in either seat.
         measures: the figures on the suite.
         matches: for each match the "opponent", and "as first" and "as second", games won, drawn and lost.
-        seconds: how long it took, by the clock on the wall.
+        seconds: how long it took (wall-clock).
 
     Example:
         >>> from tictac_env import audit
@@ -188,27 +193,27 @@ def audit(
 
     Args:
         player: whatever `load_player` accepts: a policy's name, an agent's file, a zip file of Stable-Baselines3, a
-            "module:name", a function, a model, a policy, somebody else's network, submission or program.
+            "module:name", a function, a model, a policy, a third-party network, submission or program.
         game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
-        suite: which positions to judge its moves on: a `Suite`, the name of one or a file; None for the game's own
+        suite: the positions to judge its moves on: a `Suite`, the name of one or a file; None for the game's own
             reporting suite. A game that has none but can be tabulated is judged on all its positions, or on 10,000
             drawn by the seed; on other games these measures are left out.
-        opponents: against whom to play matches: whatever `as_policy` accepts.
+        opponents: the opponents of matches: whatever `as_policy` accepts.
         games: how many games a match has, the seats swapped after each.
-        exact: whether to ask for the verdict.
+        exact: ask for the verdict.
         seed: seeds of moves, samples and matches are derived from it.
-        progress: whether to show progress bars.
-        max_positions: how many positions the verdict follows on a large game, for each seat; beyond it is sampled.
+        progress: show progress bars.
+        max_positions: how many positions are followed on a large game, for each seat; beyond that it is sampled.
         exact_games: how many games are drawn then.
         replies: on a large game the shortest game that the player loses is sought by playing every reply to it, ply by
-            ply (`prove`), up to so many positions for each seat; if none is found, it plays one game against perfect
-            play. 0 for no search.
-        reading: how the player is to be read where it does not say so itself (see `load_player`).
+            ply (`prove`), up to this number of positions for each seat; if none is found, it plays one game against
+            perfect play. 0 for no search.
+        reading: how to read a third-party player that does not say it (see `load_player`).
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the player, the game or the suite is not known, damaged, or of another game; or an argument is out
-            of its range.
+        ValueError: the player, the game or the suite is unknown, damaged, or of another game; or an argument is out of
+            its range.
         IllegalMove: the player's choice is illegal; the message names it and the position.
 
     Example:
@@ -219,22 +224,30 @@ def audit(
     began = time.monotonic()
     rules = game_for(game, player)
     positive("games", games)
-    limits = positive("max_positions", max_positions), positive("exact_games", exact_games), whole("replies", replies)
+    positive("max_positions", max_positions)
+    positive("exact_games", exact_games)
+    whole("replies", replies)
     judged = load_player(player, rules, reading)
-    policy = judged.policy
-    walked = _walked(policy, rules, seed) if exact else ()
-    truth = _verdict(judged, rules, seed, walked, *limits, progress) if exact else None
-    scored = _suite_of(rules, suite, seed)
-    about, measures = None, []
-    if scored is not None:
-        accuracy = move_accuracy(policy, scored, rules, seed=seed, progress=progress)
+    truth, about, measures, walked = None, None, list[Measure](), tuple[Strategy, ...]()
+    if exact:
+        try:
+            walked = tuple(strategy_of(judged.policy, rules, seat, seed) for seat in (0, 1))
+            truth = _verdict(judged.policy, walked)
+        except TooManyPositions:
+            if opening_book_of(rules) is not None:  # without it perfect play may take hours
+                truth = _results(judged.policy, rules, seed, max_positions, exact_games, progress)
+                for seat, name in enumerate(SEATS if replies else ()):
+                    truth[name] |= lost_game(judged, rules, seat, seed, replies, progress)
+    if (scored := _suite_of(rules, suite, seed)) is not None:
+        accuracy = move_accuracy(judged.policy, scored, rules, seed=seed, progress=progress)
         about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
         if walked:
             about |= _erring(accuracy, walked)
         for among, rates in {"all": accuracy.overall, "critical": accuracy.critical, **accuracy.by_phase}.items():
-            named = {"mistakes": rates.mistakes, "perfect": rates.perfect, "regret": rates.regret}
-            measures += [_measure(name, among, rates.positions, rate) for name, rate in named.items()]
-    matches = [play_match(policy, opponent, rules, games, seed) for opponent in opponents]
+            for name in ("mistakes", "perfect", "regret"):
+                numbers = (None if math.isnan(number) else float(number) for number in getattr(rates, name))
+                measures.append(Measure(name, among, rates.positions, *numbers))
+    matches = [play_match(judged.policy, opponent, rules, games, seed) for opponent in opponents]
     return Audit(
         player=judged.identity,
         game=game_name(rules) or repr(rules),
@@ -262,48 +275,18 @@ def _suite_of(game: Game, given: Suite | str | None, seed: int) -> Suite | None:
     if len(found) <= MOST_POSITIONS:
         return found
     rows = np.sort(np.random.default_rng(seed).permutation(len(found))[:MOST_POSITIONS])
-    some = PositionBatch(game, found.positions.own[rows], found.positions.opp[rows])
-    return Suite(f"{MOST_POSITIONS:,} of {found.name}", some, found.scores[rows], {"seed": seed})
-
-
-def _walked(policy: Policy, game: Game, seed: int) -> tuple[Strategy, ...]:
-    """What a policy plays from both seats; nothing on a game too large to tabulate."""
-    try:
-        return tuple(strategy_of(policy, game, seat, seed) for seat in (0, 1))
-    except TooManyPositions:
-        return ()
+    return Suite(f"{MOST_POSITIONS:,} of {found.name}", found.positions.where(rows), found.scores[rows], {"seed": seed})
 
 
 def _erring(accuracy: MoveAccuracy, walked: Sequence[Strategy]) -> dict[str, int]:
-    """In how many positions a policy may err, and how many of them it comes to when it plays both seats itself."""
+    """The number of positions in which a policy may err, and of those that its own play in either seat leads to."""
     table, batch = walked[0].table, accuracy.batch.where(accuracy.mistake_shares > 0)
     rows = [table.index[stones] for stones in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
     reached = sum(bool(walked[table.seat[row]].reached[row]) for row in rows)
     return {"erring": len(rows), "erring reached": reached}
 
 
-def _verdict(
-    judged: Player,
-    game: Game,
-    seed: int,
-    walked: Sequence[Strategy],
-    max_positions: int,
-    games: int,
-    replies: int,
-    progress: bool,
-) -> dict[str, Any] | None:
-    """What `verdict` says, as JSON can hold it; None on a large game that has no opening book, without which perfect
-    play may take hours.
-    """
-    policy = judged.policy
-    if not walked:
-        if opening_book_of(game) is None:
-            return None
-        found = exact_results(policy, "perfect", game, seed, max_positions, games, progress)
-        told = _results(found, basis_of(policy, game))
-        for seat, name in enumerate(("as first", "as second") if replies else ()):
-            told[name] |= lost_game(judged, game, seat, seed, replies, progress)
-        return told
+def _verdict(policy: Policy, walked: Sequence[Strategy]) -> dict[str, Any]:
     truth = verdict_of(policy, *walked)
     seats = {
         name: {
@@ -314,80 +297,70 @@ def _verdict(
             "v best": list(seat.against_best),
             "gain": seat.gain,
         }
-        for name, seat in (("as first", truth.as_first), ("as second", truth.as_second))
+        for name, seat in zip(SEATS, (truth.as_first, truth.as_second), strict=True)
     }
     method = {"method": "every reply walked", "basis": truth.basis, "exploitability": truth.exploitability}
     return method | seats
 
 
-def _results(found: OpponentResult, basis: str) -> dict[str, Any]:
-    seats = {"as first": found.as_first, "as second": found.as_second}
-    games = max(seat.games for seat in seats.values())
-    method = f"sampled, {games:,} games" if games else "all games followed"
-    told = {
+def _results(policy: Policy, game: Game, seed: int, max_positions: int, games: int, progress: bool) -> dict[str, Any]:
+    found = exact_results(policy, "perfect", game, seed, max_positions, games, progress)
+    seats = {
         name: {
             f"v {found.opponent}": list(seat.shares),
             "intervals": None if seat.exact else [list(interval) for interval in seat.intervals],
             "decided after plies": seat.plies,
         }
-        for name, seat in seats.items()
+        for name, seat in zip(SEATS, (found.as_first, found.as_second), strict=True)
     }
-    return {"method": method, "basis": basis} | told
-
-
-def _measure(name: str, among: str, positions: int, rate: Rate) -> Measure:
-    value, low, high, random = (None if math.isnan(number) else float(number) for number in rate)
-    return Measure(name, among, positions, value, low, high, random)
+    sampled = max(found.as_first.games, found.as_second.games)
+    method = f"sampled, {sampled:,} games" if sampled else "all games followed"
+    return {"method": method, "basis": found.basis} | seats
 
 
 def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: int, progress: bool) -> dict[str, Any]:
     """The game that beats a player from a seat, or how far none does.
 
-    Ply by ply every reply is played, so the first loss found is a shortest one. Where that would ask about too many
+    Ply by ply every reply is played, so the first loss found is a shortest one. If that would ask about too many
     positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's seed
     is derived from the position and `seed`.
 
     Args:
         player: the player.
-        game: a registered game whose perfect play is at hand (there is an opening book).
+        game: a registered game that has an opening book.
         seat: 0 if the player plays first, 1 if second.
         seed: see above.
-        max_positions: it is asked about at most so many positions, but for that one game.
-        progress: whether to show progress.
+        max_positions: the most positions it is asked about, but for that one game.
+        progress: show progress.
 
     Returns:
-        "infallible" (None where it is not known), "losing line" (None where none is known), "given away" (which move
-        lost it, None if none did), "shortest", and "walked": to how many "plies" of the player's every reply was
-        played, at how many "positions".
+        "infallible" (None if it is not known), "losing line" (None if none is known), "given away" (the move that lost
+        it, None if none did), "shortest", and "walked": to how many "plies" of the player's every reply was played, at
+        how many "positions".
 
     Raises:
         IllegalMove: the player's choice is illegal; the message names it and the position.
     """
-    from tictac_env.arena.proof import prove  # it is compiled, which no other measure needs
+    from tictac_env.arena.proof import prove  # these two are compiled, which other measures do not need
+    from tictac_env.solver.exact import shared_solver
 
     found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
     line = found.refutations[0] if found.refutations else None
     shortest = line is not None
     if line is None and not found.complete:
         line = _lost_to_perfect_play(player.policy, game, seat, seed)
+    blunder = None
+    if line is not None:
+        solver = shared_solver(game)
+        moves = Position.from_moves(game, line).moves
+        blunder = given_away(game, moves, seat, lambda position: solver.solve(position, weak=True).action_scores)
     return {
         "infallible": False if line is not None else found.holds or None,
         "losing line": line,
-        "given away": line and _given_away(game, line, seat),
+        "given away": blunder,
         "shortest": shortest,
         "walked": {"plies": len(found.plies), "positions": found.positions},
     }
-
-
-def _given_away(game: Game, line: str, seat: int) -> str | None:
-    from tictac_env.solver.exact import shared_solver  # it is compiled, as above
-
-    solver = shared_solver(game)
-
-    def scores_of(position: Position) -> tuple[int | None, ...]:
-        return solver.solve(position, weak=True).action_scores
-
-    return given_away(game, Position.from_moves(game, line).moves, seat, scores_of)
 
 
 def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> str | None:
@@ -401,37 +374,6 @@ def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> s
     return format_moves(game, position.moves) if lost else None
 
 
-def how_found(seat: Mapping[str, Any]) -> str:
-    """How the losing line of a seat on a large game was found, or how far it was looked for; "" on a small one."""
-    if "walked" not in seat:
-        return ""
-    walked = seat["walked"]
-    asked = f"every reply to its first {walked['plies']} moves played, {walked['positions']:,} positions"
-    if seat["infallible"]:
-        return f"never loses, every reply played, {walked['positions']:,} positions"
-    if seat["losing line"] is None:
-        return f"no game lost: {asked}, and one game against perfect play"
-    return "no shorter game beats it" if seat["shortest"] else f"a game lost to perfect play; no shorter one: {asked}"
-
-
-def mistakes_reached(found: Audit) -> str:
-    """Whether the player's own play leads to its mistakes; "" if that is not known, or it makes none."""
-    about = found.suite or {}
-    erring, reached = about.get("erring"), about.get("erring reached")
-    if not erring or reached is None:
-        return ""
-    some = "none" if reached == 0 else f"{reached:,}"
-    return f"of the {erring:,} positions in which it errs, its own play leads to {some}, whatever the replies"
-
-
-def known_game(name: str) -> Game | None:
-    """The game of that name, to draw boards of; None for one that is not registered here."""
-    try:
-        return get_game(name)
-    except ValueError:
-        return None
-
-
 def _lines(found: Audit) -> Iterator[str]:
     player = found.player
     yield f"{player['name']} ({player['agent']}) on {found.game}; tictac-env {found.version}"
@@ -441,39 +383,57 @@ def _lines(found: Audit) -> Iterator[str]:
     if found.verdict:
         yield f"  verdict ({found.verdict['method']}; {found.verdict['basis']}):"
         for name in SEATS:
-            seat = found.verdict[name]
-            told = {key: value for key, value in seat.items() if key not in NOT_TOLD and value is not None}
-            yield f"    {name}: {'; '.join(f'{key} {_told(value)}' for key, value in told.items())}"
+            shown = {key: value for key, value in found.verdict[name].items() if key not in OMITTED}
+            parts = [f"{key} {_in_words(value)}" for key, value in shown.items() if value is not None]
+            yield f"    {name}: {'; '.join(parts)}"
         if "exploitability" in found.verdict:
             yield f"    exploitability {found.verdict['exploitability']:.5f}"
         for name in SEATS:
-            yield from _lost_game(found, name)
+            yield from _lost_game_lines(found, name)
     if found.suite:
         yield f"  {found.suite['name']}, sha256 {found.suite['sha256'][:16]}; {found.suite['basis']}:"
         yield from _table(found.measures)
-        if reached := mistakes_reached(found):
-            yield f"    {reached}"
+        erring, reached = found.suite.get("erring"), found.suite.get("erring reached")
+        if erring and reached is not None:
+            some = f"{reached:,}" if reached else "none"
+            leads = f"its own play leads to {some}, whatever the replies"
+            yield f"    of the {erring:,} positions in which it errs, {leads}"
     for match in found.matches:
         seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in SEATS)
         yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
     yield f"  {found.seconds:.1f} s"
 
 
-def _lost_game(found: Audit, name: str) -> Iterator[str]:
+def _lost_game_lines(found: Audit, name: str) -> Iterator[str]:
     """The boards of the game that beats the player in a seat, and how it was found."""
     seat = (found.verdict or {})[name]
-    line, how = seat.get("losing line"), how_found(seat)
-    game = known_game(found.game)
-    if line is not None:
-        told = "; ".join(part for part in (seat.get("given away"), how) if part)
-        yield f"  {name} it loses {line}{told and f' ({told})'}{'' if game is None else ':'}"
-        shown = "" if game is None else render_game_text(game, line)
-        yield from (f"    {row}".rstrip() for row in shown.splitlines())
-    elif how:
-        yield f"  {name}: {how}"
+    line, how = seat.get("losing line"), ""
+    if "walked" in seat:  # on a large game
+        plies, positions = seat["walked"]["plies"], seat["walked"]["positions"]
+        asked = f"every reply to its first {plies} moves played, {positions:,} positions"
+        if seat["infallible"]:
+            how = f"never loses, every reply played, {positions:,} positions"
+        elif line is None:
+            how = f"no game lost: {asked}, and one game against perfect play"
+        else:
+            found_by_play = f"a game lost to perfect play; no shorter one: {asked}"
+            how = "no shorter game beats it" if seat["shortest"] else found_by_play
+    if line is None:
+        if how:
+            yield f"  {name}: {how}"
+        return
+    why = "; ".join(part for part in (seat.get("given away"), how) if part)
+    loses = f"  {name} it loses {line}{why and f' ({why})'}"
+    try:
+        boards = render_game_text(get_game(found.game), line)
+    except ValueError:  # the game is not registered here
+        yield loses
+        return
+    yield f"{loses}:"
+    yield from (f"    {row}".rstrip() for row in boards.splitlines())
 
 
-def _told(value: Any) -> str:
+def _in_words(value: Any) -> str:
     if isinstance(value, list):
         return " / ".join(f"{100 * share:.3f}" for share in value) + " %"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -486,21 +446,9 @@ def _table(measures: Sequence[Measure]) -> Iterator[str]:
     yield f"    {'':10}{'positions':>10}" + "".join(f"{name:>22}{'x random':>9}" for name in names)
     for among in dict.fromkeys(among for among, _ in found):
         row = [found[among, name] for name in names]
-        yield f"    {among:10}{row[0].positions:>10,}" + "".join(_cells(one) for one in row)
-
-
-def _cells(measure: Measure) -> str:
-    relative = "-" if measure.relative is None else f"{measure.relative:.2f}"
-    return f"{in_words(measure):>22}{relative:>9}"
-
-
-def in_words(measure: Measure) -> str:
-    """A figure with its 95 % interval, as in "12.3 % (11.9-12.8)"; "-" where there is none."""
-    if measure.value is None or measure.low is None or measure.high is None:
-        return "-"
-    if measure.name == "regret":
-        return f"{measure.value:.3f} ({measure.low:.3f}-{measure.high:.3f})"
-    return percentage(measure.value, (measure.low, measure.high))
+        relative = ["-" if one.relative is None else f"{one.relative:.2f}" for one in row]
+        cells = (f"{one!s:>22}{times:>9}" for one, times in zip(row, relative, strict=True))
+        yield f"    {among:10}{row[0].positions:>10,}" + "".join(cells)
 
 
 def save_card(found: Audit, folder: str | os.PathLike[str]) -> tuple[Path, Path]:

@@ -1,13 +1,25 @@
-"""Counts of games won, drawn and lost, and the intervals of their shares."""
+"""Games won, drawn and lost, the intervals of their shares, and the tables that show them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from html import escape
 from math import sqrt
 from statistics import NormalDist  # SciPy would take 0.7 s to import
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from tictac_env.checks import Floats
+from tictac_env.games import Game
+from tictac_env.position import Position
+from tictac_env.render.scene import render_svg
+from tictac_env.render.text import move_caption
+
+CELL_SIZE = 18
+"""Pixels a cell of the small boards measures."""
+RULE = "1px solid rgba(128, 128, 128, 0.5)"
+CELL = "padding: 3px 12px 3px 0; text-align: left; font-variant-numeric: tabular-nums"
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -20,7 +32,7 @@ def wilson(share: float, trials: float, confidence: float = 0.95) -> tuple[float
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def mean_interval(values: npt.NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+def mean_interval(values: Floats, confidence: float = 0.95) -> tuple[float, float]:
     """The interval of the mean of at least one independent value in [0, 1]; Wilson's if all are 0 or 1.
 
     Else it is Wilson's with as many yes-or-no trials as would make the mean as uncertain as it is: the effective sample
@@ -115,3 +127,49 @@ class WinDrawLoss(NamedTuple):
             interval = None if self.are_shares else self.interval(count)
             parts.append(f"{name} {percentage(count / max(self.games, 1), interval)}")
         return ", ".join(parts)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """The lines of a table: the first `left` columns are aligned left, the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if column < left else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], below: Iterable[str] = ()) -> str:
+    """A title, a table and the HTML below it, as notebooks show results.
+
+    Text and lines have no colours of their own, so that they can be read on light and dark pages.
+    """
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        inner = "".join(f'<{tag} style="{CELL}">{escape(cell)}</{tag}>' for cell in cells)
+        return f'<tr style="border-bottom: {RULE}; background: none">{inner}</tr>'
+
+    parts = [
+        f'<div class="tictac-verdict"><p style="margin: 4px 0"><b>{escape(title)}</b></p>',
+        '<table style="border-collapse: collapse; margin: 0; background: none; color: inherit; font-size: inherit">',
+        row("th", heads),
+        *(row("td", cells) for cells in rows),
+        "</table>",
+        *below,
+        "</div>",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def html_game(title: str, game: Game, line: str) -> str:
+    """A game as HTML: its title, and a board for each move, with the number of the move and its name."""
+    boards = []
+    moves = Position.from_moves(game, line).moves
+    for played in (moves[: ply + 1] for ply in range(len(moves))):
+        picture = render_svg(Position.from_moves(game, played), CELL_SIZE, background=False)
+        caption = f'<figcaption style="font-size: 85%">{move_caption(game, played)}</figcaption>'
+        boards.append(f'<figure style="margin: 0; text-align: center">{picture}{caption}</figure>')
+    row = '<div style="display: flex; flex-wrap: wrap; gap: 4px 8px">'
+    return "\n".join([f'<p style="margin: 8px 0 2px">{escape(title)}</p>', row, *boards, "</div>"])

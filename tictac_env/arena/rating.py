@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tictac_env.arena.davidson import Davidson, Floats, likelihood_bound, scored_against, unbounded
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
-from tictac_env.arena.outcomes import percentage
+from tictac_env.arena.outcomes import aligned, percentage
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import did_you_mean
 
@@ -266,18 +266,6 @@ def ratings(
         confidence=confidence,
         _resamples=spread[:, best_first],
     )
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """The lines of a table: so many columns begin at the left, the others end at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            text.ljust(width) if column < left else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _anchor(names: Sequence[str], anchor: str | None, fitted: Floats) -> int:

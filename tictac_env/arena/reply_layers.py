@@ -21,7 +21,7 @@ PIECE = 1 << 22
 """How many positions are merged at a time, about: some 200 MB."""
 ENDINGS, MOVES = (".own", ".opp"), ".moves"
 
-COMPILED_AS = "proofs"
+COMPILED_AS = "proofs and exact results"
 
 
 class Expansion(NamedTuple):
@@ -234,3 +234,10 @@ def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[in
 def _read(folder: Path, ply: int) -> tuple[Ints, Ints, Moves]:
     layer = layer_path(folder, ply)
     return *read_positions(layer), read_numbers(layer.with_suffix(MOVES), "i1")
+
+
+@kernel
+def find_results(game: Game, own: Ints, opp: Ints, results: npt.NDArray[np.int8]) -> None:
+    """Writes how each of B games stands into `results`, int8 (B,): `PositionBatch.results`, compiled."""
+    for i in range(len(own)):
+        results[i] = game.result(own[i], opp[i])

@@ -1,29 +1,98 @@
-"""The truth about a policy, on any game: by every reply to it, or by its results against opponents."""
+"""Results of games between two policies, exact or sampled, on any game.
+
+All games that the two can play are followed together, a layer of positions a ply, each position with the chance of
+reaching it. So a walk costs as many moves as there are positions, however many games lead through them. If these become
+too many, or too unlikely, the walk continues with a sample: games drawn from those positions by their chances, which
+are again followed together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from itertools import count
+from typing import Any, NamedTuple
 
-from tictac_env.arena.verdicts import BASES, Verdict, basis_of, tabulated_verdict
-from tictac_env.arena.walk import GAMES, MAX_POSITIONS, SeatResult, seat_result
-from tictac_env.checks import number, positive, whole
-from tictac_env.games import Game, game_name
-from tictac_env.policies import as_policy, game_for
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.arena.outcomes import WinDrawLoss, html_table, percentage, wilson
+from tictac_env.arena.verdicts import BASES, action_probabilities, basis_of, gives_probabilities
+from tictac_env.checks import SEATS, Floats, number, positive, whole
+from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name
+from tictac_env.observation import action_masks, legal_sets
+from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
-from tictac_env.solver.enumerate import TooManyPositions
 
-SEED_LIMIT = 2**63 - 1
+MAX_POSITIONS = 100_000
+"""Number of positions followed exactly, unless a caller says otherwise."""
+GAMES = 10_000
+"""Number of games drawn if there are more positions."""
+BLOCK = 1 << 12
+"""Number of positions a policy is asked about at a time."""
+PIECE = 1 << 22
+"""Number of positions of the next layer collected before repeated ones are merged: some 100 MB."""
+MANY = 1 << 16
+"""The results of fewer positions take Python no longer than loading machine code does."""
+
+Interval = tuple[float, float]
+Update = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class SeatResult:
+    """Results of a policy's games against one opponent, from one seat.
+
+    Attributes:
+        shares: the shares of its games won, drawn and lost, which sum to 1.
+        intervals: the 95 % intervals of the three shares; if the result is exact, both ends are the share.
+        games: how many games were drawn; 0 if none had to be, and the result is exact.
+        followed: the chance that a game is one of those that were followed to their end, in [0, 1].
+        positions: how many different positions were followed, plus those of the sample, which may be some of the same;
+            those of different plies count as different.
+        plies: the mean ply at which a game is decided: over, or won for sure by a side that makes no errors.
+
+    Example:
+        >>> from tictac_env.arena import exact_results
+        >>> first = exact_results("random", "rule", "TicTacToe-v0").as_first
+        >>> first.exact, first.games
+        (True, 0)
+    """
+
+    shares: WinDrawLoss
+    intervals: tuple[Interval, Interval, Interval]
+    games: int
+    positions: int
+    plies: float
+    followed: float
+
+    @property
+    def exact(self) -> bool:
+        """True if all games were followed, rather than a sample."""
+        return self.games == 0
+
+    def __str__(self) -> str:
+        decided = f"decided after {self.plies:.1f} plies"
+        if self.exact:
+            return f"{self.shares.percentages} (W/D/L), exact; {decided}"
+        named = zip(("won", "drawn", "lost"), self.shares, self.intervals, strict=True)
+        shares = ", ".join(f"{name} {percentage(share, interval)}" for name, share, interval in named)
+        return f"{shares}, sampled ({self.games:,} games); {decided}"
 
 
 @dataclass(frozen=True)
 class OpponentResult:
-    """How a policy's games against one opponent end.
+    """Results of a policy's games against one opponent, from both seats.
 
     Attributes:
+        policy: its name.
         opponent: the opponent's name.
-        basis: "probabilities" if the opponent gave its own, "fixed map" if its seed was derived from the position.
+        game: the game's name, or its rule book as text.
+        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+        opponent_basis: the same of the opponent.
+        seed: what the seeds were derived from.
         as_first: the policy in the first player's seat.
         as_second: the policy in the second's.
 
@@ -34,158 +103,38 @@ class OpponentResult:
         ('rule', 0.0)
     """
 
+    policy: str
     opponent: str
+    game: str
     basis: str
+    opponent_basis: str
+    seed: int
     as_first: SeatResult
     as_second: SeatResult
 
-    def __str__(self) -> str:
-        seats = (("first", self.as_first), ("second", self.as_second))
-        return "\n".join(f"  v {self.opponent} as {name}: {result}" for name, result in seats)
-
-
-@dataclass(frozen=True)
-class GameResults:
-    """How a policy's games against some opponents end.
-
-    Attributes:
-        policy: its name.
-        game: the game's name, or what makes it.
-        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
-        seed: what the seeds were derived from.
-        against: the results, one for each opponent.
-
-    Example:
-        >>> from tictac_env import verdict
-        >>> found = verdict("minimax", "TicTacToe-v0", opponents=["random"])
-        >>> round(found["random"].as_first.shares.losses, 3)
-        0.0
-    """
-
-    policy: str
-    game: str
-    basis: str
-    seed: int
-    against: tuple[OpponentResult, ...]
-
     @property
     def exact(self) -> bool:
-        """Whether all results are exact, none sampled."""
-        return all(found.as_first.exact and found.as_second.exact for found in self.against)
+        """True if both results are exact, neither sampled."""
+        return self.as_first.exact and self.as_second.exact
 
-    def __getitem__(self, opponent: str) -> OpponentResult:
-        """The result against the opponent of that name.
-
-        Raises:
-            KeyError: there is none.
-        """
-        for found in self.against:
-            if found.opponent == opponent:
-                return found
-        raise KeyError(f"no opponent was called {opponent!r}; there were {[found.opponent for found in self.against]}")
+    def _seats(self) -> tuple[tuple[str, SeatResult], ...]:
+        return tuple(zip(SEATS, (self.as_first, self.as_second), strict=True))
 
     def __str__(self) -> str:
-        head = f"{self.policy} ({self.basis}) on {self.game}:"
-        return "\n".join([head, *map(str, self.against), f"  {BASES[self.basis]}"])
+        rows = [f"  v {self.opponent} as {name}: {result}" for name, result in self._seats()]
+        return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *rows, f"  {BASES[self.basis]}"])
 
     def _repr_html_(self) -> str:
-        from tictac_env.arena.verdict_html import results_html
-
-        return results_html(self)
-
-
-@overload
-def verdict(policy: Any, game: Literal["TicTacToe-v0"], seed: int = ...) -> Verdict: ...
-
-
-@overload
-def verdict(
-    policy: Any,
-    game: Literal["ConnectFour-v0"],
-    seed: int = ...,
-    *,
-    opponents: Sequence[Any] | None = ...,
-    max_positions: int = ...,
-    games: int = ...,
-    progress: bool = ...,
-) -> GameResults: ...
-
-
-@overload
-def verdict(
-    policy: Any,
-    game: str | Game | None = ...,
-    seed: int = ...,
-    *,
-    opponents: Sequence[Any],
-    max_positions: int = ...,
-    games: int = ...,
-    progress: bool = ...,
-) -> GameResults: ...
-
-
-@overload
-def verdict(
-    policy: Any,
-    game: str | Game | None = ...,
-    seed: int = ...,
-    *,
-    opponents: None = ...,
-    max_positions: int = ...,
-    games: int = ...,
-    progress: bool = ...,
-) -> Verdict | Any: ...  # Any, as the game's size says which, and a caller who knows it need not ask
-
-
-def verdict(
-    policy: Any,
-    game: str | Game | None = None,
-    seed: int = 0,
-    *,
-    opponents: Sequence[Any] | None = None,
-    max_positions: int = MAX_POSITIONS,
-    games: int = GAMES,
-    progress: bool = True,
-) -> Verdict | GameResults:
-    """The exact truth about a policy.
-
-    On a game of up to a million positions it is a `Verdict`: every reply to the policy is walked, from both seats. On
-    a larger one, or wherever opponents are named, it is a `GameResults`: how the policy's games against each opponent
-    end, exactly, from both seats.
-
-    Args:
-        policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
-            is derived from the position and `seed`, so that the policy is a fixed map.
-        game: a game's name or rule book; None for the agent's own (`own_game`), else tic-tac-toe.
-        seed: see above; in [0, 2**63).
-        opponents: whatever `as_policy` accepts, each judged as `policy` is; none for a `Verdict` where the game is
-            small enough, else for the results against "perfect". Where the solver has no opening book, on boards larger
-            than Connect Four's, "perfect" may take hours.
-        max_positions: how many positions are followed for one seat against one opponent. Where there are more, the
-            result is sampled, and says so.
-        games: how many games are drawn then.
-        progress: whether to show a progress bar for each result.
-
-    Raises:
-        ValueError: an argument is out of its range, or a policy or game is not known.
-        IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
-
-    Example:
-        >>> found = verdict("rule", "ConnectFour-v0")["perfect"].as_first
-        >>> round(found.shares.losses, 9), found.exact
-        (1.0, True)
-    """
-    rules = game_for(game, policy)
-    player = as_policy(policy, rules)
-    if opponents is None:
-        try:
-            return tabulated_verdict(player, rules, seed)
-        except TooManyPositions:
-            opponents = ("perfect",)
-    results = tuple(
-        exact_results(player, opponent, rules, seed, max_positions, games, progress) for opponent in opponents
-    )
-    return GameResults(str(player), game_name(rules) or repr(rules), basis_of(player, rules), seed, results)
+        heads = ("against", "plays", "won %", "drawn %", "lost %", "", "decided after")
+        rows = []
+        for name, seat in self._seats():
+            shares = [
+                f"{100 * share:.3f}" if seat.exact else percentage(share, interval).replace(" %", "")
+                for share, interval in zip(seat.shares, seat.intervals, strict=True)
+            ]
+            known = "exact" if seat.exact else f"sampled, {seat.games:,} games"
+            rows.append([self.opponent, name, *shares, known, f"{seat.plies:.1f} plies"])
+        return html_table(f"{self.policy} ({self.basis}) on {self.game}", heads, rows)
 
 
 def exact_results(
@@ -198,25 +147,199 @@ def exact_results(
     progress: bool = True,
     min_chance: float = 0.0,
 ) -> OpponentResult:
-    """How the games of `policy` against `opponent` end, from both seats; arguments and errors are those of `verdict`.
-    A game that neither names nor is asked for is Connect Four.
+    """The results of a policy's games against an opponent, from both seats.
 
-    All games that the two can play are followed together, each position once (see `tictac_env.arena.walk`).
-    Where there are too many, `min_chance` is a way to know more than a sample tells: positions that are reached with
-    less chance than this, in [0, 1], are left to the sample; the others are followed, up to `max_positions`.
+    All games that the two can play are followed together, so the results are exact. If there are too many positions,
+    the rest is sampled, and the result says so.
+
+    Args:
+        policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
+            is derived from the position and `seed`, so that the policy is a fixed map.
+        opponent: the same. If the solver has no opening book, on boards larger than Connect Four's, "perfect" may take
+            hours.
+        game: a game's name or rule book; None for an agent's own (`own_game`), else Connect Four.
+        seed: see above; in [0, 2**63).
+        max_positions: how many positions are followed from one seat. Beyond that the result is sampled.
+        games: how many games are drawn then.
+        progress: show a progress bar.
+        min_chance: positions that are reached with less chance than this, in [0, 1], are left to the sample, and the
+            others are followed, up to `max_positions`. The intervals are then narrower.
+
+    Raises:
+        ValueError: an argument is out of its range, or a policy or game is unknown.
+        IllegalMove: a policy's choice is illegal in a position that it can meet; the message names it.
 
     Example:
         >>> from tictac_env.arena import exact_results
         >>> [round(share, 3) for share in exact_results("random", "random", "TicTacToe-v0").as_first.shares]
         [0.585, 0.127, 0.288]
+        >>> found = exact_results("rule").as_first  # against perfect play of Connect Four
+        >>> round(found.shares.losses, 9), found.exact
+        (1.0, True)
     """
     rules = game_for(game, policy, opponent, default="ConnectFour-v0")
     sides = as_policy(policy, rules), as_policy(opponent, rules)
-    numbers = whole("seed", seed, SEED_LIMIT), positive("max_positions", max_positions), positive("games", games)
+    whole("seed", seed, 2**63 - 1)
+    positive("max_positions", max_positions)
+    positive("games", games)
     number("min_chance", min_chance, 0, 1)
     found = []
     for seat in (0, 1):
         title = " v ".join(map(str, sides if seat == 0 else sides[::-1]))
         with progress_bar(rules.cells, title, progress) as update:
-            found.append(seat_result(*sides, rules, seat, *numbers, update, min_chance))
-    return OpponentResult(str(sides[1]), basis_of(sides[1], rules), *found)
+            found.append(seat_result(*sides, rules, seat, seed, max_positions, games, update, min_chance))
+    names = str(sides[0]), str(sides[1]), game_name(rules) or repr(rules)
+    return OpponentResult(*names, basis_of(sides[0], rules), basis_of(sides[1], rules), seed, *found)
+
+
+class Layer(NamedTuple):
+    """Distinct positions of one ply with the chance of each, or the number of sampled games that have reached it."""
+
+    positions: PositionBatch
+    weights: Floats
+
+    def where(self, chosen: slice | npt.NDArray[np.bool_ | np.integer[Any]]) -> Layer:
+        return Layer(self.positions.where(chosen), self.weights[chosen])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Layer]) -> Layer:
+        positions, which = PositionBatch.joined([part.positions for part in parts]).distinct()
+        return cls(positions, np.bincount(which, np.concatenate([part.weights for part in parts])).astype(np.float64))
+
+
+def seat_result(
+    policy: Policy,
+    opponent: Policy,
+    game: Game,
+    seat: int,
+    seed: int = 0,
+    max_positions: int = MAX_POSITIONS,
+    games: int = GAMES,
+    update: Update | None = None,
+    min_chance: float = 0.0,
+) -> SeatResult:
+    """The results of `policy` from one seat (0 if it plays first, 1 if second); the arguments are those of
+    `exact_results`, and `update` is called with the plies done, in parts of a ply, and a text to show.
+
+    A game is followed no further once the side to move is sure to win (`Policy.sure_wins`).
+
+    Raises:
+        ValueError: a policy's batch or its probabilities are not what it promises.
+        IllegalMove: the choice of a policy is illegal; the message names it and the position.
+    """
+    walk = _Walk((policy, opponent) if seat == 0 else (opponent, policy), game, seat, seed, update)
+    followed, left = Ends(seat), list[Layer]()
+    layer = Layer(PositionBatch.of([Position.start(game)]), np.ones(1))
+    while len(layer.weights):
+        likely = layer.weights >= min_chance
+        likely &= walk.positions + np.count_nonzero(likely) <= max_positions
+        left.append(layer.where(~likely))
+        layer = walk.on(layer.where(likely), len(left) - 1, followed, drawn=False)
+    rest, sampled = float(sum(layer.weights.sum() for layer in left)), Ends(seat)
+    drawn = _drawn(left, games, walk.random) if rest else []
+    for ply in count():
+        layer = Layer.joined([layer, *drawn[ply : ply + 1]])
+        if ply >= len(drawn) and not len(layer.weights):
+            break
+        layer = walk.on(layer, ply, sampled, drawn=True)
+    return _judged(followed, sampled, rest, walk.positions)
+
+
+def _drawn(left: Sequence[Layer], games: int, random: np.random.Generator) -> list[Layer]:
+    """The positions at which a number of games, drawn by their chances, continue: a layer of the sample for each."""
+    chances = np.concatenate([layer.weights for layer in left])
+    counts = random.multinomial(games, chances / chances.sum())
+    parts = np.split(counts, np.cumsum([len(layer.weights) for layer in left])[:-1])
+    return [
+        Layer(layer.positions, part.astype(np.float64)).where(part > 0) for layer, part in zip(left, parts, strict=True)
+    ]
+
+
+class _Walk:
+    """The steps from one layer to the next; `positions` counts all positions so far."""
+
+    def __init__(self, sides: tuple[Policy, Policy], game: Game, seat: int, seed: int, update: Update | None) -> None:
+        self.sides, self.game, self.seed, self.update = sides, game, seed, update
+        self.draws = [gives_probabilities(side, game) for side in sides]
+        self.random = np.random.default_rng([seed, seat])
+        self.positions = 0
+
+    def on(self, layer: Layer, ply: int, ends: Ends, drawn: bool) -> Layer:
+        """The layer after one at `ply` plies, without the games decided by then, which are added to `ends`."""
+        if not len(layer.weights):
+            return layer
+        mover = self.game.seat(int(layer.positions.own[0]), int(layer.positions.opp[0]))
+        side, total, parts, fresh = self.sides[mover], len(layer.weights), list[Layer](), 0
+        for begin in range(0, total, BLOCK):
+            if self.update:
+                self.update(ply + begin / total, f"{self.positions:,} positions")
+            block = layer.where(slice(begin, begin + BLOCK))
+            won = side.sure_wins(block.positions)
+            ends.add(WON, mover, ply, float(block.weights[won].sum()))
+            self.positions += len(won)
+            if not won.all():
+                parts.append(self._played(block.where(~won), mover, drawn))
+                fresh += len(parts[-1].weights)
+                if fresh > max(PIECE, len(parts[0].weights)):
+                    parts, fresh = [Layer.joined(parts)], 0
+        if not parts:
+            return layer.where(slice(0))
+        after = Layer.joined(parts)
+        results = _results(after.positions)
+        for result in (LOST, DRAWN, WON):
+            ends.add(result, 1 - mover, ply + 1, float(after.weights[results == result].sum()))
+        return after.where(results == UNFINISHED)
+
+    def _played(self, layer: Layer, mover: int, drawn: bool) -> Layer:
+        """The positions after a side's moves: all moves by their chances, or one for each game that is drawn."""
+        batch, weights = layer
+        legal = action_masks(self.game, legal_sets(self.game, batch.own, batch.opp)) != 0
+        chances = action_probabilities(self.sides[mover], batch, legal, self.seed, self.draws[mover])
+        if drawn:
+            chances = chances / chances.sum(axis=1, keepdims=True)
+            shares = self.random.multinomial(weights.astype(np.int64), chances).astype(np.float64)
+        else:
+            shares = weights[:, None] * chances
+        rows, actions = np.nonzero(shares)
+        return Layer(batch.where(rows).play(actions), shares[rows, actions])
+
+
+def _results(batch: PositionBatch) -> npt.NDArray[np.int8]:
+    if len(batch) < MANY:
+        return batch.results()
+    from tictac_env.arena.reply_layers import find_results  # loads Numba
+
+    results = np.empty(len(batch), np.int8)
+    find_results(batch.game, batch.own, batch.opp, results)
+    return results
+
+
+class Ends:
+    """The results of games so far, as weights; wins are those of the player `seat`."""
+
+    def __init__(self, seat: int) -> None:
+        self.seat = seat
+        self.weights = np.zeros(3)
+        self.plies = 0.0
+
+    def add(self, value: int, seat: int, ply: int, weight: float) -> None:
+        """Adds games decided after `ply` plies, with `value` for the player `seat`."""
+        self.weights[1 - value if seat == self.seat else 1 + value] += weight
+        self.plies += ply * weight
+
+
+def _judged(followed: Ends, sampled: Ends, rest: float, positions: int) -> SeatResult:
+    """The result of the games that were followed to their end and of those drawn from the `rest`, a share of all."""
+    games = round(sampled.weights.sum())
+    each = rest / max(games, 1)
+    shares, plies = followed.weights + each * sampled.weights, followed.plies + each * sampled.plies
+    intervals = [(share, share) for share in shares.tolist()]
+    if games:
+        ends = zip(followed.weights.tolist(), sampled.weights.tolist(), strict=True)
+        intervals = [
+            (known + rest * low, known + rest * high)
+            for known, count in ends
+            for low, high in [wilson(count / games, games)]
+        ]
+    wins, draws, losses = intervals
+    return SeatResult(WinDrawLoss(*shares.tolist()), (wins, draws, losses), games, positions, float(plies), 1 - rest)

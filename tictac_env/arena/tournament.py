@@ -24,7 +24,7 @@ from tictac_env.arena.game_record import (
     name_of_game,
     opening_of_each,
 )
-from tictac_env.arena.outcomes import WinDrawLoss, percentage
+from tictac_env.arena.outcomes import WinDrawLoss, aligned, percentage
 from tictac_env.arena.play import (
     Job,
     boards_together,
@@ -35,7 +35,7 @@ from tictac_env.arena.play import (
     play_games,
     play_here,
 )
-from tictac_env.arena.rating import Ratings, aligned, ratings
+from tictac_env.arena.rating import Ratings, ratings
 from tictac_env.arena.store import ResultStore
 from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name

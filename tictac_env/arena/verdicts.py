@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.outcomes import WinDrawLoss
-from tictac_env.checks import whole
+from tictac_env.arena.outcomes import WinDrawLoss, html_game, html_table
+from tictac_env.checks import SEATS, Floats, whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import Policy, as_policy, game_for
 from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
@@ -24,33 +25,34 @@ BASES = {
     "probabilities": "probabilities: over all draws of the policy",
     "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
 }
-"""What a policy is judged by, and what that means, as legends say it."""
+"""What a policy is judged by, as legends explain it."""
+V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
 
 
 def gives_probabilities(policy: Policy, game: Game) -> bool:
-    """Whether a policy is judged by its `probabilities`, which it must then give everywhere, or as a fixed map."""
+    """True if a policy is judged by its `probabilities`, which it must give everywhere; else it is a fixed map."""
     return policy.probabilities(Position.start(game)) is not None
 
 
 def basis_of(policy: Policy, game: Game) -> str:
-    """What a policy is judged by: "probabilities" if it gives its own, else "fixed map"."""
+    """The key in `BASES` of what a policy is judged by."""
     return "probabilities" if gives_probabilities(policy, game) else "fixed map"
 
 
 def action_probabilities(
     policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
-) -> npt.NDArray[np.float64]:
-    """float64 (B, num_actions): the chance of each action of the policy's in B unfinished positions.
+) -> Floats:
+    """The chances of a policy's actions in B unfinished positions: float64 (B, num_actions).
 
     Args:
         policy: the policy.
         batch: the positions.
         legal: bool (B, num_actions), the legal actions.
-        seed: where the policy is judged as a fixed map, each position's seed is derived from it and the position.
-        draws: what `gives_probabilities` says.
+        seed: if the policy is judged as a fixed map, each position's seed is derived from it and the position.
+        draws: the answer of `gives_probabilities`.
 
     Raises:
-        ValueError: `probabilities` or `act_many` give something else than they promise; the message names it.
+        ValueError: `probabilities` or `act_many` do not keep their promises; the message names the policy.
         IllegalMove: the policy's choice is illegal, or may be; the message names it and the position.
     """
     given = policy.probabilities_many(batch)
@@ -75,7 +77,7 @@ def action_probabilities(
 
 
 def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
-    """int64 (B,), in [0, num_actions), legal or not: what the policy plays as a fixed map.
+    """The actions of a policy as a fixed map in B positions: int64 (B,), in [0, num_actions), legal or not.
 
     Raises:
         ValueError: `act_many` does not answer as it must.
@@ -90,23 +92,18 @@ def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArra
     return actions.astype(np.int64)
 
 
-Floats = npt.NDArray[np.float64]
-V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
-"""What the column is, in the legend of a verdict."""
-
-
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """What a policy plays from one seat, wherever its own moves and any replies can lead.
+    """The moves of a policy from one seat in every position that they and any replies lead to.
 
     Attributes:
         table: all positions of the game.
         seat: 0 if the policy plays first, 1 if second.
         moves: float64 (N, num_actions), the probability of each action; zero in positions that are never reached or
-            where the other side moves.
+            of the other side.
         reached: bool (N,), the positions that some replies lead to.
         forfeited: bool (N,), the unfinished positions in which it has no legal move to play and so loses; its moves
-            there are all zero. None where there are none.
+            there are all zero. None if there are none.
     """
 
     table: GameTable
@@ -121,17 +118,17 @@ class SeatVerdict:
     """The truth about a policy in one seat.
 
     Attributes:
-        infallible: whether no replies at all make it lose.
+        infallible: True if no replies make it lose: it cannot be beaten.
         losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
             it is infallible.
-        lines: how many complete games it can win, draw and lose, its moves being its own and the replies any at all.
+        lines: how many complete games it can win, draw and lose, over all opponent replies.
         against_random: the exact shares of its games won, drawn and lost against uniformly random play.
         against_best: against uniform play over the moves that keep the game's value ("minimax").
         against_first_best: against the lowest of these moves ("minimax-first").
         plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
         gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
-        given_away: which move of the losing line lost it, in words (see `given_away`); None if it is infallible, or was
-            lost from the start.
+        given_away: the move of the losing line that lost it, in words (see `given_away`); None if the seat is
+            infallible or was lost from the start.
 
     Example:
         >>> from tictac_env import verdict
@@ -192,20 +189,29 @@ class Verdict:
 
     def __str__(self) -> str:
         rows = []
-        for name, seat in (("first", self.as_first), ("second", self.as_second)):
-            marked = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}{marked}"
+        for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
+            blunder = f" ({seat.given_away})" if seat.given_away else ""
+            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}{blunder}"
             rows.append(
                 f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
                 f"v best {seat.against_best.percentages} (W/D/L)"
             )
-        legend = f"  {BASES[self.basis]}; {V_BEST}"
-        return "\n".join([f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}", *rows, legend])
+        return "\n".join([self._title(), *rows, f"  {BASES[self.basis]}; {V_BEST}"])
+
+    def _title(self) -> str:
+        return f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}"
 
     def _repr_html_(self) -> str:
-        from tictac_env.arena.verdict_html import verdict_html
-
-        return verdict_html(self)
+        heads = ("plays", "can be beaten", "v random, W/D/L", "v best, W/D/L", "best reply gains")
+        rows, below = [], [f"<p>{escape(f'{BASES[self.basis]}; {V_BEST}')}</p>"]
+        for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
+            blunder = f" ({seat.given_away})" if seat.given_away else ""
+            beaten = "no: infallible" if seat.infallible else f"yes, by {seat.losing_line}{blunder}"
+            shares = seat.against_random.percentages, seat.against_best.percentages
+            rows.append((name, beaten, *shares, f"{seat.gain:.5f}"))
+            if seat.losing_line is not None:
+                below.append(html_game(f"As {name} it loses {seat.losing_line}:", self.game, seat.losing_line))
+        return html_table(self._title(), heads, rows, below)
 
 
 class Exploitability(NamedTuple):
@@ -232,23 +238,25 @@ class Exploitability(NamedTuple):
         return self.nash_conv / 2
 
 
-def tabulated_verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdict:
+def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdict:
     """The exact truth about a policy, by walking every reply to it from both seats.
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
             is derived from the position and `seed`, so that the policy is a fixed map.
-        game: a game's name or rule book, of at most a million positions; None for the agent's own, else tic-tac-toe.
+        game: a game's name or rule book, of at most a million positions; None for the agent's own (`own_game`), else
+            tic-tac-toe.
         seed: see above; in [0, 2**63).
 
     Raises:
-        TooManyPositions: a ValueError: the game is too large to tabulate.
-        ValueError: the seed is out of its range, or the policy or game not known.
+        TooManyPositions: a ValueError: the game is too large to tabulate; `exact_results` plays the policy against
+            opponents there.
+        ValueError: the seed is out of its range, or the policy or game is unknown.
         IllegalMove: the policy's choice is illegal in a position that it can meet; the message names it.
 
     Example:
-        >>> from tictac_env.arena import tabulated_verdict
-        >>> tabulated_verdict("rule", "KInARow-v0:3x4-3").as_first.infallible
+        >>> from tictac_env import verdict
+        >>> verdict("rule", "KInARow-v0:3x4-3").as_first.infallible
         False
     """
     rules = game_for(game, policy)
@@ -257,7 +265,7 @@ def tabulated_verdict(policy: Any, game: str | Game | None = None, seed: int = 0
 
 
 def verdict_of(policy: Policy, first: Strategy, second: Strategy) -> Verdict:
-    """The truth about a policy, of which the strategies in both seats are known."""
+    """The verdict on a policy whose strategies in both seats are known."""
     rules = first.table.game
     return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis_of(policy, rules), rules)
 
@@ -266,7 +274,7 @@ def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -
     """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
-    Arguments and errors are those of `tabulated_verdict`.
+    Arguments and errors are those of `verdict`.
 
     Example:
         >>> from tictac_env.arena import exploitability
@@ -279,12 +287,12 @@ def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -
 
 
 def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
-    """What `policy` plays from `seat`; arguments and errors are those of `tabulated_verdict`."""
+    """The strategy of a policy in one seat; arguments and errors are those of `verdict`."""
     seed = whole("seed", seed, 2**63 - 1)
     try:
         table = tabulate(game)
     except TooManyPositions as error:
-        instead = "`verdict` gives the policy's results against opponents, and `move_accuracy` counts its mistakes"
+        instead = "`exact_results` gives the policy's results against an opponent, `move_accuracy` counts its mistakes"
         raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
     draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)
@@ -322,12 +330,12 @@ def best_moves(table: GameTable, first_only: bool = False) -> Floats:
 
 
 def outcome_shares(strategy: Strategy, replies: Floats) -> WinDrawLoss:
-    """How the policy's games end if the other side plays `replies`, float64 (N, num_actions)."""
+    """The results of the policy's games if the other side plays `replies`, float64 (N, num_actions)."""
     return WinDrawLoss(*(float(share) for share in _backed_up(strategy, replies)))
 
 
 def seat_verdict(strategy: Strategy) -> SeatVerdict:
-    """The truth about what a policy plays from one seat."""
+    """The verdict on a policy's strategy in one seat."""
     table = strategy.table
     line = _losing_line(strategy)
 
@@ -352,7 +360,7 @@ def seat_verdict(strategy: Strategy) -> SeatVerdict:
 def given_away(
     game: Game, moves: Sequence[int], seat: int, scores_of: Callable[[Position], Sequence[int | None]]
 ) -> str | None:
-    """Which move lost a lost game, as in "given away at ply 4: 1, better 5, 7"; None if it was lost from the start.
+    """The move that lost a lost game, as in "given away at ply 4: 1, better 5, 7"; None if it was lost from the start.
 
     Args:
         game: the rule book.
@@ -399,7 +407,7 @@ def _plies_to_win(strategy: Strategy) -> float:
 def _backed_up(
     strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None, ends: Floats | None = None
 ) -> Floats:
-    """The ends of all games, weighted by the product of the weights of their moves and replies: float64 (3,)."""
+    """The ends of all games, each weighted by the product of the weights of its moves: float64 (3,)."""
     table = strategy.table
     mine = (table.seat == strategy.seat)[:, None]
     weights = np.where(mine, strategy.moves if moves is None else moves, replies)

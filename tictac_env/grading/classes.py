@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tictac_env.arena.game_record import sampled_openings
-from tictac_env.arena.rating import aligned
+from tictac_env.arena.outcomes import aligned
 from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.games import Game
 from tictac_env.grading.exam import questions_of

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
-from tictac_env.arena import Verdict, tabulated_verdict
+from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import flag, number, one_of, positive
 from tictac_env.games import Game
 from tictac_env.observation import action_masks, fit, legal_sets, observation_type_of
@@ -129,7 +129,7 @@ class ExactEvalCallback(BaseCallback):
             return True
         self._judged_at, now = self.num_timesteps, time.process_time()
         try:
-            found = tabulated_verdict(ModelPolicy(self.model), self._game, self.seed)
+            found = verdict(ModelPolicy(self.model), self._game, self.seed)
         except IllegalMove as error:
             found = None
             if self.verbose:

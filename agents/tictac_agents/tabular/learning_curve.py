@@ -9,7 +9,7 @@ from math import gcd
 from tictac_agents.curves import JUDGED, Curve, judged_columns
 from tictac_agents.tabular.learner import Callback, Learner
 from tictac_agents.tabular.until_proven import UntilProven
-from tictac_env.arena import Verdict, tabulated_verdict
+from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import positive
 
 COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", *JUDGED)
@@ -67,7 +67,7 @@ class LearningCurve(Curve):
         other = self._callback
         if isinstance(other, UntilProven) and other.verdict is not None and other.judged_at == learner.num_episodes:
             return other.verdict
-        return tabulated_verdict(learner, learner.game)
+        return verdict(learner, learner.game)
 
     def _add(self, learner: Learner, found: Verdict, seconds: float, steps: int) -> None:
         row = {

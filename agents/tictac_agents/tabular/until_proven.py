@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from tictac_agents.tabular.learner import Callback, Learner
-from tictac_env.arena import Verdict, tabulated_verdict
+from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import positive, whole
 
 
@@ -52,7 +52,7 @@ class UntilProven:
         goes_on = self._callback is None or self._callback(learner) is not False
         if learner.num_episodes % self.every:
             return goes_on
-        self.verdict = tabulated_verdict(learner, learner.game)
+        self.verdict = verdict(learner, learner.game)
         self.judged_at = learner.num_episodes
         self.proven = self.verdict.infallible
         learner.status = f"exploitability {self.verdict.exploitability:.4f}"

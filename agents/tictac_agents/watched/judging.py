@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tictac_env.arena import WinDrawLoss, play_match, tabulated_verdict
+from tictac_env.arena import WinDrawLoss, play_match, verdict
 from tictac_env.games import Game
 
 MATCH_GAMES = 100
@@ -26,7 +26,7 @@ def judged(agent: Any, game: Game, small: bool, at: int) -> dict[str, Any]:
         beats it (`beaten_first`, `beaten_second`), all None where they are not known or there is none.
     """
     if small:
-        found = tabulated_verdict(agent, game)
+        found = verdict(agent, game)
         sides = found.as_first, found.as_second
         lines = {f"beaten_{name}": side.losing_line for name, side in zip(("first", "second"), sides, strict=True)}
         truth = {"exploitability": found.exploitability, "infallible": found.infallible, **lines}

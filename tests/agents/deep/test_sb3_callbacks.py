@@ -35,7 +35,7 @@ def test_the_best_model_by_exact_verdicts_is_kept(tmp_path: Path) -> None:
 
 def test_an_infallible_verdict_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     perfect = verdict("minimax")
-    monkeypatch.setattr("tictac_agents.deep.callbacks.tabulated_verdict", lambda *arguments: perfect)
+    monkeypatch.setattr("tictac_agents.deep.callbacks.verdict", lambda *arguments: perfect)
     for stop, steps in ((True, 104), (False, 416)):
         exact = ExactEvalCallback(100, stop_when_proven=stop)
         model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=None), **SMALL).learn(400, exact)
@@ -118,7 +118,7 @@ def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Pat
 
 def test_the_last_verdict_is_written_when_it_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     perfect = verdict("minimax")
-    monkeypatch.setattr("tictac_agents.deep.callbacks.tabulated_verdict", lambda *arguments: perfect)
+    monkeypatch.setattr("tictac_agents.deep.callbacks.verdict", lambda *arguments: perfect)
     model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=None), **SMALL)
     model.set_logger(configure(str(tmp_path), ["csv"]))
     model.learn(400, ExactEvalCallback(100, stop_when_proven=True), log_interval=None)

@@ -13,7 +13,7 @@ from tictac_agents import MCTS, NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.kernels import WIN, squash
 from tictac_agents.ntuple.network import SHIPPED
 from tictac_env.arena import verdict
-from tictac_env.arena.walk import seat_result
+from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.position import Position

@@ -34,7 +34,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return verdict(learner, game)
 
     for module in (learning_curve, until_proven):
-        monkeypatch.setattr(module, "tabulated_verdict", watched)
+        monkeypatch.setattr(module, "verdict", watched)
     return episodes
 
 

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pytest
 from conftest import HEX, breadth, playout, title
 from oracle import Oracle
-from test_exact import FixedMap, chances_of
+from test_exact import FixedMap, cells, chances_of, numbers, page
 
-from tictac_env import verdict
-from tictac_env.arena import GameResults, SeatResult, Verdict, exact_results, play_match, walk
+from tictac_env.arena import SeatResult, exact_results, play_match, results, verdict
 from tictac_env.games import LOST, UNFINISHED, Game, KInARow, get_game
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.policies.pool import Mixture
@@ -61,17 +60,16 @@ def test_results_equal_a_brute_force_walk_through_every_game(game: KInARow, name
 def test_results_are_those_of_the_verdict_where_there_is_one(game: Game, name: str) -> None:
     policy = FixedMap() if name == "fixed" else make_policy(name, game)
     full = verdict(policy, game, seed=3)
-    assert isinstance(full, Verdict)
-    found = verdict(policy, game, seed=3, opponents=["random", Minimax(), MinimaxFirst()])  # which know exact values
-    assert found.basis == full.basis and found.exact
-    for seat in ("as_first", "as_second"):
-        truth = getattr(full, seat)
-        for opponent, shares in (
-            ("random", truth.against_random),
-            ("minimax", truth.against_best),
-            ("minimax-first", truth.against_first_best),
-        ):
-            result: SeatResult = getattr(found[opponent], seat)
+    for opponent, of_seat in (
+        ("random", "random"),
+        (Minimax(), "best"),
+        (MinimaxFirst(), "first_best"),
+    ):  # exact values
+        found = exact_results(policy, opponent, game, seed=3)
+        assert found.basis == full.basis and found.exact
+        for seat in ("as_first", "as_second"):
+            shares = getattr(getattr(full, seat), f"against_{of_seat}")
+            result: SeatResult = getattr(found, seat)
             assert tuple(result.shares) == pytest.approx(tuple(shares))
             assert result.intervals == tuple((share, share) for share in result.shares)
 
@@ -109,11 +107,24 @@ def test_only_who_makes_no_errors_is_sure_to_win() -> None:
 
 def test_connect_four_is_judged_by_results_against_perfect_play() -> None:
     """Which wins all its games as the first player: it is the first player's game."""
-    found = verdict("rule", "ConnectFour-v0")
-    assert isinstance(found, GameResults) and found.exact
-    assert [one.opponent for one in found.against] == ["perfect"]
-    assert found["perfect"].as_second.shares == (0, 0, 1)
-    assert verdict("perfect", "ConnectFour-v0")["perfect"].as_first.shares == (1, 0, 0)
+    found = exact_results("rule")
+    assert found.exact and (found.opponent, found.game) == ("perfect", "ConnectFour-v0")
+    assert found.as_second.shares == (0, 0, 1)
+    assert exact_results("perfect").as_first.shares == (1, 0, 0)
+    read = json.loads(json.dumps(dataclasses.asdict(found)))  # a record of it is JSON
+    assert (read["basis"], read["opponent_basis"]) == ("probabilities", "probabilities")
+    assert read["as_second"]["shares"] == [0, 0, 1]
+
+
+def test_what_is_shown_has_the_numbers_of_both_seats() -> None:
+    for limits, known in (({"max_positions": 30, "games": 200}, "sampled, 200 games"), ({}, "exact")):
+        found = exact_results("random", "rule", "TicTacToe-v0", **limits)  # type: ignore[arg-type]
+        root = page(found)
+        assert [[*row[:2], row[5]] for row in cells(root)[1:]] == [
+            ["rule", seat, known] for seat in ("first", "second")
+        ]
+        assert numbers(str(found)) <= numbers(" ".join(root.itertext()))
+        assert str(found).startswith("random (probabilities) on TicTacToe-v0:\n  v rule as first: ")
 
 
 def test_sampled_results_are_called_so_and_hold_the_exact_ones() -> None:
@@ -167,12 +178,6 @@ def test_only_unlikely_positions_are_left_to_the_sample_if_one_wants() -> None:
     assert (missed <= 12).all() and missed.sum() > 0
 
 
-@pytest.mark.parametrize("chance", [-0.1, 1.1, float("nan")])
-def test_a_chance_must_be_one(chance: float) -> None:
-    with pytest.raises(ValueError, match="min_chance"):
-        exact_results("random", "rule", "TicTacToe-v0", min_chance=chance)
-
-
 @pytest.mark.parametrize("name", ["random", "rule", "perfect", "perfect:0.2", "minimax:2", "level:4", "pool"])
 @pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
 def test_probabilities_of_many_positions_are_those_of_each(name: str, game: str) -> None:
@@ -183,21 +188,6 @@ def test_probabilities_of_many_positions_are_those_of_each(name: str, game: str)
     together = policy.probabilities_many(PositionBatch.of(positions))
     assert together is not None and together.dtype == np.float64
     assert together == pytest.approx(np.array([policy.probabilities(position) for position in positions]))
-
-
-def test_a_record_is_json() -> None:
-    found = verdict("rule", "TicTacToe-v0", opponents=["random", FixedMap()])
-    read = json.loads(json.dumps(dataclasses.asdict(found)))
-    assert read["game"] == "TicTacToe-v0" and read["basis"] == "probabilities"
-    assert [one["basis"] for one in read["against"]] == ["probabilities", "fixed map"]
-    assert sum(read["against"][0]["as_first"]["shares"]) == pytest.approx(1)
-
-
-def test_results_are_asked_for_by_the_opponents_name() -> None:
-    found = verdict("rule", "TicTacToe-v0", opponents=["random"])
-    assert found["random"].opponent == "random"
-    with pytest.raises(KeyError, match="no opponent was called 'perfect'"):
-        found["perfect"]
 
 
 class Illegal(Policy):
@@ -223,14 +213,16 @@ def test_an_illegal_move_of_either_side_names_it(sides: tuple[Any, Any]) -> None
         ({"games": 1.5}, "games"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**63}, "seed"),
-        ({"opponents": ["perfekt"]}, "perfekt"),
+        ({"min_chance": 1.1}, "min_chance"),
+        ({"min_chance": float("nan")}, "min_chance"),
+        ({"opponent": "perfekt"}, "perfekt"),
         ({"game": "Chess-v0"}, "Chess"),
     ],
     ids=str,
 )
 def test_bad_arguments_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        verdict("rule", **({"game": "ConnectFour-v0", "opponents": ["random"]} | given))
+        exact_results("rule", **({"game": "ConnectFour-v0", "opponent": "random"} | given))
 
 
 class GoodOpening(Policy):
@@ -309,7 +301,7 @@ def test_results_do_not_depend_on_how_many_positions_are_looked_at_together(
     """Exact and sampled ones alike, by compiled loops and by Python's."""
     before = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
     for name in ("BLOCK", "PIECE", "MANY"):
-        monkeypatch.setattr(walk, name, 3)
+        monkeypatch.setattr(results, name, 3)
     monkeypatch.setattr(perfect, "MANY", 3)
     after = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
     for one, other in zip(before, after, strict=True):
