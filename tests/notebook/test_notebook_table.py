@@ -9,11 +9,13 @@ import gymnasium as gym
 import pytest
 from conftest import ODD_GAMES, title
 
+pytest.importorskip("anywidget")
+
 from tictac_env import OpponentPool, tictactoe_v0
 from tictac_env.cli.session import Series
 from tictac_env.games import Game
 from tictac_env.notebook import play as playing
-from tictac_env.notebook.play import NotebookTable
+from tictac_env.notebook.widget import NotebookTable
 from tictac_env.policies import load_player
 from tictac_env.position import IllegalMove, Position
 

@@ -11,8 +11,7 @@ from chromium import needs_chromium
 pytest.importorskip("anywidget")
 
 from tictac_env.cli.session import Series
-from tictac_env.notebook.play import NotebookTable
-from tictac_env.notebook.widget import widget_script
+from tictac_env.notebook.widget import NotebookTable, widget_script
 from tictac_env.policies import load_player
 from tictac_env.position import Position
 

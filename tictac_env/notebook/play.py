@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.error import DependencyNotInstalled
@@ -16,18 +16,12 @@ from tictac_env.envs.arguments import Arguments, unfinished
 from tictac_env.games import Game, game_name, get_game, shown
 from tictac_env.policies import Player, game_for, load_player
 from tictac_env.position import Position
-from tictac_env.solver.exact import shared_solver
-from tictac_env.web import insight
 
 if TYPE_CHECKING:
     from tictac_env.notebook.widget import BoardWidget
 
 DEFAULT_GAME = "ConnectFour-v0"
 INSTALL = 'pip install "tictac-env[notebook]"'
-SECONDS = 3.0
-"""The time for the exact values of a position; what is not proven by then is shown as unknown."""
-SEED = 0
-"""Of the thoughts of an opponent that searches: the same position is always shown with the same numbers."""
 
 
 def play(
@@ -135,154 +129,3 @@ def _ask(question: str) -> str:
         return input(question)
     except (NotImplementedError, OSError) as error:  # a notebook run by a program, or a closed input
         raise EOFError(str(error)) from error
-
-
-class NotebookTable:
-    """A board in a notebook, at which a person plays games one after another.
-
-    Args:
-        series: the games.
-        show_thoughts: whether to show what the opponent thinks of each of the person's moves.
-        show_exact: whether to show their exact values.
-        tell: gets a view, for JSON, whenever there is something new to see: before the opponent thinks, and after.
-
-    Attributes:
-        view: the last one: `position` (as of `board_view`), `status` (who is to move, or who has won), `open` (whether
-            the person may move), `thinking`, `problem` ("" if nothing went wrong), `opponent` (its name, None for two
-            people), `undo` (whether a move can be taken back), `shows`, and, if they are shown, `thought` and `truth`.
-    """
-
-    def __init__(
-        self,
-        series: Series,
-        show_thoughts: bool = False,
-        show_exact: bool = False,
-        tell: Callable[[dict[str, Any]], object] = lambda view: None,
-    ) -> None:
-        self._series = series
-        self._shows = {"thoughts": show_thoughts, "exact": show_exact}
-        self._tell = tell
-        self._name = None if series.opponent is None else series.opponent.name
-        self.view: dict[str, Any] = {}
-        self.new_game()
-
-    @property
-    def position(self) -> Position:
-        """The position on the board."""
-        return self._session.position
-
-    def play(self, action: int) -> None:
-        """Plays a move for the person; the opponent answers.
-
-        Raises:
-            ValueError: it is not the person's turn, or `action` is no action.
-            IllegalMove: it is illegal; nothing has changed.
-        """
-        if not self._session.persons_turn and not self.position.is_over:
-            raise ValueError(f"it is {self._name}'s turn: {self.position!r}; undo, or begin a new game")
-        self._session.play(action)
-        self._continue()
-
-    def undo(self) -> None:
-        """Takes the person's last move back, and the answer to it; nothing happens if there is none."""
-        self._session.take_back()
-        self._continue()
-
-    def new_game(self, swap: bool = False) -> None:
-        """Begins a game, in the seat whose turn it is; with `swap` in the other seat."""
-        self._session = self._series.begin(swap)
-        self._continue()
-
-    def swap(self) -> None:
-        """Begins a game with the seats swapped."""
-        self.new_game(swap=True)
-
-    def show(self, thoughts: bool | None = None, exact: bool | None = None) -> None:
-        """Shows or hides what the opponent thinks, and the exact values; None leaves it as it is.
-
-        Raises:
-            ValueError: one is not True, False or None.
-        """
-        self._shows |= {
-            name: flag(name, on) for name, on in (("thoughts", thoughts), ("exact", exact)) if on is not None
-        }
-        self._continue()
-
-    def answer(self, request: Any) -> None:
-        """Does what the browser asks for; what cannot be done is reported in the view.
-
-        Args:
-            request: a dict with "do": "play" (with the "action", and the "moves" of the position that was clicked),
-                "undo", "new", "swap" or "show" (with "thoughts" or "exact").
-        """
-        try:
-            match request:
-                case {"do": "play", "action": action, "moves": str(moves)}:
-                    if moves == self.view["position"]["moves"]:  # otherwise the click was meant for an older board
-                        self.play(action)
-                case {"do": "undo"}:
-                    self.undo()
-                case {"do": "new"}:
-                    self.new_game()
-                case {"do": "swap"}:
-                    self.swap()
-                case {"do": "show", **rest} if rest.keys() <= self._shows.keys():
-                    asked: Any = rest
-                    self.show(**asked)
-                case _:
-                    raise ValueError(f"a request must be to play, undo, new, swap or show, not {shown(request)}")
-        except ValueError as error:
-            self._report(problem=str(error))
-
-    def _continue(self) -> None:
-        """Lets the opponent play while it is its turn, and shows the position then."""
-        session, problem = self._session, ""
-        try:
-            while not (session.persons_turn or session.position.is_over):
-                self._report(thinking=True)
-                session.play(session.choose())
-        except Exception as error:  # a policy is anybody's code: the game can be taken back or begun again
-            problem = f"{self._name} failed: {type(error).__name__}: {error}"
-        finally:
-            self._report(problem=problem)  # after Ctrl-C, too, it thinks no more
-        if session.persons_turn and any(self._shows.values()):
-            self._report(**self._insight())
-
-    def _insight(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        position = self.position
-        opponent = self._session.sides[1 - position.seat]
-        try:
-            if self._shows["thoughts"] and opponent is not None:
-                found["thought"] = insight.thoughts(opponent, position, SEED)
-        except Exception as error:
-            found["problem"] = f"{self._name} does not say what it thinks: {type(error).__name__}: {error}"
-        if self._shows["exact"]:
-            found["truth"] = insight.exact_values(shared_solver(position.game), position, SECONDS)
-        return found
-
-    def _report(self, thinking: bool = False, problem: str = "", **insights: Any) -> None:
-        session = self._session
-        self.view = {
-            "position": insight.board_view(session.position),
-            "status": self._status(thinking),
-            "open": session.persons_turn,
-            "thinking": thinking,
-            "problem": problem,
-            "opponent": self._name,
-            "undo": session.can_take_back,
-            "shows": dict(self._shows),
-            **insights,
-        }
-        self._tell(self.view)
-
-    def _status(self, thinking: bool) -> str:
-        session = self._session
-        if session.position.is_over:
-            return session.result()
-        side = "XO"[session.position.seat]
-        if session.hot_seat:
-            return f"{side} to move."
-        if session.persons_turn:
-            return f"You are {side}: your move, against {self._name}."
-        return f"{self._name} ({side}) thinks ..." if thinking else f"{self._name} ({side}) is to move."
