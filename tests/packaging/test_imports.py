@@ -41,9 +41,10 @@ ONLY_IN: dict[str, set[str]] = {
     "minari": {"tictac_env.datasets"},
     "h5py": {"tictac_env.datasets"},
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
-    "ray": {"tictac_env.jobs.ray_pool"},
+    "loky": {"tictac_env.jobs"},
+    "ray": {"tictac_env.jobs"},
     "pickle": set(),
-    "cloudpickle": {"tictac_env.envs.single"},  # to say that an opponent cannot be pickled
+    "cloudpickle": {"tictac_env.envs.single", "tictac_env.jobs"},
 }
 """Packages that only these modules may import."""
 

@@ -1,0 +1,333 @@
+"""Jobs: independent pieces of work, done by processes of this machine or by a Ray cluster, with results as they end.
+
+Workers are processes of loky, joblib's executor, or tasks of Ray. Both give futures, so one loop serves both.
+`joblib.Parallel` would begin jobs before the results of earlier ones are taken, run a single worker in this process,
+and give up on all jobs when one worker is killed, on a cluster too.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from math import inf
+from typing import Any, NamedTuple, TypeVar
+
+import cloudpickle
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_env.checks import positive
+from tictac_env.progress import interruptible
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+ATTEMPTS = 3
+"""Workers that may end during the same jobs: jobs that kill their worker are not begun for ever."""
+LOOK_AGAIN = 5.0
+"""Seconds until a cluster is asked again for its number of CPUs: machines come and go."""
+RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""Ray does not report home, and its workers are as nice as processes are: at its own niceness, 15, they starve."""
+
+
+class WorkerLost(OSError):
+    """Jobs that were begun three times, and each time their worker ended without a result."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster to do jobs on.
+
+    Args:
+        address: "HOST:PORT" of a running cluster that this machine is a part of, or "auto" to find it. None starts a
+            cluster on this machine, which ends with the jobs. A program that has called `ray.init` keeps its cluster.
+        workers: number of jobs done at a time; None for the number of CPUs.
+
+    Raises:
+        ValueError: the address is invalid, or `workers` is less than 1.
+
+    Example:
+        >>> from tictac_env.jobs import Cluster
+        >>> Cluster("10.0.0.1:6379", workers=64)
+        Cluster(address='10.0.0.1:6379', workers=64)
+    """
+
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.address is not None and self.address != "auto" and ":" not in self.address:
+            raise ValueError(f"{self.address!r} is no address of a Ray cluster: HOST:PORT, or auto")
+        if self.workers is not None:
+            positive("workers", self.workers)
+
+
+Workers = int | Cluster
+
+
+def map_jobs(
+    work: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    workers: Workers = 1,
+    seconds: float = inf,
+    batch: int | None = None,
+) -> Iterator[tuple[Job, Result]]:
+    """Each job with its result, in the order in which they end.
+
+    A job whose worker ends (a killed process, a lost machine) is given to another one. So its result comes once, from a
+    job that was done from its beginning; side effects may happen twice.
+
+    Args:
+        work: does a job, in another process. It is sent to a worker once, so it may hold what all jobs need. If it
+            keeps what it has loaded, each worker loads it once.
+        jobs: anything that can be pickled. They are begun in their order, each only when a worker is free.
+        workers: number of processes; or a `Cluster`, a job then taking one of its CPUs.
+        seconds: no job is begun after this wall-clock time; those under way are finished.
+        batch: number of jobs sent to a worker together. None sends as many as take 0.05 s in a process and 0.25 s on a
+            cluster, judged by those before, and at first one.
+
+    Raises:
+        ValueError: `workers` is less than 1.
+        WorkerLost: three workers ended while they did the same job.
+        DependencyNotInstalled: Ray is missing.
+        KeyboardInterrupt: Ctrl-C was pressed. After the first one no job is begun, and the results of those under way
+            are still given before it is raised; a second one ends them.
+        Exception: a job raised it. What other workers were doing is lost; the results before were given.
+
+    Example:
+        >>> from tictac_env.jobs import map_jobs
+        >>> sorted(map_jobs(abs, [-3, 2, -1], workers=2))
+        [(-3, 3), (-1, 1), (2, 2)]
+    """
+    end = time.monotonic() + seconds
+    queue = iter(jobs)
+    size = 1 if batch is None else positive("batch", batch)
+    running: dict[Future[_Outcome], tuple[list[Job], int]] = {}
+    with interruptible() as stopping, ExitStack() as stack:
+        pool = _Tasks(workers, work, stack) if isinstance(workers, Cluster) else _Processes(workers, work)
+        try:
+            while True:
+                while len(running) < pool.size() and not stopping() and time.monotonic() < end:
+                    if not (some := list(islice(queue, size))):
+                        break
+                    running[pool.submit(some)] = some, 1
+                if not running:
+                    break
+                for future in wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED).done:
+                    some, attempts = running.pop(future)
+                    try:
+                        results, error, taken = future.result()
+                    except pool.lost as lost:
+                        if attempts == ATTEMPTS:
+                            more = f" or one of the {len(some) - 1} jobs sent with it" if len(some) > 1 else ""
+                            ended = f"{ATTEMPTS} workers ended without a result (killed, or out of memory?)"
+                            raise WorkerLost(f"{ended} while they did {str(some[0])[:200]}{more}") from lost
+                        running[pool.submit(some)] = some, attempts + 1
+                        continue
+                    yield from zip(some, results, strict=False)
+                    if error is not None:
+                        raise error
+                    if batch is None:
+                        fitting = int(pool.batch_seconds * len(some) / max(taken, 1e-9))
+                        size = max(1, min(fitting, 2 * size, 1024))  # a first short job says little of the others
+        except BaseException:
+            pool.close(kill=True)
+            raise
+        pool.close()
+        if stopping():
+            raise KeyboardInterrupt
+
+
+class _Outcome(NamedTuple):
+    """The results of jobs done together, up to the first that raised an error."""
+
+    results: list[Any]
+    error: Exception | None
+    seconds: float
+
+
+def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outcome:
+    """Does jobs, in a worker."""
+    results: list[Any] = []
+    raised = None
+    began = time.perf_counter()
+    try:
+        work = load()
+        results.extend(map(work, jobs))
+    except Exception as error:
+        error.add_note(f"\nIt was raised in a worker:\n{traceback.format_exc()}")
+        raised = error
+    return _Outcome(results, raised, time.perf_counter() - began)
+
+
+class _Processes:
+    """Processes of this machine, each an executor of its own: a killed one takes no job of another with it."""
+
+    batch_seconds = 0.05
+    lost: Any = BrokenProcessPool
+
+    def __init__(self, count: int, work: Any) -> None:
+        self._count = positive("workers", count)
+        self._work = cloudpickle.dumps(work)
+        self._latest: dict[Any, Future[_Outcome]] = {}
+
+    def size(self) -> int:
+        return self._count
+
+    def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
+        from loky import ProcessPoolExecutor
+
+        for worker in [worker for worker, latest in self._latest.items() if latest.done()]:
+            with suppress(BrokenProcessPool):  # it was killed
+                self._latest[worker] = worker.submit(_do_here, jobs)
+                return self._latest[worker]
+        worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._work, os.getpid()))
+        self._latest[worker] = worker.submit(_do_here, jobs)
+        return self._latest[worker]
+
+    def close(self, kill: bool = False) -> None:
+        for worker in self._latest:
+            worker.shutdown(kill_workers=kill)
+
+
+_pickled = b""
+"""The work of this process, a worker."""
+
+
+def _begin(pickled: bytes, program: int) -> None:
+    """Prepares a process, which ends with its program, also if that is killed: loky's own do not.
+
+    A terminal sends Ctrl-C to the workers too, where a learner would end early as if its run were complete: they
+    ignore it.
+    """
+    global _pickled
+    _pickled = pickled
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_program() -> None:
+        while os.getppid() == program:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=end_with_program, daemon=True).start()
+
+
+@functools.cache
+def _work_here() -> Any:
+    return cloudpickle.loads(_pickled)
+
+
+def _do_here(jobs: Sequence[Any]) -> _Outcome:
+    return _do(_work_here, jobs)
+
+
+class _Tasks:
+    """Tasks of a Ray cluster, which knows its machines and places them."""
+
+    batch_seconds = 0.25
+
+    def __init__(self, cluster: Cluster, work: Any, stack: ExitStack) -> None:
+        self._ray = ray = _import_ray()
+        stack.enter_context(joined(cluster))
+        self._most = cluster.workers
+        self._program = _Program(ray.put(work), os.getcwd(), tuple(sys.path))
+        self._task = ray.remote(num_cpus=1, max_retries=0)(_do_there)
+        self._running: dict[Future[_Outcome], Any] = {}
+        self._size, self._looked = 1, -inf
+        errors = ray.exceptions
+        self.lost: Any = (
+            errors.WorkerCrashedError, errors.LocalRayletDiedError, errors.NodeDiedError, errors.OutOfMemoryError,
+            errors.ObjectLostError,
+        )  # fmt: skip
+
+    def size(self) -> int:
+        if self._most is not None:
+            return self._most
+        if time.monotonic() - self._looked > LOOK_AGAIN:
+            self._looked = time.monotonic()
+            self._size = max(1, int(self._ray.cluster_resources().get("CPU", 0)))
+        return self._size
+
+    def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
+        task = self._task.remote(self._program, jobs)
+        future: Future[_Outcome] = task.future()
+        self._running = {one: other for one, other in self._running.items() if not one.done()} | {future: task}
+        return future
+
+    def close(self, kill: bool = False) -> None:
+        for future, task in self._running.items():
+            if not future.done():
+                self._ray.cancel(task, force=True)
+
+
+class _Program(NamedTuple):
+    """What a task must know of the program whose jobs it does."""
+
+    work: Any
+    """A reference to the work. Within a tuple it stays one, so a worker fetches it once and not for each task."""
+    folder: str
+    path: tuple[str, ...]
+
+
+@functools.lru_cache(1)
+def _work_of(program: _Program) -> Any:
+    """The work of a program, with relative paths and modules found as there."""
+    if os.path.isdir(program.folder):
+        os.chdir(program.folder)
+    sys.path += [folder for folder in program.path if folder not in sys.path]
+    return _import_ray().get(program.work)
+
+
+def _do_there(program: _Program, jobs: Sequence[Any]) -> _Outcome:
+    return _do(functools.partial(_work_of, program), jobs)
+
+
+def _import_ray() -> Any:
+    for name, value in RAY_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise DependencyNotInstalled('a cluster needs Ray: pip install "tictac-env[cluster]"') from error
+    return ray
+
+
+@contextmanager
+def joined(workers: Workers) -> Iterator[None]:
+    """A block within which a cluster is joined or started once for all jobs, and not for each `map_jobs`.
+
+    With a number of processes, or if the program has joined a cluster already, nothing happens.
+
+    Raises:
+        ConnectionError: there is no cluster at that address.
+        DependencyNotInstalled: Ray is missing.
+    """
+    if isinstance(workers, int) or (ray := _import_ray()).is_initialized():
+        yield
+        return
+    quiet = {"logging_level": "warning", "log_to_driver": False}
+    if workers.address is None:
+        memory = 256 << 20  # for jobs and results; what is more goes to the disk
+        ray.init("local", num_cpus=workers.workers, include_dashboard=False, object_store_memory=memory, **quiet)
+    else:
+        if workers.address != "auto":  # for an address that nobody is at, Ray would wait for minutes, deaf to Ctrl-C
+            host, _, port = workers.address.rpartition(":")
+            try:
+                socket.create_connection((host, int(port)), timeout=10).close()
+            except (OSError, ValueError) as error:
+                raise ConnectionError(f"no Ray cluster can be reached at {workers.address}: {error}") from None
+        ray.init(workers.address, **quiet)
+    try:
+        yield
+    finally:
+        ray.shutdown()
