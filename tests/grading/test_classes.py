@@ -12,9 +12,9 @@ from teaching import BLOCKER, FIRST, LAST, SMALL
 from tictac_env.grading import grade, load_rubric
 from tictac_env.grading.classes import ByAnswers, ClassReport, class_tournament, grade_class
 from tictac_env.grading.exam import questions_of
-from tictac_env.grading.files import handed_in_by_all
+from tictac_env.grading.grading import confined
 from tictac_env.grading.process import Process
-from tictac_env.grading.report import confined
+from tictac_env.grading.submissions import handed_in_by_all
 from tictac_env.symmetry import symmetries
 
 SOURCES = {"anna": FIRST, "bert": BLOCKER, "carl": FIRST + "# mine alone\n", "dora": LAST, "=emil": "def choose("}
@@ -151,7 +151,7 @@ def test_an_error_of_the_system_costs_one_submission_and_not_the_class(
 
     def stop(process: Process) -> None:
         whole(process)
-        if process.plan.source.endswith("ann.py"):
+        if process.source.name == "ann.py":
             raise OSError(22, "Invalid argument")
 
     whole = Process.stop

@@ -13,7 +13,7 @@ from json_schema import errors
 from teaching import FIRST, SMALL
 
 from tictac_env.grading import Grade, grade
-from tictac_env.grading.formats import gradescope, nbgrader
+from tictac_env.grading.grading import gradescope, nbgrader
 
 SCHEMAS = Path(__file__).parent / "schemas"
 

@@ -13,7 +13,7 @@ from teaching import BLOCKER, FIRST, LAST, SMALL
 
 from tictac_env import Position, verdict
 from tictac_env.games import get_game
-from tictac_env.grading import files, grade, load_rubric, points
+from tictac_env.grading import grade, load_rubric, points, submissions
 from tictac_env.grading.classes import grade_class
 from tictac_env.grading.exam import questions_of
 from tictac_env.grading.rubric import THEOREMS
@@ -62,7 +62,7 @@ def test_a_failed_test_shows_the_game_as_a_board_and_a_link(tmp_path: Path, rubr
 
 
 def test_links_have_the_fields_that_the_page_reads() -> None:
-    from tictac_env.grading.report import PAGE, replay_link
+    from tictac_env.grading.grading import PAGE, replay_link
 
     script = (Path(__file__).parents[2] / "tictac_env" / "web" / "static" / "js" / "link.js").read_text()
     known = json.loads(re.search(r"KNOWN = (\[.*?\])", script)[1])
@@ -249,14 +249,14 @@ def test_cells_are_read_as_a_notebook_reads_them(cell: str, tmp_path: Path, rubr
 
 def test_a_notebook_without_ipython_is_an_error_of_the_grader(tmp_path: Path, rubric: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
-    files.transformer.cache_clear()
+    submissions.transformer.cache_clear()
     notebook = handed_in(tmp_path, json.dumps({"cells": []}), "anna.ipynb")
     with pytest.raises(ImportError, match=r"tictac-env\[notebook\]"):
         grade_class({"anna": notebook, "bert": handed_in(tmp_path, FIRST)}, load_rubric(rubric))
     with pytest.raises(ImportError, match=r"tictac-env\[notebook\]"):
         grade(notebook, rubric)
     many = handed_in(tmp_path, json.dumps({"cells": [{"cell_type": "code", "source": "x" * 200_000}]}), "many.ipynb")
-    monkeypatch.setattr(files, "transformer", lambda: str)
+    monkeypatch.setattr(submissions, "transformer", lambda: str)
     assert "100,000 characters" in grade(many, rubric).trouble
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from tictac_env.games import get_game
-from tictac_env.grading import Grade, bubblewrap, grade, process, readable
+from tictac_env.grading import Grade, confinement, grade, process
 from tictac_env.grading.exam import questions_of
-from tictac_env.grading.files import scratch_copy
 from tictac_env.grading.process import GUARDS, MOST_THREADS, Unprotected
+from tictac_env.grading.submissions import scratch_copy
 
 RUBRIC = """
 game = "KInARow-v0:2x3-3,gravity=False"
@@ -75,7 +75,7 @@ class Submit:
     """Grades a source, confined in one of several ways; no process and no file may be left that was not there."""
 
     def __init__(self, folder: Path, layers: str = "what there is", user: str = "as it is") -> None:
-        if layers == "bubblewrap" and not bubblewrap.works():
+        if layers == "bubblewrap" and not confinement.bubblewrap_works():
             pytest.skip("bubblewrap is not installed, or not allowed namespaces")
         if user == "as nobody" and os.geteuid() != 0:
             pytest.skip("this is an ordinary user already")
@@ -108,7 +108,7 @@ class Submit:
         assert not list(self.temporary.iterdir())
 
 
-NAMESPACES = bubblewrap.works()
+NAMESPACES = confinement.bubblewrap_works()
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def children() -> list[str]:
                 found.append((folder / "cmdline").read_text())
         except OSError:
             continue
-    return [line for line in found if "start.py" in line]
+    return [line for line in found if "sandbox.py" in line]
 
 
 def told(found: Grade) -> str:
@@ -491,8 +491,8 @@ def test_nothing_is_run_that_this_system_cannot_confine(submit) -> None:
 def test_a_program_that_does_not_begin_is_no_fault_of_the_submission(
     submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "start.py").write_text("raise SystemExit('no library')")
-    monkeypatch.setattr(process, "START", tmp_path / "start.py")
+    (tmp_path / "sandbox.py").write_text("raise SystemExit('no library')")
+    monkeypatch.setattr(process, "PROGRAM", tmp_path / "sandbox.py")
     with pytest.raises(Unprotected, match="did not begin: no library"):
         submit(FAIR)
 
@@ -503,8 +503,8 @@ def test_no_program_below_a_folder_of_libraries_can_be_read(folder: Path, monkey
     (folder / "environment" / "lib").mkdir(parents=True)
     (folder / "python3.11").mkdir()
     (folder / "libm.so.6").touch()
-    monkeypatch.setattr(readable, "LIBRARIES", (str(folder),))
-    read = readable.readable.__wrapped__(()).read
+    monkeypatch.setattr(confinement, "LIBRARIES", (str(folder),))
+    read = confinement.readable.__wrapped__(()).read
     assert [path for path in read if path.startswith(str(folder))] == [str(folder / "libm.so.6")]
 
 
@@ -516,12 +516,14 @@ def test_namespaces_hold_what_is_listed_alone(folder: Path) -> None:
         (folder / "library" / name).write_text(name + "\n")
     (folder / "library" / "site" / "secret.py").write_text("secret")
     read = [str(folder / "library" / name) for name in ("one.py", "two.py", "three.py", "site/shown")]
-    system = [path for path in readable.readable().read if not path.startswith(sys.base_prefix)]
+    system = [path for path in confinement.readable().read if not path.startswith(sys.base_prefix)]
     programs = ["/bin", "/usr/bin"]
     (folder / "scratch").mkdir()
     numbers, number = os.pipe()
     look = ["sh", "-c", f"cat $(find {folder}/library -type f | sort); touch {folder}/library/site/new"]
-    words = bubblewrap.wrapped(look, [*read, *system, *programs], folder, str(folder / "scratch"), 4096, number)
+    words = confinement.wrapped(
+        look, [*read, *system, *programs], Path(__file__), str(folder / "scratch"), 4096, number
+    )
     found = subprocess.run(words, pass_fds=[number], capture_output=True, text=True, check=False)
     os.close(number)
     os.close(numbers)
@@ -566,7 +568,7 @@ def test_what_a_submission_may_do_with_files(submit_each_way) -> None:
 @pytest.mark.skipif(not NAMESPACES, reason="bubblewrap is not installed, or not allowed namespaces")
 def test_namespaces_suffice_without_landlock(submit, folder: Path) -> None:
     """Kernels before 6.2 have none that is of use."""
-    ways = [f"open({path!r}, 'w')" for path in ("/new", "/run/new", "/dev/new", f"{bubblewrap.HANDED_IN}/pupil.py")]
+    ways = [f"open({path!r}, 'w')" for path in ("/new", "/run/new", "/dev/new", f"{confinement.HANDED_IN}/pupil.py")]
     ways += ["import os; os.mkdir('/proc/new')", "import os; os.mkdir(os.path.dirname(HERE) + '/new')"]
     ways += [
         "open(HERE + '/rubric.toml')",
@@ -586,7 +588,7 @@ def test_namespaces_suffice_without_landlock(submit, folder: Path) -> None:
 
 def in_a_process(code: str) -> str:
     """What some Python prints that calls the module of limits, in a process of its own."""
-    begun = f"from tictac_env.grading.apart.limits import *\nimport resource\n{code}"
+    begun = f"from tictac_env.grading.sandbox import *\nimport resource\n{code}"
     return subprocess.run([sys.executable, "-c", begun], capture_output=True, text=True, check=True).stdout
 
 

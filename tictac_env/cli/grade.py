@@ -12,11 +12,9 @@ from typing import Any
 from tictac_env.cli.arguments import add_file, complete_words, game_named, whole_number
 from tictac_env.games import get_game
 from tictac_env.grading.classes import ClassReport, class_tournament, grade_class
-from tictac_env.grading.files import handed_in_by_all, is_class
-from tictac_env.grading.formats import gradescope, nbgrader
-from tictac_env.grading.grading import grade, points
-from tictac_env.grading.report import PAGE
+from tictac_env.grading.grading import PAGE, grade, gradescope, nbgrader, points
 from tictac_env.grading.rubric import assignment_folder, assignments, load_rubric
+from tictac_env.grading.submissions import handed_in_by_all, is_class
 from tictac_env.storage import check_writable, save_text
 
 FORMATS = ("text", "json", "gradescope", "nbgrader")

@@ -1,7 +1,6 @@
-"""Grades what others have written, by proof: each submission runs apart, and what it plays is judged exactly."""
+"""Grades programs of others by proof: each submission runs confined, and its moves are judged exactly."""
 
-from tictac_env.grading.grading import grade, points
-from tictac_env.grading.report import Grade, Result
+from tictac_env.grading.grading import Grade, Result, grade, points
 from tictac_env.grading.rubric import Rubric, assignments, load_rubric
 
 __all__ = ["Grade", "Result", "Rubric", "assignments", "grade", "load_rubric", "points"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import tictac_env
-from tictac_env.grading.readable import needed
+from tictac_env.grading.confinement import needed, plain_name
 from tictac_env.grading.rubric import RUBRIC, assignment_folder, load_rubric
 from tictac_env.storage import writing
 
@@ -84,7 +83,7 @@ def make_zip(
         rubric = assignment_folder(os.fspath(assignment)) / RUBRIC
     found = {} if wheels is None else _wheels(Path(wheels))
     pins = {
-        _plain(one.metadata["Name"]): one.version
+        plain_name(one.metadata["Name"]): one.version
         for one in needed(("tictac_env", "IPython", *load_rubric(assignment).packages))  # IPython reads notebooks
     }
     version(OWN)  # raises where nothing is known of it
@@ -134,8 +133,4 @@ def _wheels(folder: Path) -> dict[tuple[str, str], Path]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
     parts = {one: one.name.split("-") for one in sorted(folder.glob("*.whl"))}
-    return {(_plain(words[0]), words[1]): one for one, words in parts.items() if len(words) >= 5}
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return {(plain_name(words[0]), words[1]): one for one, words in parts.items() if len(words) >= 5}

@@ -21,10 +21,9 @@ from tictac_env.arena.outcomes import aligned
 from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.games import Game
 from tictac_env.grading.exam import questions_of
-from tictac_env.grading.files import NOTEBOOK, Unusable, main_file, transformer
-from tictac_env.grading.grading import grade
-from tictac_env.grading.report import PAGE, Grade, confined
+from tictac_env.grading.grading import PAGE, Grade, confined, grade
 from tictac_env.grading.rubric import Rubric
+from tictac_env.grading.submissions import NOTEBOOK, Unusable, main_file, transformer
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.progress import progress_bar

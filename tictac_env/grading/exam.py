@@ -1,10 +1,9 @@
-"""An exam: which positions there are to ask about, and what a submission has answered, each asked once."""
+"""An exam: the positions of a game and their truth, and what a submission has answered, each asked once."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -18,35 +17,35 @@ from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.suites import suite
 from tictac_env.arena.verdicts import SeatVerdict, Strategy, seat_verdict
 from tictac_env.games import UNFINISHED, Game, game_name
-from tictac_env.grading.files import scratch_copy
-from tictac_env.grading.process import GUARDS, Gone, Plan, Process, Reply
-from tictac_env.grading.readable import readable
+from tictac_env.grading.process import GUARDS, Gone, Process, Reply
 from tictac_env.grading.rubric import THEOREMS, Rubric
+from tictac_env.grading.submissions import scratch_copy
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, GameTable, TooManyPositions, tabulate
 from tictac_env.symmetry import canonical
 
 BATCH = 512
-"""So many positions are asked at a time."""
-MEGABYTE = 1_000_000
+"""Positions asked at a time."""
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
 class Questions:
-    """The positions of a game that submissions are asked about, and what is true of them.
+    """The positions of a game that submissions are asked about, and their truth.
 
     Args:
-        game: the rule book. Of a game that is too large to tabulate the positions of its suite are taken.
+        game: the rules. Of a game that is too large to tabulate the positions of its suite are taken.
 
     Raises:
         TooManyPositions: the game is too large, and has no suite.
 
     Attributes:
         batch: the N positions.
-        over: bool (N,), where the game is over; nothing is to be played there.
-        scores: int16 (N, num_actions), the exact score of each action, `NO_SCORE` where it is illegal.
+        over: bool (N,), whether the game is over there.
+        scores: int16 (N, num_actions), the exact score of each action, `NO_SCORE` if it is illegal.
+        legal: bool (N, num_actions), none once the game is over.
+        values: int8 (N, num_actions), the value of each action, 1, 0 or -1; -2 if it is illegal.
         table: the table of the game, whose positions these are; None for a large game.
     """
 
@@ -62,20 +61,12 @@ class Questions:
             known = suite(name)
             self.table, self.batch, self.scores = None, known.positions, known.scores
             self.over = np.zeros(len(known), np.bool_)
-            return
-        self.batch = PositionBatch(game, self.table.own, self.table.opp)
-        self.scores = self.table.action_scores(slice(None))
-        self.over = self.table.result != UNFINISHED
-
-    @functools.cached_property
-    def legal(self) -> Bools:
-        """The legal actions, bool (N, num_actions); none once the game is over."""
-        return np.asarray(self.scores != NO_SCORE)
-
-    @functools.cached_property
-    def values(self) -> npt.NDArray[np.int8]:
-        """int8 (N, num_actions): what each action is worth, 1, 0 or -1; -2 where it is illegal."""
-        return np.where(self.legal, np.sign(self.scores), -2).astype(np.int8)
+        else:
+            self.batch = PositionBatch(game, self.table.own, self.table.opp)
+            self.scores = self.table.action_scores(slice(None))
+            self.over = self.table.result != UNFINISHED
+        self.legal: Bools = np.asarray(self.scores != NO_SCORE)
+        self.values = np.where(self.legal, np.sign(self.scores), -2).astype(np.int8)
 
     @functools.cached_property
     def wins_at_once(self) -> Bools:
@@ -103,7 +94,7 @@ class Questions:
         return wins
 
     def arguments(self, names: Sequence[str], rows: Ints) -> list[list[Any]]:
-        """What a function is given in some positions, as JSON has it: a list of arguments for each."""
+        """The arguments of a function in some positions, as JSON has them: a list for each."""
         some = self.batch.where(rows)
         columns: list[list[Any]] = []
         for name in names:
@@ -129,17 +120,15 @@ class Exam:
     Args:
         rubric: what is asked for.
         handed_in: the submission: a file or a folder.
-        guards: see `Plan`.
-        unconfined: see `Plan`.
-        stopped: see `Process`.
+        guards, unconfined, stopped: see `Process`.
 
     Raises:
         ValueError: the game is too large for what the rubric wants proven.
         ImportError: a package that the rubric allows is not installed.
 
     Attributes:
-        layers: by what the process was confined.
-        setup_trouble: what went wrong in the function that comes first; empty if nothing did.
+        layers: what the process was confined by.
+        setup_trouble: the error of the function that comes first; empty if there was none.
         given_up: why it was asked no more; empty if it was asked everything.
         printed: what it has printed.
     """
@@ -153,14 +142,12 @@ class Exam:
         stopped: threading.Event | None = None,
     ) -> None:
         self.rubric = rubric
-        self._stopped = stopped
         self.questions = questions_of(rubric.game)
         for number, test in enumerate(rubric.tests, 1):
             if THEOREMS[test.theorem].tabulated and self.questions.table is None:
                 raise ValueError(f"test {number}: {test.theorem} needs a smaller game than {rubric.game_name}")
         self._handed_in = handed_in
-        self._guards, self._unconfined = guards, unconfined
-        self._seen = readable(rubric.packages)
+        self._process_settings = (guards, unconfined, stopped)
         self._until = time.monotonic() + rubric.limits.seconds
         self._process: Process | None = None
         self._scratch = contextlib.ExitStack()
@@ -179,7 +166,7 @@ class Exam:
         self._end()
 
     def replies(self, function: str, arguments: tuple[str, ...], rows: Ints) -> list[Reply]:
-        """What a function answers in some positions; what was asked before is not asked again."""
+        """The replies of a function in some positions, each asked once."""
         known = self._replies.setdefault((function, arguments), {})
         new = np.array([row for row in dict.fromkeys(rows.tolist()) if row not in known], np.int64)
         calls = self.questions.arguments(arguments, new)
@@ -188,15 +175,21 @@ class Exam:
         return [known[row] for row in rows.tolist()]
 
     def moves(self, rows: Ints) -> Ints:
-        """int64 (len(rows),): what the submission plays in some unfinished positions, -1 where nothing legal."""
+        """int64 (len(rows),): the submission's action in some unfinished positions, -1 if it has no legal one."""
         found = self.replies(self.rubric.function, self.rubric.arguments, rows)
-        legal = self.questions.legal
-        return np.array([_move(reply, legal[row]) for row, reply in zip(rows.tolist(), found, strict=True)], np.int64)
+        moves = []
+        for row, reply in zip(rows.tolist(), found, strict=True):
+            value, legal = reply.value, self.questions.legal[row]
+            is_action = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(legal)
+            moves.append(value if is_action and legal[value] else -1)
+        return np.array(moves, np.int64)
 
     def trouble(self, row: int) -> str:
-        """Why the submission plays nothing legal in a position it was asked about, in words."""
+        """Why the submission has no legal action in a position."""
         (reply,) = self.replies(self.rubric.function, self.rubric.arguments, np.array([row]))
-        return reply.trouble.removeprefix("it ") or f"answers {_shown(reply.value)}, which is not a legal move"
+        text = repr(reply.value)
+        text = text if len(text) <= 60 else f"{text[:57]}..."
+        return reply.trouble.removeprefix("it ") or f"answers {text}, which is not a legal move"
 
     @functools.cached_property
     def counted(self) -> Ints:
@@ -207,13 +200,12 @@ class Exam:
         return np.flatnonzero(chosen)
 
     def verdict(self, seat: int) -> SeatVerdict:
-        """The truth about it in a seat; where it plays nothing legal it loses."""
+        """The exact results of a seat; without a legal action it loses."""
         if seat not in self._verdicts:
             self._verdicts[seat] = seat_verdict(self._strategy(seat))
         return self._verdicts[seat]
 
     def _strategy(self, seat: int) -> Strategy:
-        """What the submission plays from a seat, wherever its own moves and any replies lead."""
         table = self.questions.table
         assert table is not None, "checked by the constructor"
         moves, reached = np.zeros(table.children.shape), np.zeros(len(table), np.bool_)
@@ -238,7 +230,7 @@ class Exam:
         return (self.verdict(0).gain + self.verdict(1).gain) / 2
 
     def all_moves(self) -> dict[int, int]:
-        """What it plays, by the number of the position, wherever it was asked."""
+        """Its actions by the number of the position, in all that it was asked about."""
         rows = np.array(sorted(self._replies.get((self.rubric.function, self.rubric.arguments), {})), np.int64)
         return dict(zip(rows.tolist(), self.moves(rows).tolist(), strict=True))
 
@@ -264,7 +256,7 @@ class Exam:
         return replies
 
     def _count(self, reply: Reply) -> bool:
-        """Counts the slow; whether there were too many, or the time is over."""
+        """Counts slow replies; True if there were too many, or the time is over."""
         limits = self.rubric.limits
         self._slow += reply.slow
         if time.monotonic() >= self._until:
@@ -279,7 +271,7 @@ class Exam:
         if self._process is not None:
             return self._process
         source = self._scratch.enter_context(scratch_copy(self._handed_in, self.rubric.file))
-        self._process = process = Process(self._plan(source), self._until, self._stopped)
+        self._process = process = Process(source, self.rubric, self._until, *self._process_settings)
         self.layers = process.layers
         if process.loaded.trouble:
             self.given_up = f"cannot be loaded: {process.loaded.trouble}"
@@ -295,35 +287,3 @@ class Exam:
             self.printed = self.printed or self._process.printed
             self._process = None
         self._scratch.close()
-
-    def _plan(self, source: Path) -> Plan:
-        """What a process is told that runs the file of a fresh copy."""
-        limits, seen = self.rubric.limits, self._seen
-        return Plan(
-            source=str(source),
-            scratch=str(source.parent),
-            path=seen.path,
-            read=seen.read,
-            listed=seen.listed,
-            packages=self.rubric.packages,
-            arrays=self.rubric.arrays,
-            seconds=limits.setup_seconds,
-            cpu_seconds=math.ceil(limits.seconds) + 1,
-            memory=limits.memory_mb * MEGABYTE,
-            file_bytes=limits.file_mb * MEGABYTE,
-            scratch_bytes=limits.scratch_mb * MEGABYTE,
-            guards=self._guards,
-            unconfined=self._unconfined,
-        )
-
-
-def _move(reply: Reply, legal: Bools) -> int:
-    value = reply.value
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(legal) and legal[value]:
-        return value
-    return -1
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

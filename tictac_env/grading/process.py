@@ -14,29 +14,31 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tictac_env.grading import bubblewrap
+from tictac_env.grading import confinement
+from tictac_env.grading.rubric import Rubric
 
-START = Path(__file__).parent / "apart" / "start.py"
+PROGRAM = Path(__file__).with_name("sandbox.py")
 GUARDS = ("namespaces", "files", "calls")
 """What Linux confines a process by: bubblewrap, Landlock and seccomp."""
+MEGABYTE = 1_000_000
 PATIENCE = 4
-"""A call may take so many times its seconds of processor time by the clock, as a busy machine gives it only a part."""
+"""Wall-clock time of a call, at most, in multiples of its processor time: a busy machine gives it only a part."""
 GRACE = 1.0
-"""So many seconds beyond its time by the clock a call may last before the process is killed."""
+"""Seconds that a call may last beyond its wall-clock time before the process is killed."""
 SPENT = 2.0
-"""So many seconds the program itself may take to begin."""
+"""Seconds of processor time that the program itself may take to begin."""
 LOOK = 0.05
-"""Every so many seconds the scratch folder and the number of threads are looked at."""
+"""Seconds between two looks at the scratch folder and the number of threads."""
 LONGEST_LINE = 1 << 14
 MOST_PRINTED = 1 << 14
 MOST_FILES = 1000
-"""So many files and folders may lie in the scratch folder."""
+"""Files and folders in the scratch folder."""
 MOST_THREADS = 32
-"""Threads that a submission may have at a time."""
+FORGED = "it wrote answers of its own to where the grader reads"
 UNPROTECTED = (
     "nothing was run: to confine submissions, this system needs seccomp, and bubblewrap or Landlock (Linux 6.2); "
     "--unconfined (unconfined=True) runs them all the same"
@@ -44,51 +46,8 @@ UNPROTECTED = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the program is told first.
-
-    Attributes:
-        source: the file to run, which lies in `scratch`.
-        scratch: the folder in which it may write.
-        path: where its imports are looked for, beside the standard library.
-        read: files and folders that it may read.
-        listed: folders of which it may see the names of what is in them.
-        packages: what may be imported beside the standard library, to be named if something else is.
-        arrays: whether lists are made NumPy's arrays before a function gets them.
-        seconds: of processor time, what the file may take to be loaded.
-        cpu_seconds: of the whole process.
-        memory: bytes of address space.
-        file_bytes: of each file that it writes, and of what it prints.
-        scratch_bytes: of all files in the scratch folder.
-        guards: what of Linux to use; fewer are for tests of what other systems have.
-        unconfined: whether to run the file also where nothing but limits and Python's audit hook confines it.
-    """
-
-    source: str
-    scratch: str
-    path: tuple[str, ...]
-    read: tuple[str, ...]
-    listed: tuple[str, ...]
-    packages: tuple[str, ...]
-    arrays: bool
-    seconds: float
-    cpu_seconds: int
-    memory: int
-    file_bytes: int
-    scratch_bytes: int
-    guards: tuple[str, ...] = GUARDS
-    unconfined: bool = False
-
-
-@dataclass(frozen=True)
 class Reply:
-    """What came of one call.
-
-    Attributes:
-        value: the answer, as JSON has it; None where there is none.
-        trouble: why there is no answer, in words; empty if there is one.
-        slow: whether that is because the call took too long, or ended the process.
-    """
+    """The answer to one call, as JSON has it; or why there is none, and if it took too long or ended the process."""
 
     value: Any = None
     trouble: str = ""
@@ -106,42 +65,97 @@ class Unprotected(OSError):
 class Process:
     """A process that runs a file and answers.
 
-    Raises:
-        Unprotected: nothing confines it, and the plan does not allow that; or Python does not begin.
-
     Args:
-        plan: what it is told.
-        until: by the monotonic clock, when its time is over.
+        source: the file to run; the process may write in its folder, the scratch folder.
+        rubric: its limits, and what the file may import.
+        until: the monotonic time at which its time is over.
+        guards: what of Linux to use; fewer are for tests of what other systems have.
+        unconfined: whether to run the file also if nothing but limits and Python's audit hook confines it.
         stopped: once it is set, waiting for an answer ends with `KeyboardInterrupt`.
 
+    Raises:
+        Unprotected: nothing confines it, and `unconfined` is False; or Python does not begin.
+
     Attributes:
-        layers: by what it is confined (see `confine` in `tictac_env.grading.apart.answering`).
-        loaded: what came of loading the file.
+        layers: what confines it (see `confine` in `tictac_env.grading.sandbox`).
+        loaded: the reply to loading the file.
         printed: after `stop`, what it has printed, cut off.
     """
 
-    def __init__(self, plan: Plan, until: float, stopped: threading.Event | None = None) -> None:
-        self.plan = plan
-        self.until = until
-        self._stopped = stopped
+    def __init__(
+        self,
+        source: Path,
+        rubric: Rubric,
+        until: float,
+        guards: tuple[str, ...] = GUARDS,
+        unconfined: bool = False,
+        stopped: threading.Event | None = None,
+    ) -> None:
+        limits, seen = rubric.limits, confinement.readable(rubric.packages)
+        self.source, self._scratch = source, str(source.parent)
+        self._cpu_seconds = math.ceil(limits.seconds) + 1
+        self._scratch_bytes = limits.scratch_mb * MEGABYTE
+        self._until, self._stopped = until, stopped
         self.layers: tuple[str, ...] = ()
+        self.loaded = Reply()
         self.printed = ""
         self._received, self._waiting = b"", b""
         self._looked = math.inf
-        self._wrapped = "namespaces" in plan.guards and bubblewrap.works()
+        self._wrapped = "namespaces" in guards and confinement.bubblewrap_works()
+        self._start(seen.read)
+        plan = {
+            "source": str(source),
+            "scratch": self._scratch,
+            **seen._asdict(),
+            "packages": rubric.packages,
+            "arrays": rubric.arrays,
+            "seconds": limits.setup_seconds,
+            "cpu_seconds": self._cpu_seconds,
+            "memory": limits.memory_mb * MEGABYTE,
+            "file_bytes": limits.file_mb * MEGABYTE,
+            "threads": MOST_THREADS,
+            "patience": PATIENCE,
+            "guards": guards,
+            "handed_in": confinement.HANDED_IN if self._wrapped else "",
+        }
+        try:
+            self._send(plan)
+            try:
+                self.layers = tuple(self._line(SPENT)["layers"])
+            except Gone:
+                if self._popen.poll() is None:
+                    raise
+                why = self._output.read(MOST_PRINTED).decode(errors="replace").strip()
+                raise Unprotected(f"the program that runs submissions did not begin: {why}") from None
+            if "hook" in self.layers and not unconfined:
+                raise Unprotected(UNPROTECTED)
+            self._send({"load": True})
+            self._looked = 0.0
+            self.loaded = self._reply(0, limits.setup_seconds)
+        except Gone as error:
+            self.loaded = Reply(trouble=str(error), slow=True)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, read: Sequence[str]) -> None:
         output, name = tempfile.mkstemp()
         # Opened twice: who shares an open file shares its flags, and O_DIRECT would keep it from being read here.
         self._output, printed = os.fdopen(output, "rb"), open(name, "ab")  # noqa: SIM115  # closed by `stop`, and below
         os.unlink(name)
         ours, theirs = os.pipe()
         numbers, number = os.pipe()
-        start = bubblewrap.program(START) if self._wrapped else START
         # Python finds its library by its own path; of an environment nothing is there in the namespaces.
         executable = os.path.realpath(sys.executable) if self._wrapped else sys.executable
-        command = [executable, "-P", "-s", "-S", "-B", "-u", str(start), str(theirs)]
+        program = confinement.PROGRAM if self._wrapped else str(PROGRAM)
+        command = [executable, "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
         if self._wrapped:
-            seen = (*plan.read, executable)
-            command = bubblewrap.wrapped(command, seen, START.parent, plan.scratch, plan.scratch_bytes, number)
+            seen, size = (*read, executable), self._scratch_bytes
+            command = confinement.wrapped(command, seen, PROGRAM, self._scratch, size, number)
+        known = {"HOME": self._scratch, "TMPDIR": self._scratch, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+        known |= {"PYTHONHASHSEED": "0"} | dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+        )
         try:
             with printed:
                 self._popen = subprocess.Popen(
@@ -149,8 +163,8 @@ class Process:
                     stdin=subprocess.PIPE,
                     stdout=printed,
                     stderr=subprocess.STDOUT,
-                    cwd=plan.scratch,
-                    env=_environment(plan.scratch),
+                    cwd=self._scratch,
+                    env=known,  # none of the grader's own variables
                     pass_fds=[theirs, number],
                     start_new_session=True,
                     bufsize=0,
@@ -166,38 +180,16 @@ class Process:
         self._pid = self._popen.pid
         with open(numbers, "rb") as told_by:
             if self._wrapped and (told := told_by.read()):
-                self._pid = bubblewrap.child(told)
-        self._answers = ours
+                self._pid = confinement.child(told)
         assert self._popen.stdin is not None
-        self._questions = self._popen.stdin
+        self._answers, self._questions = ours, self._popen.stdin
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
         for handle in (self._answers, self._questions.fileno()):
             os.set_blocking(handle, False)
-        self.loaded = Reply()
-        try:
-            handed_in = bubblewrap.HANDED_IN if self._wrapped else ""
-            self._send(asdict(plan) | {"patience": PATIENCE, "handed_in": handed_in, "threads": MOST_THREADS})
-            try:
-                self.layers = tuple(self._line(SPENT)["layers"])
-            except Gone:
-                if self._popen.poll() is None:
-                    raise
-                why = self._output.read(MOST_PRINTED).decode(errors="replace").strip()
-                raise Unprotected(f"the program that runs submissions did not begin: {why}") from None
-            if "hook" in self.layers and not plan.unconfined:
-                raise Unprotected(UNPROTECTED)
-            self._send({"load": True})
-            self._looked = 0.0
-            self.loaded = self._reply(0, plan.seconds)
-        except Gone as error:
-            self.loaded = Reply(trouble=str(error), slow=True)
-        except BaseException:
-            self.stop()
-            raise
 
     def ask(self, function: str, calls: Sequence[Sequence[Any]], seconds: float) -> Iterator[Reply]:
-        """What a function answers to each of some calls, one after another, as each answer comes.
+        """Calls a function several times, and yields each reply as it comes.
 
         Args:
             function: its name.
@@ -232,7 +224,7 @@ class Process:
     def _reply(self, number: int, seconds: float) -> Reply:
         told = self._line(seconds)
         if told.get("n") != number:
-            raise Gone("it wrote answers of its own to where the grader reads")
+            raise Gone(FORGED)
         if told.get("late"):
             return Reply(trouble=f"took more than {seconds:g} s", slow=True)
         if "error" in told:
@@ -246,14 +238,14 @@ class Process:
             now = time.monotonic()
             if self._stopped is not None and self._stopped.is_set():
                 raise KeyboardInterrupt
-            left = min(end, self.until) - now  # what has come meanwhile is read also when there is none left
+            left = min(end, self._until) - now  # what has come meanwhile is read also when there is none left
             self._look_at_files(now)
             for key, _ in self._selector.select(max(0.0, min(LOOK, left))):
                 self._read() if key.fd == self._answers else self._write()
             if len(self._received) > LONGEST_LINE and b"\n" not in self._received[:LONGEST_LINE]:
-                raise Gone("it wrote answers of its own to where the grader reads")
+                raise Gone(FORGED)
             if left <= 0 and b"\n" not in self._received:
-                if now >= self.until:
+                if now >= self._until:
                     raise Gone("the time for all was used up")
                 raise Gone(f"took more than {seconds:g} s, and could not be interrupted")
         line, _, self._received = self._received.partition(b"\n")
@@ -262,7 +254,7 @@ class Process:
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
-            raise Gone("it wrote answers of its own to where the grader reads")
+            raise Gone(FORGED)
         return told
 
     def _read(self) -> None:
@@ -294,8 +286,8 @@ class Process:
             return f"it ended the process, with status {status}"
         number = -status
         if number == signal.SIGXCPU:
-            return f"it used more than {self.plan.cpu_seconds} s of processor time"
-        if number == signal.SIGKILL and time.monotonic() < self.until:
+            return f"it used more than {self._cpu_seconds} s of processor time"
+        if number == signal.SIGKILL and time.monotonic() < self._until:
             return "it was killed by the system: out of memory or of processor time"
         return f"it was ended by signal {signal.Signals(number).name}"
 
@@ -308,8 +300,7 @@ class Process:
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
                 raise Gone(f"it began more than {MOST_THREADS} threads")
         size = count = 0
-        scratch = self.plan.scratch
-        folders = [bubblewrap.files_of(self._pid, scratch) if self._wrapped else scratch]
+        folders = [confinement.files_of(self._pid, self._scratch) if self._wrapped else self._scratch]
         while folders:
             try:
                 with os.scandir(folders.pop()) as found:
@@ -320,8 +311,8 @@ class Process:
                         else:
                             # A folder of bubblewrap's has a size, which it may fill.
                             size += 0 if self._wrapped else one.stat(follow_symlinks=False).st_blocks * 512
-                        if count > MOST_FILES or size > self.plan.scratch_bytes:
-                            allowed = f"{MOST_FILES} files or {self.plan.scratch_bytes // 1_000_000} MB"
+                        if count > MOST_FILES or size > self._scratch_bytes:
+                            allowed = f"{MOST_FILES} files or {self._scratch_bytes // MEGABYTE} MB"
                             raise Gone(f"it filled its folder with more than {allowed}")
             except PermissionError:
                 raise Gone("it made a folder that hides what is in it") from None
@@ -330,11 +321,5 @@ class Process:
 
 
 def printable(text: str) -> str:
-    """A text of somebody else's with a question mark for each character that could steer a terminal, or is none."""
+    """A third-party text with a question mark for each character that could steer a terminal."""
     return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
-
-
-def _environment(scratch: str) -> dict[str, str]:
-    """The variables that the process gets; none of the grader's own."""
-    known = {"HOME": scratch, "TMPDIR": scratch, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}
-    return known | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""What somebody has handed in: a file, a notebook or a folder, copied to where it is run."""
+"""Submissions: files, notebooks and folders as they were handed in, and the copies that are run."""
 
 from __future__ import annotations
 
