@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tictac_agents import NTupleNetwork
-from tictac_env.arena.listed_player import mark_failing
-from tictac_env.arena.reply_layers import Ints, Moves, distinct, find, merged, rows_of
+from tictac_env.arena.reply_layers import Moves, distinct, find, mark_failing, merged, rows_of
+from tictac_env.checks import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
-from tictac_env.games import LOST, UNFINISHED
+from tictac_env.games import DRAWN, LOST, UNFINISHED
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -172,7 +172,7 @@ class ReplyTree:
             layer = self.layers[ply]
             wrong = np.empty(len(layer.own), np.bool_)
             after = (self._with_images(layers.get(ply + 2, NONE)) for layers in (self.layers, failing))
-            mark_failing(self.game, *layer, *next(after), *next(after), wrong)
+            mark_failing(self.game, *layer, *next(after), *next(after), wrong, DRAWN)
             failing[ply] = Layer(*(column[wrong] for column in layer))
         return failing
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
-from tictac_env.arena.davidson import PENALTY, Davidson, scored_against
-from tictac_env.arena.rating import ELO, _interval
+from tictac_env.arena.rating import ELO, PENALTY, Davidson, _interval, scored_against
 
 Floats = npt.NDArray[np.float64]
 
@@ -282,7 +281,7 @@ def test_without_random_the_weakest_is_the_anchor() -> None:
 def test_what_cannot_be_rated_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least two players"):
         ratings([])
-    with pytest.raises(ValueError, match="nobody is called 'rndom'; did you mean random"):
+    with pytest.raises(ValueError, match="no player is named 'rndom'; did you mean random"):
         ratings(some_games(), anchor="rndom")
     other = GameRecord(Fixture("TicTacToe-v0", Entrant("a"), Entrant("b"), ""), "", 1)
     with pytest.raises(ValueError, match="several games, ConnectFour-v0, TicTacToe-v0"):

@@ -15,8 +15,7 @@ from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, expl
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.arena.listed_player import ListedPlayer
-    from tictac_env.arena.proof import Proof, prove, read_proof
+    from tictac_env.arena.proof import ListedPlayer, Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -62,10 +61,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
-    __getattr__ = lazily(
-        __name__,
-        {
-            "tictac_env.arena.proof": ("Proof", "prove", "read_proof"),
-            "tictac_env.arena.listed_player": ("ListedPlayer",),
-        },
-    )
+    __getattr__ = lazily(__name__, {"tictac_env.arena.proof": ("ListedPlayer", "Proof", "prove", "read_proof")})

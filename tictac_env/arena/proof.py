@@ -15,27 +15,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tictac_env.arena.reply_layers import (
     MOVES,
-    Ints,
+    NOWHERE,
     Moves,
     distinct,
     expand,
     first_positions,
     layer_files,
     layer_path,
+    mark_failing,
     merged,
     position_files,
+    read_numbers,
     read_positions,
     refuting_games,
+    rows_of,
     write_positions,
 )
-from tictac_env.checks import flag, one_of, positive, whole
+from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
-from tictac_env.policies import Policy, game_for, load_player
+from tictac_env.policies import Policy, as_policy, game_for, load_player
 from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.rng import position_seed
@@ -65,61 +70,60 @@ class Answers(NamedTuple):
     """How many games end won, drawn and lost."""
 
 
-def asked(game: Game, policy: Policy, seed: int, chunk: Chunk) -> Answers:
-    """Asks a policy about a chunk.
-
-    Raises:
-        IllegalMove: its choice is illegal; the message names it and the position.
-    """
-    batch = PositionBatch(game, np.array(chunk.own), np.array(chunk.opp))
-    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # as of arrays
-    moves = actions_of(policy, batch, seeds)
-    wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
-    if not wrong:
-        replies = np.empty((2, len(batch) * game.num_actions), np.int64)
-        found = expand(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
-        wrong = [found.illegal] if found.illegal >= 0 else []
-    if wrong:
-        raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))
-    own, opp = distinct(*replies[:, : found.going])
-    return Answers(moves.astype(np.int8), own, opp, (int(found.won), int(found.drawn), int(found.lost)))
-
-
-class AskedByWorker:
-    """Asks about chunks in a worker, where it loads the player at the first.
+class Asker:
+    """Asks a player about chunks; in a worker it loads the player at the first.
 
     Args:
         player: whatever `load_player` accepts.
-        identity: who it is, so that no worker asks another player.
+        identity: its `Player.identity`, so that no worker asks another player.
         game: the rule book.
-        seed: with it each position's seed is derived.
+        seed: each position's seed is derived from it.
+        policy: the player itself; None in a worker.
     """
 
-    def __init__(self, player: Any, identity: dict[str, Any], game: Game, seed: int) -> None:
-        self._player, self._identity, self._game, self._seed = player, identity, game, seed
-        self._policy: Policy | None = None
+    def __init__(
+        self, player: Any, identity: dict[str, Any], game: Game, seed: int, policy: Policy | None = None
+    ) -> None:
+        self._player, self._identity, self._game, self._seed, self._policy = player, identity, game, seed, policy
 
     def __call__(self, chunk: Chunk) -> Answers:
-        if self._policy is None:
-            who = load_player(self._player, self._game)
+        """What follows from a chunk.
+
+        Raises:
+            IllegalMove: the player's choice is illegal; the message names it and the position.
+        """
+        game, policy = self._game, self._policy
+        if policy is None:
+            who = load_player(self._player, game)
             if who.identity != self._identity:
                 raise ValueError(f"{who} is another player in a worker than here: {who.identity}, not {self._identity}")
-            self._policy = who.policy
-        return asked(self._game, self._policy, self._seed, chunk)
+            self._policy = policy = who.policy
+        batch = PositionBatch(game, np.array(chunk.own), np.array(chunk.opp))
+        seeds: Any = position_seed(batch.own, batch.opp, self._seed)  # type: ignore[arg-type]  # as of arrays
+        moves = actions_of(policy, batch, seeds)
+        wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
+        if not wrong:
+            replies = np.empty((2, len(batch) * game.num_actions), np.int64)
+            found = expand(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
+            wrong = [found.illegal] if found.illegal >= 0 else []
+        if wrong:
+            raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))
+        own, opp = distinct(*replies[:, : found.going])
+        return Answers(moves.astype(np.int8), own, opp, (int(found.won), int(found.drawn), int(found.lost)))
 
 
 CLAIMS = {"never loses": LOST, "wins": DRAWN}
-"""What can be claimed of a player, and the best end of a game that refutes it."""
+"""The claims about a player, and the best end of a game that refutes each."""
 CERTIFICATE = "proof.json"
 KIND = "a chunk of a proof"
 FORMAT = 2
 """Of certificates. Those of format 1 have no hash of what they hold, nor of the positions that come next."""
 CHUNK = 1 << 16
-"""How many positions a player is asked about at a time, and how much is done again after a kill."""
+"""Number of positions a player is asked about at a time, and done again after a kill."""
 
 
 class Ply(NamedTuple):
-    """What the player met at one of its plies.
+    """The counts of one of the player's plies.
 
     Example:
         >>> from tictac_env.arena import prove
@@ -129,11 +133,11 @@ class Ply(NamedTuple):
     """
 
     ply: int
-    """How many stones there were."""
+    """Number of stones on the board."""
     positions: int
-    """How many distinct positions the replies to its earlier moves lead to."""
+    """Number of distinct positions that the replies to its earlier moves lead to."""
     won: int
-    """How many games it then wins, by the move or against a reply to it."""
+    """Number of games that it then wins, by the move or against a reply to it."""
     drawn: int
     lost: int
     sha256: str
@@ -142,23 +146,23 @@ class Ply(NamedTuple):
 
 @dataclass(frozen=True)
 class Proof:
-    """What every reply to a player has shown: the certificate.
+    """The certificate: what every reply to a player has shown.
 
     Attributes:
-        player: who it is (`Player.identity`).
+        player: its identity (`Player.identity`).
         game: the game, as `describe_game` gives it.
         cell_bits: for each row from the top and column from the left the number of the cell's bit, so that others can
             read the positions.
         seat: 0 if the player moves first, 1 if second.
-        seed: with it each position's seed is derived, which makes the player a fixed map.
+        seed: each position's seed is derived from it, which makes the player a fixed map.
         claim: "never loses" or "wins".
         version: of this package.
-        plies: what was met, ply by ply.
+        plies: the counts, ply by ply.
         next_sha256: the hash of the positions of the ply after them, of the files "ply-NN.own" and ".opp"; "" before
             the first ply.
         refutations: games against the claim, as move strings; none if it is proven.
-        complete: whether every reply was played; False if as many refutations were found as were asked for, or the
-            search was to be no longer.
+        complete: True if every reply was played; False if as many refutations were found as were asked for, or the
+            limit was reached.
 
     Example:
         >>> from tictac_env.arena import prove
@@ -181,7 +185,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is proven."""
+        """True if the claim is proven."""
         return self.complete and not self.refutations
 
     @property
@@ -193,12 +197,12 @@ class Proof:
 
     @property
     def positions(self) -> int:
-        """How many distinct positions the player was asked about."""
+        """The number of distinct positions the player was asked about."""
         return sum(ply.positions for ply in self.plies)
 
     def __str__(self) -> str:
         game = game_name(game_of(self.game)) or self.game
-        who = f"{self.player['name']} as {('first', 'second')[self.seat]} on {game}"
+        who = f"{self.player['name']} as {SEATS[self.seat]} on {game}"
         asked = f"{self.positions:,} positions in {len(self.plies)} plies"
         if self.refutations:
             more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
@@ -234,20 +238,20 @@ def prove(
         seat: 0 to play first, 1 to play second.
         game: a game's name or rule book; None for the agent's own (`own_game`), else Connect Four.
         claim: "never loses" or "wins".
-        refutations: ends the search once so many games against the claim are found; None finds them all, one for each
-            way in which a game can end that refutes it.
+        refutations: the number of games against the claim that ends the search; None finds them all, one for each way
+            in which a game can end that refutes it.
         seed: in [0, 2**63).
-        folder: where the work is kept. The same call with the same folder goes on where an earlier one was stopped,
-            by Ctrl-C or otherwise. At the end it holds the certificate, "proof.json", and the positions and moves it
-            lists. All that is kept has hashes, which are compared before it is used: of an unfinished ply, what is
-            damaged is asked about again; other damage raises. None keeps nothing.
+        folder: keeps the work. The same call with the same folder continues where an earlier one was stopped, by Ctrl-C
+            or otherwise. At the end it holds the certificate, "proof.json", and the positions and moves it lists. All
+            that is kept has hashes, which are compared before it is used: of an unfinished ply, what is damaged is
+            asked about again; other damage raises. None keeps nothing.
         max_positions: ends the search before a ply with which the player would be asked about more positions than this;
             the proof is then not complete. None asks about all.
-        to_the_end: whether to ask about all positions even if so many games against the claim are found, of which it
-            then tells only these. `ListedPlayer` needs it.
-        progress: whether to show progress.
-        workers: how many processes ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
-            player itself and is given a part of a ply at a time. The folder is written by this process alone.
+        to_the_end: ask about all positions even if enough games against the claim are found; only these are reported.
+            `ListedPlayer` needs it.
+        progress: show progress.
+        workers: the number of processes that ask the player, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads
+            the player itself and gets a part of a ply at a time. The folder is written by this process alone.
 
     Raises:
         ValueError: an argument is out of its range; or the folder holds another proof, a damaged one, or an unfinished
@@ -277,8 +281,9 @@ def prove(
 
     def ask(chunks: Iterable[Chunk]) -> Iterable[tuple[Chunk, Answers]]:
         if workers == 1:
-            return ((chunk, asked(rules, who.policy, seed, chunk)) for chunk in chunks)
-        return map_jobs(AskedByWorker(player, who.identity, rules, seed), chunks, workers)
+            asker = Asker(player, who.identity, rules, seed, who.policy)
+            return ((chunk, asker(chunk)) for chunk in chunks)
+        return map_jobs(Asker(player, who.identity, rules, seed), chunks, workers)
 
     with joined(workers), contextlib.ExitStack() as stack:
         if folder is None:
@@ -289,10 +294,9 @@ def prove(
 
 
 def read_proof(folder: str | os.PathLike[str]) -> Proof:
-    """The certificate in a folder, which is compared with its hashes, as are its lists of positions and moves.
+    """The certificate in a folder, compared with its hashes, as are its lists of positions and moves.
 
-    Hashes find damage. They do not find what somebody wrote on purpose: `benchmarks/check_proof.py` plays all moves and
-    replies again.
+    Hashes find damage, not forgery: `benchmarks/check_proof.py` plays all moves and replies again.
 
     Raises:
         FileNotFoundError: there is none.
@@ -344,12 +348,11 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
 
 
 def _hash_of(fields: dict[str, Any]) -> str:
-    """The hash of what a certificate holds."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def _continued(folder: Path, begun: Proof) -> Proof:
-    """The proof that a folder holds, which must be this one begun; a new one where it holds none."""
+    """The proof that a folder holds, which must be this one; the new one if it holds none."""
     if not (folder / CERTIFICATE).exists():
         folder.mkdir(parents=True, exist_ok=True)
         if others := sorted(folder.glob("ply-*")):
@@ -376,8 +379,8 @@ Ask = Callable[[Iterable[Chunk]], Iterable[tuple[Chunk, Answers]]]
 class _Search:
     """A proof in the making.
 
-    A ply is done when the certificate lists it. Until then its folder keeps what has been asked, chunk by chunk: first
-    the positions that follow, then the moves and the hashes of what was asked and of what follows.
+    A ply is done when the certificate lists it. Until then a folder keeps the answers, chunk by chunk: first the
+    positions that follow, then the moves and the hashes of what was asked and of what follows.
     """
 
     def __init__(self, game: Game, ask: Ask, proof: Proof, folder: Path) -> None:
@@ -406,7 +409,6 @@ class _Search:
         return self.proof
 
     def _refuting(self) -> int:
-        """How many games against the claim there are so far."""
         return sum(ply.lost + ply.drawn * (self.worst == DRAWN) for ply in self.proof.plies)
 
     def _save(self, **changes: Any) -> None:
@@ -455,8 +457,116 @@ def _hashes(path: Path, chunk: Chunk) -> dict[str, str]:
 
 
 def _is_whole(path: Path, chunk: Chunk) -> bool:
-    """Whether a file holds the answers to a chunk, undamaged."""
+    """True if a file holds the answers to a chunk, undamaged."""
     try:
         return _hashes(path, chunk).items() <= load_arrays(path, KIND)[0].items()
     except (OSError, ValueError):
         return False
+
+
+class Listed(NamedTuple):
+    """The positions of a ply, in ascending order of `own`, then of `opp`; and those of them that may not be won."""
+
+    own: Ints
+    opp: Ints
+    moves: Moves
+    failing_own: Ints
+    failing_opp: Ints
+
+
+NONE = Listed(*NOWHERE, np.zeros(0, np.int8), *NOWHERE)
+
+
+class ListedPlayer(Policy):
+    """The player of a proof: plays the moves that `prove` has listed, and knows in which positions it is sure to win.
+
+    A proof lists all positions that its player can meet from its seat, whoever the opponent is. So in games from that
+    seat this is the player itself, at the cost of a look into a file. From most positions it may win against every
+    reply. Exact measures follow a game no further than these, so they can tell how often a player fails that hardly
+    ever does, even against an opponent that plays nearly anything.
+
+    Args:
+        folder: a folder that `prove` has filled, with `to_the_end=True`.
+        otherwise: the player of positions that are not listed, such as those of the other seat: whatever `as_policy`
+            accepts; None for none.
+
+    Attributes:
+        game: the rule book.
+        seat: the seat from which it plays.
+        failing: the number of listed positions that it does not win against every reply.
+
+    Raises:
+        FileNotFoundError: there is no certificate in the folder.
+        ValueError: it is damaged, a move or a reply is not listed, or the proof is not complete; the message names the
+            file. Without `otherwise`, `act` and `act_many` raise it in a position that is not listed.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_env.arena import ListedPlayer, exact_results, prove
+        >>> folder = tempfile.mkdtemp()
+        >>> proof = prove("rule", 0, "TicTacToe-v0", to_the_end=True, folder=folder)
+        >>> player = ListedPlayer(folder, otherwise="rule")
+        >>> player.failing, proof.positions
+        (47, 115)
+        >>> exact_results(player, "minimax-first", "TicTacToe-v0").as_first.positions
+        9
+    """
+
+    batched = True
+
+    def __init__(self, folder: str | os.PathLike[str], otherwise: Any = None) -> None:
+        proof = read_proof(folder)
+        if not proof.complete:
+            raise ValueError(f"{os.fspath(folder)} holds a proof that is not complete: give prove to_the_end=True")
+        self.game, self.seat = game_of(proof.game), proof.seat
+        self.otherwise = None if otherwise is None else as_policy(otherwise, self.game)
+        self.name = str(proof.player["name"])
+        self._plies = dict[int, Listed]()
+        for ply in reversed(proof.plies):
+            path = layer_path(Path(folder), ply.ply)
+            own, opp = read_positions(path)
+            moves, after = read_numbers(path.with_suffix(MOVES), "i1"), self._plies.get(ply.ply + 2, NONE)
+            failing = np.empty(len(own), np.bool_)
+            known = *after[:2], after.failing_own, after.failing_opp
+            row = mark_failing(self.game, own, opp, moves, *known, failing, DRAWN)
+            if row >= 0:
+                raise ValueError(
+                    f"{path.with_suffix(MOVES)} is damaged: the move {int(moves[row])} of row {row} is illegal, or a "
+                    f"reply to it is missing in {layer_path(Path(folder), ply.ply + 2).name}.own and .opp"
+                )
+            self._plies[ply.ply] = Listed(own, opp, moves, own[failing], opp[failing])
+        begin = self._plies.get(self.seat, NONE)
+        if (rows_of(begin.own, begin.opp, *first_positions(self.game, self.seat)) < 0).any():
+            raise ValueError(
+                f"{layer_path(Path(folder), self.seat)}.own and .opp lack a position in which it first moves"
+            )
+        self.failing = sum(len(listed.failing_own) for listed in self._plies.values())
+
+    def act(self, position: Position, seed: int) -> int:
+        return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        actions = np.empty(len(batch), np.int64)
+        for listed, chosen in self._by_ply(batch):
+            rows = rows_of(listed.own, listed.opp, batch.own[chosen], batch.opp[chosen])
+            actions[chosen[rows >= 0]] = listed.moves[rows[rows >= 0]]
+            if len(others := chosen[rows < 0]):
+                if self.otherwise is None:
+                    raise ValueError(f"the proof of {self} does not list {batch[int(others[0])]!r}")
+                actions[others] = actions_of(self.otherwise, batch.where(others), seeds[others])
+        return actions
+
+    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        sure = np.empty(len(batch), np.bool_)
+        for listed, chosen in self._by_ply(batch):
+            own, opp = batch.own[chosen], batch.opp[chosen]
+            sure[chosen] = rows_of(listed.own, listed.opp, own, opp) >= 0
+            sure[chosen] &= rows_of(listed.failing_own, listed.failing_opp, own, opp) < 0
+        return sure
+
+    def _by_ply(self, batch: PositionBatch) -> list[tuple[Listed, npt.NDArray[np.intp]]]:
+        """The positions of a batch by their ply: what is listed there, and their rows in the batch."""
+        if batch.game != self.game:
+            raise ValueError(f"the proof of {self} is of {self.game!r}, not {batch.game!r}")
+        plies = np.array([stones.bit_count() for stones in (batch.own | batch.opp).tolist()])
+        return [(self._plies.get(ply, NONE), np.flatnonzero(plies == ply)) for ply in np.unique(plies).tolist()]

@@ -1,4 +1,4 @@
-"""All positions that a fixed map has to answer, ply by ply: layers of distinct positions, kept in files."""
+"""Layers: the distinct positions that a fixed map has to answer, ply by ply, kept in files."""
 
 from __future__ import annotations
 
@@ -9,30 +9,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.checks import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import LOST, UNFINISHED, WON, Game
 from tictac_env.position import format_moves
 from tictac_env.storage import writing
 
-Ints = npt.NDArray[np.int64]
 Moves = npt.NDArray[np.int8]
 
 PIECE = 1 << 22
-"""How many positions are merged at a time, about: some 200 MB."""
+"""Number of positions merged at a time, about: some 200 MB."""
 ENDINGS, MOVES = (".own", ".opp"), ".moves"
+NOWHERE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+"""No positions."""
 
 COMPILED_AS = "proofs and exact results"
 
 
 class Expansion(NamedTuple):
-    """Where the replies to some moves lead.
-
-    Attributes:
-        going: how many replies lead on.
-        won: how many games the moves and the replies to them end as won by the side that moves.
-        drawn: how many as drawn.
-        lost: how many as lost.
-        illegal: the index of a move that is illegal, -1 if there is none.
+    """What follows some moves: the number of replies after which the game continues; the number of games that the
+    moves and the replies end as won, drawn and lost for the side that moves; the row of an illegal move, -1 if there is
+    none.
     """
 
     going: int
@@ -44,15 +41,9 @@ class Expansion(NamedTuple):
 
 @kernel
 def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_opp: Ints) -> Expansion:
-    """Plays the moves and every reply to them.
+    """Plays the moves, int8 (N,), in N unfinished positions, and every reply to them.
 
-    Args:
-        game: the rule book.
-        own: int64 (N,), the stones of the side that moves, in unfinished positions.
-        opp: int64 (N,), the other side's.
-        moves: int8 (N,), its moves.
-        next_own: int64 (N * num_actions,), to be filled with the positions after the replies, if unfinished.
-        next_opp: the same.
+    `next_own` and `next_opp`, int64 (N * num_actions,), are filled with the unfinished positions after the replies.
     """
     going = won = drawn = lost = 0
     for i in range(len(own)):
@@ -178,43 +169,73 @@ def refuting_games(game: Game, folder: Path, plies: Sequence[int], worst: int) -
     """A game, as a move string, for each way in which one ends no better than `worst` at one of these plies."""
     for ply in plies:
         own, opp, moves = _read(folder, ply)
-        row, reply = find_end(game, own, opp, moves, 0, 0, worst)
-        while row >= 0:
-            end = [int(moves[row])] if reply < 0 else [int(moves[row]), int(reply)]
-            yield format_moves(game, _moves_to(game, folder, ply, int(own[row]), int(opp[row])) + end)
-            begin, first_reply = (row + 1, 0) if reply < 0 else (row, reply + 1)
-            row, reply = find_end(game, own, opp, moves, begin, first_reply, worst)
+        failing = np.empty(len(own), np.bool_)
+        mark_failing(game, own, opp, moves, *read_positions(layer_path(folder, ply + 2)), *NOWHERE, failing, worst)
+        for row in np.flatnonzero(failing):
+            begin, move = _moves_to(game, folder, ply, int(own[row]), int(opp[row])), int(moves[row])
+            after = game.play(int(own[row]), int(opp[row]), move)
+            if game.result(*after) != UNFINISHED:
+                yield format_moves(game, [*begin, move])
+                continue
+            for reply in range(game.num_actions):
+                end = game.play(*after, reply)
+                if end != after and game.result(*end) <= worst:
+                    yield format_moves(game, [*begin, move, reply])
 
 
 @kernel
-def find_end(
-    game: Game, own: Ints, opp: Ints, moves: Moves, begin: int, first_reply: int, worst: int
-) -> tuple[int, int]:
-    """The first of the positions from `begin` on whose move, or a reply to it, ends the game no better than `worst`.
+def mark_failing(
+    game: Game,
+    own: Ints,
+    opp: Ints,
+    moves: Moves,
+    next_own: Ints,
+    next_opp: Ints,
+    failing_own: Ints,
+    failing_opp: Ints,
+    failing: npt.NDArray[np.bool_],
+    worst: int,
+) -> int:
+    """Marks the positions whose move, or a reply to it, ends the game no better than `worst`, or fails later.
 
-    Of the first position only the replies from `first_reply` on are tried.
+    Args:
+        game: the rule book.
+        own: int64 (N,), the stones of the side that moves, in unfinished positions.
+        opp: int64 (N,), the other side's.
+        moves: int8 (N,), its moves.
+        next_own: int64 (L,), the positions of its next ply, in ascending order.
+        next_opp: the same.
+        failing_own: int64 (M,), those of them that fail, in ascending order.
+        failing_opp: the same.
+        failing: bool (N,), to be filled.
+        worst: DRAWN or LOST, for the side that moves.
 
     Returns:
-        Its index and the reply, -1 if the move itself ends the game; -1 and -1 if there is none.
+        The row of a move that is illegal, or to which a reply leads to a position that its next ply lacks; -1 if there
+        is none.
     """
-    for i in range(begin, len(own)):
+    for i in range(len(own)):
         after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
-        result = game.result(after_own, after_opp)
+        if not 0 <= moves[i] < game.num_actions or (after_own == own[i] and after_opp == opp[i]):
+            return i
+        result = game.result(after_own, after_opp)  # for the side that replies
+        failing[i] = result != UNFINISHED and -result <= worst
         if result != UNFINISHED:
-            if -result <= worst:
-                return i, -1
             continue
-        for reply in range(first_reply if i == begin else 0, game.num_actions):
+        for reply in range(game.num_actions):
             reply_own, reply_opp = game.play(after_own, after_opp, reply)
-            if reply_own != after_own or reply_opp != after_opp:
-                result = game.result(reply_own, reply_opp)
-                if result != UNFINISHED and result <= worst:
-                    return i, reply
-    return -1, -1
+            if reply_own == after_own and reply_opp == after_opp:
+                continue
+            result = game.result(reply_own, reply_opp)
+            going = result == UNFINISHED
+            if going and find(next_own, next_opp, reply_own, reply_opp) < 0:
+                return i
+            if find(failing_own, failing_opp, reply_own, reply_opp) >= 0 if going else result <= worst:
+                failing[i] = True
+    return -1
 
 
 def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[int]:
-    """The moves of a game that leads to a position that the player met at that ply."""
     actions = range(game.num_actions)
     if ply < 2:
         return [action for action in actions if game.play(*game.start(), action) == (own, opp)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from tictac_env.arena import ResultStore, ratings
 from tictac_env.arena.game_record import GameRecord, distinct_games, game_called
-from tictac_env.arena.rating import Estimate, count_games
+from tictac_env.arena.rating import Estimate, player_names
 from tictac_env.position import parse_moves
 from tictac_env.web.insight import title
 from tictac_env.web.requests import Fields, Refused
@@ -34,7 +34,7 @@ class GamesOfStore:
 
     def __init__(self, records: list[GameRecord]) -> None:
         self.records = records
-        self._names = count_games(records).names
+        self._names = player_names(records)
 
     def players(self, record: GameRecord) -> tuple[str, str]:
         """The names of the players, the first one first."""

@@ -1,8 +1,7 @@
-"""Proofs over every reply: those of a plain walk, checked by other rules, whole after interruption and damage."""
+"""Proofs: every reply is played, the work survives stops and damage, and its player can be measured further."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -18,48 +17,51 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import breadth
+from conftest import HEX, breadth, title
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.check_proof import check
-from examples.hex import Hex
 from tests.naive import NaiveBoard
-from tictac_env.arena import ListedPlayer, Proof, prove, read_proof, reply_layers, verdict
+from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof, reply_layers, verdict
 from tictac_env.arena import proof as proving
-from tictac_env.arena.proof import AskedByWorker, Chunk
-from tictac_env.games import Game, get_game
+from tictac_env.arena.proof import Asker, Chunk
+from tictac_env.arena.reply_layers import layer_files, layer_path
+from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 from tictac_env.storage import sha256
 
-SMALL = [get_game("TicTacToe-v0"), get_game("KInARow-v0:3x4-3"), get_game("KInARow-v0:3x3-3"), Hex.make(3)]
+TTT = get_game("TicTacToe-v0")
+SMALL = [TTT, get_game("KInARow-v0:3x4-3"), get_game("KInARow-v0:3x3-3"), HEX]
 
 
-def walked(policy: Policy, game: Game, seat: int) -> tuple[int, list[int]]:
-    """How many positions a policy meets, and how many games it wins, draws and loses, on plain boards."""
-    met: set[tuple[int, int]] = set()
-    ends = [0, 0, 0]
+def walked(policy: Policy, game: Game, seat: int, met: dict[tuple[int, int], bool] | None = None) -> list[int]:
+    """Counts the games a policy wins, draws and loses, on plain boards; `met` gets the positions that it meets, and if
+    it wins them against every reply."""
+    met, ends = {} if met is None else met, [0, 0, 0]
 
-    def visit(moves: list[int]) -> None:
+    def wins(moves: list[int]) -> bool:
         board = NaiveBoard.of(game)
         for move in moves:
             board.play(move)
         if board.winner() or not board.legal():
             winner = board.winner()
             ends[1 if not winner else 0 if winner == seat + 1 else 2] += 1
-        elif len(moves) % 2 == seat:
-            position = Position.from_moves(game, moves)
-            if (position.own, position.opp) not in met:
-                met.add((position.own, position.opp))
-                visit([*moves, policy.act(position, position_seed(position.own, position.opp, 0))])
-        else:
-            for action in board.legal():
-                visit([*moves, action])
+            return winner == seat + 1
+        if len(moves) % 2 != seat:
+            replies = [wins([*moves, action]) for action in board.legal()]  # all of them, as all are met
+            return all(replies)
+        position = Position.from_moves(game, moves)
+        both = position.own, position.opp
+        if both not in met:
+            met[both] = wins([*moves, policy.act(position, position_seed(*both, 0))])
+        return met[both]
 
-    visit([])
-    return len(met), ends
+    wins([])
+    return ends
 
 
 @pytest.mark.parametrize("name", ["minimax", "rule", "random"])
@@ -68,9 +70,9 @@ def test_a_proof_counts_what_a_plain_walk_meets(game: Game, name: str) -> None:
     policy = make_policy(name, game)
     for seat in (0, 1):
         proof = prove(policy, seat, game, refutations=None)
-        positions, ends = walked(policy, game, seat)
-        assert proof.complete
-        assert proof.positions == positions
+        met: dict[tuple[int, int], bool] = {}
+        ends = walked(policy, game, seat, met)
+        assert proof.complete and proof.positions == len(met)
         assert [sum(getattr(ply, end) for ply in proof.plies) for end in ("won", "drawn", "lost")] == ends
         assert len(proof.refutations) == len(set(proof.refutations)) == ends[2]
         assert proof.proven == ("" if ends[2] else "never loses" if ends[1] else "wins")
@@ -130,64 +132,6 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-
-
-def relist(folder: Path, ply: int, files: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Writes other lists of a ply, with the hash they have."""
-    for ending, content in files.items():
-        (folder / f"ply-{ply:02}{ending}").write_bytes(content.tobytes())
-    digest = sha256(*reply_layers.layer_files(reply_layers.layer_path(folder, ply)))
-    number = next(i for i, one in enumerate(read_raw(folder)["plies"]) if one["ply"] == ply)
-    edit(folder / "proof.json", lambda content: content["plies"][number].update(sha256=digest))
-
-
-def read_raw(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "proof.json").read_text()))
-
-
-def test_the_checker_finds_a_move_that_was_changed(certificate: Path) -> None:
-    moves = np.fromfile(certificate / "ply-01.moves", np.int8)
-    moves[0] = 8 if moves[0] != 8 else 7
-    relist(certificate, 1, {".moves": moves})
-    with pytest.raises(SystemExit):
-        check(certificate)
-
-
-def test_the_checker_finds_a_position_that_is_missing(certificate: Path) -> None:
-    own, opp, moves = (np.fromfile(certificate / f"ply-03.{end}", kind) for end, kind in FILES)
-    relist(certificate, 3, {".own": own[1:], ".opp": opp[1:], ".moves": moves[1:]})
-    edit(certificate / "proof.json", lambda content: content["plies"][1].update(positions=len(own) - 1))
-    with pytest.raises(SystemExit, match="leads to a position that the next list lacks"):
-        check(certificate)
-
-
-def test_the_checker_finds_counts_that_are_not_true(certificate: Path) -> None:
-    edit(certificate / "proof.json", lambda content: content["plies"][3].update(drawn=0))
-    with pytest.raises(SystemExit, match="won, drawn, lost"):
-        check(certificate)
-
-
-FILES = (("own", "<i8"), ("opp", "<i8"), ("moves", "i1"))
-
-
-@pytest.mark.parametrize("file", ["proof.json", "ply-03.own", "ply-05.moves"])
-@pytest.mark.parametrize("how", ["cut", "changed", "empty"])
-def test_damage_is_named_and_nothing_is_changed(certificate: Path, file: str, how: str) -> None:
-    path = certificate / file
-    content = path.read_bytes()
-    damaged = {"cut": content[:-3], "changed": b"\xff" + content[1:], "empty": b""}[how]
-    path.write_bytes(damaged)
-    before = {one.name: one.read_bytes() for one in certificate.iterdir()}
-    for call in (read_proof, lambda folder: prove("minimax", 1, "TicTacToe-v0", folder=folder)):
-        with pytest.raises(ValueError, match=file.replace(".", r"\.")):
-            call(certificate)
-    assert {one.name: one.read_bytes() for one in certificate.iterdir()} == before
-
-
-def test_a_missing_list_is_named(certificate: Path) -> None:
-    (certificate / "ply-03.opp").unlink()
-    with pytest.raises(ValueError, match=r"ply-03\.opp is missing"):
-        read_proof(certificate)
 
 
 def test_a_folder_of_another_proof_is_not_touched(certificate: Path) -> None:
@@ -260,30 +204,6 @@ def half_made(folder: Path, stop: int) -> Interrupted:
     return policy
 
 
-def change_value(content: Any, draw: random.Random) -> None:
-    """Changes one number, flag or text somewhere in JSON, or removes it."""
-    places = [
-        (place, key)
-        for place in containers(content)
-        for key in (place if isinstance(place, dict) else range(len(place)))
-    ]
-    place, key = draw.choice([one for one in places if not isinstance(one[0][one[1]], (dict, list))])
-    value = place[key]
-    if draw.random() < 0.2:
-        del place[key]
-    else:
-        place[key] = (
-            not value if isinstance(value, bool) else value + draw.choice([-1, 1]) if isinstance(value, int) else "x"
-        )
-
-
-def containers(content: Any) -> list[Any]:
-    if not isinstance(content, (dict, list)):
-        return []
-    inner = content.values() if isinstance(content, dict) else content
-    return [content, *(found for one in inner for found in containers(one))] if content else []
-
-
 def damage(folder: Path, draw: random.Random) -> set[str]:
     """Damages a file of a proof, of any kind, in any way, or exchanges two of a kind; returns their names."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -291,11 +211,7 @@ def damage(folder: Path, draw: random.Random) -> set[str]:
     alike = [path for path in files if (path.suffix, path.parent != folder) == kind]
     path, content = (found := draw.choice(alike)), bytearray(found.read_bytes())
     how = draw.randrange(6)
-    if how == 0 and path.suffix == ".json":
-        fields = json.loads(content)
-        change_value(fields, draw)
-        content[:] = json.dumps(fields).encode()
-    elif how < 2 and content:
+    if how < 2 and content:
         content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
     elif how == 2:
         del content[draw.randrange(len(content) or 1) :]
@@ -314,20 +230,12 @@ def damage(folder: Path, draw: random.Random) -> set[str]:
     return {path.name}
 
 
-def test_finished_parts_are_not_asked_about_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "CHUNK", 20)
-    policy, asked = half_made(tmp_path, 104), itertools.count()
-    policy.random.random = lambda: float(next(asked) >= 0)  # type: ignore[method-assign]
-    positions = prove(policy, 0, "TicTacToe-v0", folder=tmp_path).positions
-    assert positions - 104 <= next(asked) < positions - 104 + 20
-
-
 def test_a_worker_asks_no_other_player_of_that_name() -> None:
     game, identity = get_game("TicTacToe-v0"), load_player("rule", "TicTacToe-v0").identity
     chunk = Chunk(0, *reply_layers.first_positions(game, 1))
-    assert len(AskedByWorker("rule", identity, game, 0)(chunk).moves) == 9
+    assert len(Asker("rule", identity, game, 0)(chunk).moves) == 9
     with pytest.raises(ValueError, match="rule is another player in a worker than here"):
-        AskedByWorker("rule", identity | {"checkpoint_sha256": "0" * 64}, game, 0)(chunk)
+        Asker("rule", identity | {"checkpoint_sha256": "0" * 64}, game, 0)(chunk)
 
 
 @pytest.mark.parametrize("damages", breadth([20], [1000]))
@@ -452,7 +360,115 @@ def test_layers_are_merged_in_pieces_as_at_once(layers: list[list[tuple[int, int
     assert found == sorted({position for layer in layers for position in layer})
 
 
-def test_a_proof_prints_what_is_proven() -> None:
-    assert str(prove("minimax", 1, "TicTacToe-v0")).startswith("minimax as second on TicTacToe-v0: never loses, proven")
-    assert str(prove("rule", 1, "TicTacToe-v0")).startswith("rule as second on TicTacToe-v0: refuted")
-    assert isinstance(prove("rule", 1, "TicTacToe-v0"), Proof)
+def listed(player: str, seat: int, game: Game, folder: Path) -> ListedPlayer:
+    prove(player, seat, game, to_the_end=True, folder=folder)
+    return ListedPlayer(folder, otherwise=player)
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("name", ["rule", "minimax:3", "random"])
+@pytest.mark.parametrize("game", breadth([TTT], [get_game("KInARow-v0:4x4-3"), HEX]), ids=title)
+def test_results_are_those_of_the_player_itself(game: Game, name: str, seat: int, tmp_path: Path) -> None:
+    """`random` and the others draw; as the player of a proof they are the fixed map that the proof has asked."""
+    player = listed(name, seat, game, tmp_path)
+
+    class AsAsked(Policy):
+        def act(self, position: Position, seed: int) -> int:
+            return make_policy(name, game).act(position, position_seed(position.own, position.opp, 0))
+
+    seats = ("as_first", "as_second")
+    for opponent in ("random", "minimax:2"):
+        found = getattr(exact_results(player, opponent, game), seats[seat])
+        truth = getattr(exact_results(AsAsked(), opponent, game), seats[seat])
+        assert found.exact and tuple(found.shares) == pytest.approx(tuple(truth.shares))
+        assert found.positions <= truth.positions
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_it_is_sure_to_win_unless_a_reply_prevents_it(seat: int, tmp_path: Path) -> None:
+    player = listed("rule", seat, TTT, tmp_path)
+    met: dict[tuple[int, int], bool] = {}
+    walked(make_policy("rule", TTT), TTT, seat, met)
+    failing = [both for both, won in met.items() if not won]
+    assert player.failing == len(failing) > 0
+    assert not player.sure_wins(PositionBatch(TTT, *np.array(sorted(failing), np.int64).T)).any()
+
+
+def test_a_player_that_is_proven_to_win_is_sure_at_once(tmp_path: Path) -> None:
+    player = listed("perfect", 0, KInARow.make(3, 4, 3), tmp_path)
+    won = exact_results(player, "perfect", player.game).as_first
+    assert player.failing == 0 and won.exact
+    assert (won.shares.wins, won.positions) == (1.0, 1)
+
+
+def test_positions_that_are_not_listed_go_to_another_player(tmp_path: Path) -> None:
+    prove("minimax-first", 0, TTT, to_the_end=True, folder=tmp_path)
+    start, other = Position.start(TTT), Position.from_moves(TTT, "5")
+    alone, both = ListedPlayer(tmp_path), ListedPlayer(tmp_path, otherwise="rule")
+    assert alone.act(start, 0) == both.act(start, 0) == 0
+    assert str(alone) == "minimax-first"
+    assert both.act(other, 3) == make_policy("rule", TTT).act(other, 3)
+    assert not both.sure_wins(PositionBatch.of([other])).any()
+    with pytest.raises(ValueError, match=r"the proof of minimax-first does not list Position"):
+        alone.act(other, 0)
+    with pytest.raises(ValueError, match="the proof of minimax-first is of KInARow"):
+        alone.act(Position.start("ConnectFour-v0"), 0)
+
+
+def test_a_proof_must_be_complete(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ListedPlayer(tmp_path)
+    assert not prove("random", 0, TTT, folder=tmp_path).complete
+    with pytest.raises(ValueError, match="holds a proof that is not complete: give prove to_the_end=True"):
+        ListedPlayer(tmp_path)
+    proof = prove("random", 0, TTT, to_the_end=True, folder=tmp_path)
+    assert proof.complete and not proof.holds and len(proof.refutations) == 1
+    assert ListedPlayer(tmp_path).failing > 0
+    next(tmp_path.glob("ply-04.moves")).write_bytes(b"")
+    with pytest.raises(ValueError, match="damaged"):
+        ListedPlayer(tmp_path)
+
+
+def forged(folder: Path, ply: int, rows: slice, move: int | None = None) -> None:
+    """Leaves some rows of a ply's lists, or changes the first move; the hashes fit what is there then."""
+    path = layer_path(folder, ply)
+    for file, kind in zip(layer_files(path), ("<i8", "<i8", "i1"), strict=True):
+        content = np.fromfile(file, kind)[rows]
+        if move is not None and kind == "i1":
+            content[0] = move
+        file.write_bytes(content.tobytes())
+    fields = json.loads((folder / "proof.json").read_text())
+    del fields["sha256"]
+    number = [one["ply"] for one in fields["plies"]].index(ply)
+    fields["plies"][number] |= {
+        "sha256": sha256(*layer_files(path)),
+        "positions": path.with_suffix(".moves").stat().st_size,
+    }
+    (folder / "proof.json").write_text(json.dumps(fields | {"sha256": proving._hash_of(fields)}))
+    read_proof(folder)
+
+
+@pytest.mark.parametrize(
+    ("ply", "rows", "move", "named"),
+    [
+        (3, slice(1, None), None, r"ply-01\.moves is damaged: .* a reply to it is missing in ply-03\.own and \.opp"),
+        (3, slice(None), 9, r"ply-03\.moves is damaged: the move 9 of row 0 is illegal"),
+        (3, slice(None), 0, r"ply-03\.moves is damaged: the move 0 of row 0 is illegal"),
+        (1, slice(1, None), None, r"ply-01\.own and \.opp lack a position"),
+    ],
+)
+def test_a_proof_that_leaves_out_replies_is_refused_whatever_its_hashes(
+    ply: int, rows: slice, move: int | None, named: str, tmp_path: Path
+) -> None:
+    prove("minimax", 1, TTT, to_the_end=True, folder=tmp_path)
+    forged(tmp_path, ply, rows, move)
+    with pytest.raises(ValueError, match=named):
+        ListedPlayer(tmp_path)
+    with pytest.raises((SystemExit, IndexError)):  # the checker that shares nothing with the package finds it too
+        check(tmp_path)
+
+
+def test_the_checker_finds_counts_that_are_not_true(certificate: Path) -> None:
+    edit(certificate / "proof.json", lambda content: content["plies"][3].update(drawn=0))
+    with pytest.raises(SystemExit, match="won, drawn, lost"):
+        check(certificate)
