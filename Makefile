@@ -38,7 +38,7 @@ check-examples: .venv/dev.done .venv/release.done
 # python -m http.server --directory build/site. Without torch.
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
-	$(BIN)/python tools/docs_site/check.py build/site
+	$(BIN)/python tools/check_site.py build/site
 
 # Minutes: compiled code for three games, and one of each kind of training, process and damage.
 test: .venv/dev.done

@@ -15,12 +15,10 @@ lead to the first difference. Some twenty minutes.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -28,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.records import Row, add_output, parser_of, positive, save, show
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.games import GAMES, LOST, UNFINISHED
 from tictac_env.position import format_moves
@@ -268,9 +266,9 @@ def compare(name: str, games: int, seed: int = 0, boards: int = BOARDS) -> list[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--games", type=positive, default=1_000_000, help="of each game (default: %(default)s)")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     options = parser.parse_args()
     rows = [row for name in SHAPES for row in compare(name, options.games)]
     show("The same games, without a difference", rows)

@@ -12,13 +12,10 @@ A finished policy is kept in exact-results-runs.jsonl and not judged again.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from statistics import fmean
 
-from benchmarks.report import RESULTS, Row, positive, save, show
-from benchmarks.run_store import RunStore, Settings
+from benchmarks.records import Row, RunStore, Settings, add_output, parser_of, positive, save, show
 from tictac_env.arena import SeatResult, exact_results
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
@@ -67,13 +64,13 @@ def seat_columns(found: list[SeatResult]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--policies", nargs="+", default=LEVELS, help="names of policies (default: %(default)s)")
     parser.add_argument("--maps", type=positive, default=100, help="seeds of a fixed map (default: %(default)s)")
     parser.add_argument("--max-positions", type=positive, default=200_000, help="exact up to so many (%(default)s)")
     parser.add_argument("--games", type=positive, default=10_000, help="sampled beyond (default: %(default)s)")
     add_workers(parser)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     options = parser.parse_args()
     shared = {name: getattr(options, name) for name in ("maps", "max_positions", "games")}
     jobs = [{"policy": name, "plays": described(name), **shared} for name in options.policies]

@@ -1,4 +1,4 @@
-"""The five published systems: what each reported, and the run of ours that stands beside it.
+"""The five published systems: what each reported, and the runs of ours: trained, timed, judged by the exact verdict.
 
 S0  George Swan, "Reinforcement Learning: A Tic Tac Toe Example"
 S1  Fan Min, MFReinforcement
@@ -9,7 +9,25 @@ S4  Gilad Ariel, Connect Four by deep Q-learning and Monte Carlo tree search
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+import json
+import time
+from collections.abc import Callable
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tictac_agents
+from benchmarks.records import Settings, processor_features
+from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
+from tictac_agents.deep.settings import preset as deep_preset
+from tictac_agents.tabular.learner import Learner
+from tictac_env.arena import GameRecord, SeatVerdict, move_accuracy, play_match, round_robin, verdict
+from tictac_env.policies import Policy, make_policy
+from tictac_env.position import Position
+from tictac_env.symmetry import canonical
+
+if TYPE_CHECKING:
+    from tictac_agents import FittedQ
 
 
 class Case(NamedTuple):
@@ -24,13 +42,13 @@ class Case(NamedTuple):
     """Published per cent won, drawn, lost against random play as the first player."""
     as_second: str = ""
     note: str = ""
-    """What else was published, or what ours is."""
+    """Other published figures, or a description of ours."""
     claim: str = ""
-    """What the source says of its learner, a key of `published_runs.CLAIMS`."""
+    """The source's claim, a key of `CLAIMS`."""
     until_proven: int = 0
     """Ends when proven: a verdict every so many games. (S0's preset has its own rule.)"""
     most_seeds: int = 1_000
-    """How many seeds at most, where one takes minutes."""
+    """The most seeds, if one takes minutes."""
 
 
 FEW, S4_SEEDS = 3, 10
@@ -121,3 +139,235 @@ SYSTEMS: tuple[Case, ...] = (
     Case("ours", "S2's network, self-play", "DQN:S2-self-play", note="S2's network surpassed", most_seeds=FEW),
     Case("ours", "Q, a loss counting ten times", "QLearning:infallible", note="S2 cured"),
 )
+
+NETWORKS = ("DQN", "FittedQ", "S2Network")
+"""Learners with the same figures on the same processor only."""
+
+Run = dict[str, Any]
+"""The figures of one seed."""
+CLAIMS: dict[str, Callable[[Run], bool]] = {
+    "unbeatable": lambda found: bool(found["infallible"]),
+    "beatable": lambda found: not found["infallible"],
+    UNLOST: lambda found: lost_to_minimax(found) == 0,
+    DRAWN: lambda found: bool(found["draws itself"]),
+    OVER_80: lambda found: min(found[f"{seat}: v random"][0] for seat in ("first", "second")) > 0.8,
+}
+"""The claims of sources, and the tests of a run by them."""
+
+
+def settings_of(case: Case, seed: int) -> Settings:
+    """All that decides a run of a case, its preset's settings too."""
+    kind, name, *_ = case.run.split(":")
+    preset: Any
+    if kind == "DQN":
+        preset = deep_preset(kind, name).to_dict()
+    else:
+        preset = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
+        preset = preset._asdict() if hasattr(preset, "_asdict") else preset
+    named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": [case.until_proven, 0]}
+    settings: Settings = json.loads(json.dumps({**named, "preset": preset, "seed": seed}))
+    return settings
+
+
+def is_drawn(case: Case) -> bool:
+    """True if the seed matters."""
+    return not case.run.startswith(("policy:", "ValueIteration:"))
+
+
+def run(settings: Settings) -> Run:
+    """Trains and judges one learner."""
+    case = next(one for one in SYSTEMS if (one.system, one.name) == (settings["system"], settings["learner"]))
+    seed = settings["seed"]
+    kind, name, *rest = settings["run"].split(":")
+    if kind == "GameTree":
+        return run_tree(name, int(rest[0]), seed)
+    if kind == "FittedQ":
+        return run_fitted(name, int(rest[0]), seed)
+    if kind == "S2Network":
+        S2Network(games_a_seat=10).learn(20, progress_bar=False)  # compiled
+    if is_tabular(kind):
+        getattr(tictac_agents, kind).preset(name, seed=seed).learn(total_episodes=1_000, progress_bar=False)  # compiled
+    began = time.process_time()
+    policy: Policy
+    if kind == "policy":
+        policy, games, positions = make_policy(name), 0, 0
+    elif kind == "MCTS":
+        policy, games, positions = MCTS.preset(name), 0, 0
+    elif kind == "DQN":
+        policy, games, positions = *trained_network(name, seed), 0
+    elif kind == "S2Network":
+        games, positions = 2 * S2Network.PRESETS[name]["games_a_seat"], 0
+        policy = S2Network.preset(name, seed).learn(games, progress_bar=False)
+    elif kind == "ValueIteration":
+        policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
+    else:
+        learner: Learner = getattr(tictac_agents, kind).preset(name, seed=seed)
+        games = int(rest[0]) if rest else learner.PRESETS[name].episodes
+        proof = UntilProven(case.until_proven) if case.until_proven else None
+        learner.learn(total_episodes=games, callback=proof, progress_bar=False)
+        policy, games, positions = learner, learner.num_episodes, positions_of(learner)
+    spent = time.process_time() - began
+    found = verdict(policy, "TicTacToe-v0", seed)
+    return {
+        "seed": seed,
+        "games": games,
+        "CPU-s": round(spent, 2),
+        "positions of 627": positions,
+        "exploitability": found.exploitability,
+        "infallible": found.infallible,
+        **seat_figures("first", found.as_first),
+        **seat_figures("second", found.as_second),
+        **(training_figures(policy) if isinstance(policy, ValueTD) else {}),
+        **({"processor": processor_features()} if kind in NETWORKS else {}),
+    }
+
+
+def training_figures(learner: ValueTD) -> Run:
+    """The results of the training games, and how the learner opens and plays against itself."""
+    itself = play_match(learner, learner, games=1).total
+    return {
+        "training: won, drawn, lost by the first": learner.results.tolist(),
+        "draws itself": bool(itself.draws),
+        "opens with": learner.act(Position.start(learner.game), 0),
+    }
+
+
+def lost_to_minimax(found: Run) -> float:
+    """The share of games that a run's player loses to the minimax player that draws among its best moves."""
+    return float(max(found[f"{seat}: v minimax"][2] for seat in ("first", "second")))
+
+
+def is_tabular(kind: str) -> bool:
+    return kind not in ("policy", "MCTS", "ValueIteration", *NETWORKS)
+
+
+def trained_network(name: str, seed: int) -> tuple[Policy, int]:
+    """A preset of `DQN` after its run, and the number of games."""
+    import torch
+
+    torch.set_num_threads(1)
+    model = tictac_agents.DQN.preset(name, seed, "cpu")
+    model.learn(model.settings.total_timesteps)
+    return tictac_agents.ModelPolicy(model), model._episode_num
+
+
+def run_tree(game: str, games: int, seed: int) -> Run:
+    """Grows S4's tree; on Connect Four its results are sampled, 1,000 games a seat."""
+    GameTree(game, seed=seed).learn(5_000, progress_bar=False)  # compiled
+    tree = GameTree(game, seed=seed)
+    began = time.process_time()
+    tree.learn(games, progress_bar=False)
+    spent = time.process_time() - began
+    found = play_match(tree, "random", game=game, games=2_000, seed=seed)
+    seats = {"first": found.as_first, "second": found.as_second}
+    return {
+        "seed": seed,
+        "games": games,
+        "CPU-s": round(spent, 2),
+        "positions of 627": 0,
+        "exploitability": None,
+        "infallible": None,
+        **{
+            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
+            for seat, won in seats.items()
+        },
+        "games/s": round(games / spent),
+        "bytes a node": round(tree.nbytes / len(tree), 1),
+        "mistakes": mistakes(tree),
+    }
+
+
+def seat_figures(seat: str, found: SeatVerdict) -> Run:
+    return {
+        f"{seat}: v random": tuple(found.against_random),
+        f"{seat}: v minimax": tuple(found.against_best),
+        f"{seat}: v minimax-first": tuple(found.against_first_best),
+        f"{seat}: plies to win": round(found.plies_to_win, 3),
+        f"{seat}: beaten by": found.losing_line or "",
+    }
+
+
+def positions_of(learner: Any) -> int:
+    """The number of the 627 unfinished positions, up to symmetry, that the learner has met as the side to move."""
+    if isinstance(learner, ValueTD):
+        keys = {key for seat, table in enumerate(learner.tables) for key in table if learner.game.seat(*key) == seat}
+    else:
+        keys = {(own, opp) for own, opp, _ in learner.positions.tolist()}
+    folded = {canonical(learner.game, own, opp)[:2] for own, opp in keys}
+    met = (Position(learner.game, own, opp) for own, opp in folded if not learner.game.status(own, opp))
+    return sum(not position.is_over for position in met)
+
+
+CONNECT_FOUR = "ConnectFour-v0"
+FROZEN = 600
+"""The fixed opponent is the learner itself after this number of games, or after its first batch if it ends before."""
+CURVE_GAMES = 200
+"""Games against random play at each point of the curve, half of them in each seat."""
+FINAL_GAMES = 2_000
+TREE_GAMES = 1_000_000
+"""Games that the learned tree has learned from."""
+
+
+def run_fitted(preset: str, games: int, seed: int) -> dict[str, Any]:
+    """Trains a preset of `FittedQ`, and measures it.
+
+    Against its frozen self and against the tree the games begin from all 49 openings of two plies, as networks do not
+    draw; against random play from the empty board.
+    """
+    import torch  # not before, as most runs need none
+
+    from tictac_agents import FittedQ
+
+    torch.set_num_threads(1)
+    learner = FittedQ.preset(preset, seed=seed)
+    grown: list[FittedQ] = []
+    began = time.process_time()
+    learner.learn(games, lambda learner: grown.append(copy.deepcopy(learner)), progress_bar=False)
+    spent = time.process_time() - began
+    frozen = next((one for one in grown if one.num_games >= FROZEN), grown[0])
+    curve = []
+    for one in grown:
+        row: dict[str, Any] = {"games": one.num_games, "plies in training": round(one.mean_length, 1)}
+        for name, opponent, count, openings in (
+            ("random", "random", CURVE_GAMES, 0),
+            ("frozen", frozen, None, 2),
+        ):
+            records = round_robin({"learner": one, name: opponent}, CONNECT_FOUR, count, seed, openings=openings).games
+            row |= {f"v {name}, {key}": value for key, value in of_each_seat(records).items()}
+        curve.append(row)
+    against_random = round_robin({"learner": learner, "random": "random"}, CONNECT_FOUR, FINAL_GAMES, seed)
+    tree = GameTree(CONNECT_FOUR, seed=seed).learn(TREE_GAMES, progress_bar=False)
+    against_tree = round_robin({"learner": learner, "tree": tree}, CONNECT_FOUR, seed=seed, openings=2)
+    to_random, to_tree = against_random.matches["learner", "random"], against_tree.matches["learner", "tree"]
+    return {
+        "seed": seed,
+        "games": games,
+        "CPU-s": round(spent, 2),
+        "positions of 627": 0,
+        "exploitability": None,
+        "infallible": None,
+        **{
+            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
+            for seat, won in (("first", to_random.as_first), ("second", to_random.as_second))
+        },
+        "first: v tree": list(to_tree.as_first),
+        "second: v tree": list(to_tree.as_second),
+        "mistakes": mistakes(learner),
+        "processor": processor_features(),
+        "curve": curve,
+    }
+
+
+def mistakes(player: Policy) -> float:
+    """The share of the positions of C4-Exact-v1 in which a player gives away its result."""
+    return round(move_accuracy(player, "C4-Exact-v1").overall.mistakes.value, 4)
+
+
+def of_each_seat(records: tuple[GameRecord, ...]) -> dict[str, float]:
+    """Per cent won by the learner in each seat, and the plies of its games."""
+    found = {}
+    for seat, sign in (("first", 1), ("second", -1)):
+        played = [one for one in records if (one.fixture.first.name == "learner") == (seat == "first")]
+        found[f"{seat}: % won"] = round(100 * mean(one.result == sign for one in played), 1)
+        found[f"{seat}: plies"] = round(mean(len(one.positions()) - 1 for one in played), 1)
+    return found

@@ -1,12 +1,11 @@
-"""The published learners S0 to S4, reproduced: their figures beside ours, over seeds, and the exact verdict.
+"""The published learners S0 to S4, reproduced: their figures and ours, over seeds, and the exact verdict.
 
     python benchmarks/reproduce.py [--system S0 ...] [--seeds 3] [--full] [--workers 2] [--fresh] [--output FOLDER]
     python benchmarks/reproduce.py --check --output NEW_FOLDER [--system S0 ...]
 
-Every finished run is kept in reproduce-runs.jsonl, and what is there is not run again, so that a stopped run of this
-program goes on where it was. With --check nothing is written but the runs: they are compared with the record, and what
-differs is printed; networks only on the processor of the record. Writes reproduce.json, two CSV files and a picture;
-then run tools/results_tables.py.
+Finished runs are kept in reproduce-runs.jsonl and not repeated, so a stopped program continues. With --check only the
+runs are written: they are compared with the record, and differences are printed; networks only on the processor of the
+record. Writes reproduce.json and two pictures; then run tools/results_tables.py.
 """
 
 from __future__ import annotations
@@ -14,17 +13,27 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
-from benchmarks.published import SYSTEMS, UNLOST, Case
-from benchmarks.published_runs import CLAIMS, Run, is_drawn, lost_to_minimax, run, settings_of
-from benchmarks.report import RESULTS, Row, positive, processor_features, save, show
-from benchmarks.run_store import RunStore, Settings
-from tictac_agents.curves import new_figure, save_figure
+from benchmarks.published import CLAIMS, FROZEN, SYSTEMS, UNLOST, Case, Run, is_drawn, lost_to_minimax, run, settings_of
+from benchmarks.records import (
+    RESULTS,
+    Row,
+    RunStore,
+    Settings,
+    add_output,
+    parser_of,
+    positive,
+    processor_features,
+    save,
+    save_picture,
+    show,
+)
+from tictac_agents.curves import new_figure
 from tictac_env.cli.arguments import add_workers, chosen_workers
 
 TIMED = ("CPU-s", "games/s", "processor")
-"""What no two runs have in common."""
+"""Results that differ from run to run."""
 CEILINGS = (
     "The most an infallible player can win against random play is 99.479 % as the first and 91.640 % as the second."
 )
@@ -49,11 +58,13 @@ def main() -> None:
     rows = [summary(case, runs[label(case)]) for case in SYSTEMS if label(case) in runs]
     show("Won / drawn / lost against random play in per cent: published, ours (median of the seeds)", rows)
     print(CEILINGS)
-    every = [{"case": name, **run} for name, found in runs.items() for run in found]
-    columns = dict.fromkeys(column for row in every for column in row if column != "curve")
-    every = [{column: row.get(column, "") for column in columns} for row in every]
-    settings = {"seeds": max(map(len, runs.values()))}
-    save("reproduce", settings, {"summary": rows, "runs": every}, options.output)
+    tables: dict[str, list[Row]] = {"summary": rows}
+    if networks := {name: found for name, found in runs.items() if "curve" in found[0]}:
+        tables["network curve"] = [row for name, found in networks.items() for row in curve_of(name, found)]
+        tables["network against tree"] = [row for name, found in networks.items() for row in against_tree(name, found)]
+        show("Against S4's learned tree, from all openings of two plies", tables["network against tree"])
+        plot_networks(tables["network curve"], options.output / "s4-network.png")
+    save("reproduce", {"seeds": max(map(len, runs.values()))}, tables, options.output)
     plot(runs, options.output / "reproduce.png")
     print(f"written to {options.output}")
 
@@ -63,7 +74,7 @@ def label(case: Case) -> str:
 
 
 def jobs_of(cases: Sequence[Case], seeds: int) -> list[Settings]:
-    """The settings of the runs of some cases: of so many seeds, of one where no seed matters."""
+    """The settings of the runs of some cases: one seed if no seed matters."""
     return [
         settings_of(case, seed)
         for case in cases
@@ -91,7 +102,7 @@ def comparable(jobs: Sequence[Settings]) -> list[Settings]:
 
 
 def compare(jobs: Sequence[Settings], new: RunStore, record: RunStore) -> list[str]:
-    """What is different in the new runs, a line each, but for what the clock decides."""
+    """The differences of the new runs, a line each, except for times."""
     recorded = {(of["system"], of["learner"], of["seed"]): run for of, run in record}
     lines = []
     for settings in jobs:
@@ -135,7 +146,7 @@ def failures(claim: str, runs: Sequence[Run]) -> str:
 
 
 def training_figures(runs: Sequence[Run]) -> str:
-    """How many training games were drawn, if that was counted, and how many players open in the centre."""
+    """The drawn training games, if they were counted, and the players that open in the centre."""
     if "opens with" not in runs[0]:
         return ""
     drawn = spread([found["training: won, drawn, lost by the first"][1] for found in runs], ",.0f")
@@ -144,7 +155,7 @@ def training_figures(runs: Sequence[Run]) -> str:
 
 
 def tree_figures(runs: Sequence[Run]) -> str:
-    """What stands beside S4's published rate and size."""
+    """The rate and size of our tree."""
     if "games/s" not in runs[0]:
         return ""
     rate, size = (median(found[key] for found in runs) for key in ("games/s", "bytes a node"))
@@ -152,7 +163,7 @@ def tree_figures(runs: Sequence[Run]) -> str:
 
 
 def network_figures(runs: Sequence[Run]) -> str:
-    """How S4's network does against its learned tree."""
+    """The results of S4's network against its learned tree."""
     if "first: v tree" not in runs[0]:
         return ""
     won = [sum(found[f"{seat}: v tree"][0] for found in runs) for seat in ("first", "second")]
@@ -168,7 +179,7 @@ def errors(runs: Sequence[Run]) -> str:
 
 
 def judged(runs: Sequence[Run]) -> bool:
-    """Whether there is an exact verdict; on Connect Four there is none."""
+    """True if there is an exact verdict; on Connect Four there is not."""
     return runs[0]["exploitability"] is not None
 
 
@@ -201,17 +212,65 @@ def plot(runs: dict[str, list[Run]], path: Path) -> None:
     right.set_xlabel("% won v random as the second player")
     right.axvline(91.640, color="grey", lw=0.8, ls="--")
     figure.suptitle("Each dot a seed; green: proven infallible from both seats")
-    save_figure(figure, path)
+    save_picture(figure, path)
+
+
+def curve_of(name: str, runs: list[Run]) -> list[Row]:
+    """A row for each batch of games: the means over the seeds."""
+    rows: list[Row] = []
+    for points in zip(*(found["curve"] for found in runs), strict=True):
+        columns = [column for column in points[0] if column != "games"]
+        means = {column: round(mean(point[column] for point in points), 1) for column in columns}
+        rows.append({"network": name, "games": points[0]["games"]} | means)
+    return rows
+
+
+def against_tree(name: str, runs: list[Run]) -> list[Row]:
+    """The network's games against the tree in each seat, all seeds together."""
+    rows: list[Row] = []
+    for seat in ("first", "second"):
+        wins, draws, losses = (sum(found[f"{seat}: v tree"][end] for found in runs) for end in range(3))
+        games = wins + draws + losses
+        each = [100 * found[f"{seat}: v tree"][0] / sum(found[f"{seat}: v tree"]) for found in runs]
+        rows.append(
+            {"network": name, "seat": seat, "wins": wins, "draws": draws, "losses": losses}
+            | {"% won": round(100 * wins / games, 1), "range of the seeds": f"{min(each):.1f}-{max(each):.1f}"}
+        )
+    return rows
+
+
+def plot_networks(curve: list[Row], path: Path) -> None:
+    """S4's networks while they learn: wins and lengths of games against random play and their earlier self."""
+    figure = new_figure(11, 4.2)
+    for axis, what, label in zip(figure.subplots(1, 2), ("% won", "plies"), ("% won", "plies a game"), strict=True):
+        for name, style in zip(dict.fromkeys(row["network"] for row in curve), ("-", ":"), strict=False):
+            rows = [row for row in curve if row["network"] == name]
+            games = [row["games"] for row in rows]
+            for opponent, seat, colour in (
+                ("random", "first", "tab:blue"),
+                ("random", "second", "tab:cyan"),
+                ("frozen", "first", "tab:red"),
+                ("frozen", "second", "tab:orange"),
+            ):
+                title = f"v {opponent}, {seat}" if style == "-" else None
+                shares = [row[f"v {opponent}, {seat}: {what}"] for row in rows]
+                axis.plot(games, shares, style, color=colour, marker=".", label=title)
+        axis.set_xlabel("games of self-play")
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.3)
+    axis.legend()
+    figure.suptitle(f"S4's network; dotted: all actions in one pass; frozen: itself after {FROZEN} games")
+    save_picture(figure, path)
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--system", nargs="+", choices=sorted({case.system for case in SYSTEMS}), help="only these")
     parser.add_argument("--seeds", type=positive, default=3, help="seeds of each learner (default: %(default)s)")
     parser.add_argument("--full", action="store_true", help="20 seeds of each learner, 3 to 10 of the networks: hours")
     add_workers(parser, 2)
-    parser.add_argument("--fresh", action="store_true", help="run again what is there")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    parser.add_argument("--fresh", action="store_true", help="repeat finished runs")
+    add_output(parser)
     parser.add_argument("--check", action="store_true", help="compare the runs in --output with the record")
     options = parser.parse_args()
     if options.check and options.output == RESULTS:

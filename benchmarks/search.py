@@ -1,46 +1,153 @@
-"""Monte Carlo tree search: simulations per CPU-second, and mistakes at equal time, beside OpenSpiel's where installed.
+"""Monte Carlo tree search: simulations per CPU-second, and mistakes at equal time; OpenSpiel's too, if installed.
 
     python benchmarks/search.py [--data FOLDER] [--budgets 1000 10ms ...] [--seeds 5] [--workers 2] [--output FOLDER]
+    python benchmarks/search.py --make-openings FOLDER
 
 A mistake is a move of a strictly worse win/draw/loss value than another, a perfect move has the best exact score
 (`tictac_env.arena.move_accuracy`). A budget is a number of simulations, or a CPU time a move: then each player gets the
 simulations that it plays in that time, measured first, move by move in turn with the others, on positions of the set. A
 player that proves the position stops earlier. All of it takes hours on one core, most of them at 100 ms. Finished runs
-are kept in search-runs.jsonl, and what is there is not run again. The sets are Pascal Pons', not part of this project;
-without them only speed is measured. `pip install open-spiel` for the peer.
+are kept in search-runs.jsonl and not repeated. The sets are Pascal Pons', not part of this project; without them only
+speed is measured. `pip install open-spiel` for the peer.
+
+--make-openings makes sets like his beginning sets for `--sets opening_easy opening_medium opening_hard`: random games
+of fewer than 14 stones; easy, medium or hard by the moves that are left under perfect play (fewer than 14, fewer than
+28, more). BitBully labels them with its book of distances (`pip install bitbully bitbully-databases`), in less than a
+minute. It is AGPL and no dependency of this package.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import functools
+import io
 import itertools
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import RESULTS, Row, positive, save, show
-from benchmarks.run_store import RunStore, Settings
-from benchmarks.searchers import FASTEST, GAMES, PEERS, PLAYERS, SETTINGS, Searcher
+from benchmarks.records import DATA, Row, RunStore, Settings, add_output, parser_of, positive, save, show
+from benchmarks.solver import difficulty
 from tictac_agents import MCTS
 from tictac_env.arena import move_accuracy, read_scored_positions
+from tictac_env.arena.game_record import random_opening
 from tictac_env.cli.arguments import add_workers, chosen_workers
+from tictac_env.games import get_game
+from tictac_env.policies import Policy
 from tictac_env.position import Position
+from tictac_env.storage import save_text
+
+try:
+    import pyspiel
+except ImportError:
+    pyspiel = None
 
 SETS = ("middle_easy", "middle_medium", "end_easy")
-DATA = Path(__file__).parents[2] / "shared" / "data"
+OPENINGS = {"easy": 200, "medium": 500, "hard": 300}
+
+
+GAMES = {"Connect Four": ("ConnectFour-v0", "connect_four"), "tic-tac-toe": ("TicTacToe-v0", "tic_tac_toe")}
+Player = Callable[[Position, int, int], tuple[int, int]]
+"""From a position, a number of simulations and a seed to the action and the simulations that were played."""
+
+
+def ours(**settings: Any) -> Player:
+    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
+        found = MCTS(simulations, **settings).search(position, seed)
+        return found.action, found.simulations
+
+    return play
+
+
+def open_spiel(solve: bool) -> Player:
+    """OpenSpiel's C++ MCTSBot with one random game a leaf and the exploration constant of its examples, 2."""
+
+    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
+        game = pyspiel.load_game(next(theirs for name, theirs in GAMES.values() if position.game == get_game(name)))
+        state = game.new_initial_state()
+        for action in position.moves:
+            state.apply_action(action)
+        evaluator = pyspiel.RandomRolloutEvaluator(1, seed & 0x7FFFFFFF)
+        bot = pyspiel.MCTSBot(game, evaluator, 2.0, simulations, 4096, solve, seed & 0x7FFFFFFF, False)
+        root = bot.mcts_search(state)
+        return root.best_child().action, root.explore_count
+
+    return play
+
+
+OURS: dict[str, dict[str, Any]] = {
+    "ours": {"rollout": "rule", "solver": True},
+    "ours, no solver": {"rollout": "rule", "solver": False},
+    "ours, random games": {"rollout": "random", "solver": True},
+    "ours, random games, no solver": {"rollout": "random", "solver": False},
+}
+THEIRS: dict[str, dict[str, Any]] = {"OpenSpiel": {"solve": False}, "OpenSpiel, solver": {"solve": True}}
+SETTINGS = {name: {"exploration": 1.0, **found} for name, found in OURS.items()}
+SETTINGS |= {name: {"exploration": 2.0, "games a leaf": 1, **found} for name, found in THEIRS.items()}
+"""The settings of each player's search."""
+PLAYERS: dict[str, Player] = {name: ours(**SETTINGS[name]) for name in OURS}
+PEERS = {name: open_spiel(**found) for name, found in THEIRS.items()}
+if pyspiel is not None:
+    PLAYERS |= PEERS
+
+
+def acting(**settings: Any) -> Player:
+    """Ours without the explanation; for positions that are not proven within the simulations."""
+
+    def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
+        return MCTS(simulations, **settings).act(position, seed), simulations
+
+    return play
+
+
+FASTEST = {
+    "ours, random games": acting(rollout="random"),
+    "ours, random games, no solver": acting(rollout="random", solver=False),
+} | (PEERS if pyspiel is not None else {})
+
+
+class Searcher(Policy):
+    """A player with a number of simulations, as a policy that counts what it does.
+
+    Attributes:
+        games: how many simulations it has played.
+        seconds: the CPU time its moves have taken.
+    """
+
+    def __init__(self, player: str, simulations: int) -> None:
+        self.name = f"{player}, {simulations:,} simulations"
+        self.player = player
+        self.simulations = simulations
+        self.forget()
+
+    def forget(self) -> None:
+        """Counts from 0 again."""
+        self.games, self.seconds = 0, 0.0
+
+    def act(self, position: Position, seed: int) -> int:
+        known = Position.from_moves(position.game, position.to_moves())  # OpenSpiel asks how the position came about
+        began = time.process_time()
+        action, games = PLAYERS[self.player](known, self.simulations, seed)
+        self.seconds += time.process_time() - began
+        self.games += games
+        return action
 
 
 def main() -> None:
     options = parse_arguments()
+    if options.make_openings:
+        make_openings(options.make_openings)
+        return
     compiling = [row for game in GAMES for row in first_searches(game)]
     show("CPU-seconds of a process's first searches, 1,000 simulations", compiling)
     speed = [row for game in GAMES for row in speeds(game, options.repeats)]
@@ -265,8 +372,34 @@ def ratio_with_interval(share: Any, peer: Any) -> str:
     return f"{share.sum() / peer.sum():.2f} ({low:.2f}-{f'{high:.2f}' if high < 100 else 'inf'})"  # draws without any
 
 
+def make_openings(folder: Path, seed: int = 7) -> None:
+    """Writes sets of random openings of Connect Four with exact scores, labelled by BitBully."""
+    from bitbully import BitBully, Board
+
+    game = get_game("ConnectFour-v0")
+    rng, solver = random.Random(seed), BitBully(opening_book="12-ply-dist")
+    found: dict[str, list[list[object]]] = {name: [] for name in OPENINGS}
+    seen: set[Position] = set()
+    while any(len(found[name]) < count for name, count in OPENINGS.items()):
+        opening = random_opening(game, rng.randint(1, 13), rng)
+        if opening is None or opening in seen:
+            continue
+        seen.add(opening)
+        scores = solver.score_all_moves(Board(list(opening.moves)))
+        score = max(scores.values())
+        name = difficulty(opening.ply, score)
+        if len(found[name]) < OPENINGS[name]:
+            found[name].append([opening.to_moves(), score, *(scores.get(column, "") for column in range(7))])
+    for name, rows in found.items():
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(["moves", "score", *(f"column_{column}" for column in range(1, 8))])
+        writer.writerows(rows)
+        save_text(folder / f"connect_four_opening_{name}.csv", table.getvalue())
+
+
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", default=SETS, help="files connect_four_<name>.csv (default: %(default)s)")
     parser.add_argument("--players", nargs="+", choices=list(PLAYERS), help="only these")
@@ -274,7 +407,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=positive, default=5, help="(default: %(default)s)")
     parser.add_argument("--repeats", type=positive, default=5, help="measurements of speed (default: %(default)s)")
     add_workers(parser, 2)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    parser.add_argument("--make-openings", type=Path, metavar="FOLDER", help="make sets of openings there, and end")
+    add_output(parser)
     return parser.parse_args()
 
 

@@ -11,7 +11,6 @@ out if they are missing.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import random
 import statistics
@@ -22,14 +21,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import RESULTS, save, show
+from benchmarks.records import DATA, add_output, parser_of, save, show
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.solver import Solver
 from tictac_env.solver.enumerate import plies_to_go
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 GAME = "ConnectFour-v0"
 PUBLIC = ("end_easy", "middle_easy", "middle_medium")
 SEED = 2026
@@ -172,7 +170,7 @@ def check_random(peer: str, count: int, report: Callable[[str], None]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--peer", default=sys.executable, help="the Python that has bitbully")
     parser.add_argument("--data", type=Path, default=DATA, help="the public positions (default: ../shared/data)")
     parser.add_argument("--count", type=int, default=1000, help="at most so many positions of a public set")
@@ -180,7 +178,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, default=0, metavar="SECONDS", help="solve board sizes, so long each")
     parser.add_argument("--empty", action="store_true", help="the empty board too (BitBully takes minutes)")
     parser.add_argument("--openings", type=int, nargs=3, default=(100, 30, 6), metavar="N", help="easy, medium, hard")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     options = parser.parse_args()
     rows, tables = [], {}
     if options.data.is_dir():

@@ -1,4 +1,4 @@
-"""Every kind of agent on both games: trains the learners, judges everybody by the exact truth, and has all play all.
+"""Every kind of agent on both games: trains the learners, judges all players exactly, and plays a round robin.
 
     python benchmarks/tournament.py                   # the quick setting, what `make bench` runs
     python benchmarks/tournament.py --full            # more agents, games, positions and seeds
@@ -8,14 +8,14 @@
 `--agents GAME PLAYER ...` says who plays a game: learners by name, whatever `load_player` accepts (names of policies,
 files of agents, "module:name"), or "usual" for the usual players.
 
-In the folder of the results are report.html, the page; results.json (its schema is benchmarks/results.schema.json); and
-what makes a killed run go on where it was: games.sqlite, trainings-runs.jsonl, audits-runs.jsonl, and agents, the files
-of those that were trained.
+The folder of the results gets report.html, the page; results.json, its figures; and what a killed run continues from:
+games.sqlite, trainings-runs.jsonl, audits-runs.jsonl, and agents, the files of trained learners.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import os
@@ -31,47 +31,75 @@ from typing import Any
 # which torch has several waits for ever.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import gymnasium as gym
 import numpy as np
 
+import tictac_agents
 import tictac_env
-from benchmarks.contestants import (
-    DEEP,
-    FULL,
-    LEARNERS,
-    QUICK,
-    TITLES,
-    Contestant,
-    contestants,
-    one_move_rule,
-    train,
-    untrained,
-    without_networks,
+from benchmarks.records import (
+    RESULTS,
+    RunStore,
+    Settings,
+    as_json,
+    key_of,
+    machine,
+    parser_of,
+    positive,
+    show,
 )
-from benchmarks.report import RESULTS, machine, positive, show
-from benchmarks.report_page import page
-from benchmarks.run_store import RunStore, Settings
-from benchmarks.tournament_record import (
-    SCHEMA_VERSION,
-    game_record,
-    percent,
-    rating_rows,
-    training_text,
-    truth_rows,
-    truth_text,
-)
+from benchmarks.tournament_report import game_record, page, percent, rating_rows, training_text, truth_rows, truth_text
+from tictac_agents.deep.settings import tuned
+from tictac_agents.settings import Settings as AgentSettings
+from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import entrant_of
 from tictac_env.cli.arguments import add_workers, chosen_workers
-from tictac_env.games import get_game
+from tictac_env.games import Game, get_game
 from tictac_env.jobs import Workers
-from tictac_env.policies import load_player
+from tictac_env.policies import Player, load_player
+from tictac_env.policies.pool import level_settings
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import save_text
 
 FOLDER = RESULTS / "tournament"
 KEPT = ("games.sqlite", "trainings-runs.jsonl", "audits-runs.jsonl", "agents")
 OPENING_PLIES = 2
+
+
+TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
+"""The games of the tournament, and what to call them."""
+QUICK = {
+    "TicTacToe-v0": (
+        *("random", "rule", "minimax:2", "level:5", "minimax", "mcts:100", "mcts:1000", "QLearning"),
+        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "DQN", "MaskablePPO"),
+    ),
+    "ConnectFour-v0": (
+        *("random", "level:2", "rule", "level:4", "minimax:4", "mcts:100", "mcts:1000", "level:9", "perfect"),
+    ),
+}
+FULL = {
+    "TicTacToe-v0": (*QUICK["TicTacToe-v0"], "level:3", "level:8", "QLearning self-play"),
+    "ConnectFour-v0": (
+        *("random", "rule", *(f"level:{number}" for number in range(2, 11)), "minimax:2", "minimax:4", "minimax:8"),
+        "perfect",
+    ),
+}
+DEEP = ("DQN", "MaskablePPO")
+TABLES = {
+    "QLearning": ("QLearning", "S2"),
+    "QLearning infallible": ("QLearning", "infallible"),
+    "QLearning self-play": ("QLearning", "self-play"),
+    "MonteCarlo": ("MonteCarlo", "S3"),
+    "ValueTD": ("ValueTD", "S3-improved"),
+}
+"""Learners with the settings of a preset."""
+LEARNERS = {"TicTacToe-v0": (*TABLES, "Sarsa", *DEEP), "ConnectFour-v0": ()}
+"""The names that stand for learners, for each game."""
+WORTH_COMPILING = 8_000
+"""Tables that learn from fewer games need no compiled loop."""
+VERDICTS = 20
+"""How many points a learning curve has, if the training is not ended by a proof."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +160,8 @@ def main() -> None:
         record = game_record(TITLES[game], tournament, ratings(tournament), judged, learned, rules)
         records.append(record | {"settings": vars(scales[game])})
     settings = {"setting": "full" if options.full else "quick", "seed": options.seed, "opening_plies": OPENING_PLIES}
-    content = {"schema": SCHEMA_VERSION, "settings": settings, "machine": machine(), "games": records}
-    save_text(folder / "results.json", json.dumps(content, indent=1, allow_nan=False) + "\n")
+    content = {"schema": 1, "settings": settings, "machine": machine(), "games": records}
+    save_text(folder / "results.json", as_json(content))
     save_text(folder / "report.html", page(content))
     for record in records:
         show(f"{record['title']}: ratings, {record['games']:,} games", rating_rows(record))
@@ -222,6 +250,155 @@ def played(
     return tournament
 
 
+@dataclass(frozen=True)
+class Training:
+    """A learner to be trained.
+
+    Attributes:
+        name: what tables call it.
+        algorithm: its class in `tictac_agents`.
+        settings: all it is made with.
+        seed: makes the training reproducible.
+    """
+
+    name: str
+    algorithm: str
+    settings: AgentSettings
+    seed: int
+
+    def job(self) -> dict[str, Any]:
+        """What tells this training from all others."""
+        kept: dict[str, Any] = json.loads(json.dumps(self.settings.to_dict()))
+        version = {"version": tictac_env.__version__}
+        return {"algorithm": self.algorithm, "seed": self.seed, "settings": kept} | version
+
+    @property
+    def file(self) -> str:
+        """The name of its file, which the settings tell."""
+        digest = hashlib.sha256(key_of(self.job()).encode()).hexdigest()[:10]
+        return f"{self.algorithm}-{self.seed}-{digest}.{'zip' if self.algorithm in DEEP else 'npz'}"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One that plays: under which name, and what `load_player` is to make it of or which training makes it."""
+
+    name: str
+    source: Any
+    training: Training | None = None
+
+
+def contestants(
+    names: Sequence[str], game: str, folder: Path, seeds: Sequence[int] = (0,), shorter: float = 1
+) -> list[Contestant]:
+    """The contestants of these names.
+
+    Args:
+        names: of learners (see `LEARNERS`), or whatever `load_player` accepts as a string.
+        game: the game's name.
+        folder: where the files of trained agents are.
+        seeds: a learner is trained with each of them.
+        shorter: the part of its usual training that a learner gets.
+
+    Raises:
+        ValueError: one does not play, or two have the same name.
+        FileNotFoundError: one is a file that is not there.
+    """
+    found: list[Contestant] = []
+    for name in names:
+        if name in LEARNERS[game]:
+            for seed in seeds:
+                label = name if len(seeds) == 1 else f"{name}, seed {seed}"
+                training = Training(label, *_settings(name, game, shorter), seed)
+                found.append(Contestant(label, folder / training.file, training))
+        else:
+            player = load_player(name, game)
+            found.append(Contestant(player.name if player.kind == "file" else name, name))
+    labels = [one.name for one in found]
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise ValueError(f"two players of {game} are called {twice[0]!r}")
+    return found
+
+
+def train(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Trains a learner and keeps its file; returns how long it learned, and the learning curve."""
+    algorithm = job["algorithm"]
+    made = getattr(tictac_agents, algorithm)
+    of_class = type(tuned(algorithm)) if algorithm in DEEP else tabular_settings(made)
+    training = Training("", algorithm, of_class.from_dict(job["settings"]), job["seed"])
+    agent, curve = (_train_network if algorithm in DEEP else _train_table)(made, training)
+    agent.save(folder / training.file)
+    games = getattr(agent, "num_episodes", None)
+    return {"steps": agent.num_timesteps, "games": games, "measure": "exploitability", "curve": curve}
+
+
+def untrained(trainings: Sequence[Training], runs: RunStore, folder: Path) -> list[dict[str, Any]]:
+    """The jobs of those that have no run yet, or whose file is gone."""
+    return [one.job() for one in trainings if one.job() not in runs or not (folder / one.file).exists()]
+
+
+def one_move_rule(player: Player, game: Game) -> str:
+    """Whether a rule makes a player win at once, else stop such a win: "on", "in rollouts", "off" or "not stated"."""
+    budget = player.budget
+    if player.agent == "Level":
+        setting = level_settings(game)[int(player.name.partition(":")[2]) - 1]
+        budget = load_player(setting.policy, game).budget
+    if "one-move rule in rollouts" in budget:
+        return "in rollouts"
+    if budget == "not stated" and player.kind != "name":
+        return "not stated"
+    return "on" if "one-move rule" in budget else "off"
+
+
+def without_networks(names: Sequence[str]) -> list[str]:
+    """The names of those that need no torch."""
+    return [name for name in names if name not in DEEP and not name.endswith(".zip")]
+
+
+def _settings(name: str, game: str, shorter: float) -> tuple[str, AgentSettings]:
+    """The algorithm and the settings that a learner's name stands for."""
+    if name in DEEP:
+        settings: Any = tuned(name, game)
+        return name, settings.changed(total_timesteps=max(1, round(shorter * settings.total_timesteps)))
+    algorithm, preset = TABLES.get(name, (name, ""))
+    learner = getattr(tictac_agents, algorithm)
+    settings = preset_settings(learner, preset) if preset else tabular_settings(learner)(game=game)
+    return algorithm, settings.changed(total_episodes=max(1, round(shorter * settings.total_episodes)))
+
+
+def _train_table(made: Any, training: Training) -> tuple[Any, list[dict[str, Any]]]:
+    settings: Any = training.settings
+    env = gym.make(settings.game, **settings.env_keywords())
+    curve = tictac_agents.LearningCurve(max(1, settings.total_episodes // VERDICTS))
+    learner = made(env, seed=training.seed, **settings.keywords())
+    if settings.total_episodes >= WORTH_COMPILING:
+        learner.compile()  # beforehand, so that no compiling is in the curve
+    learner.learn(total_episodes=settings.total_episodes, callback=curve, progress_bar=False)
+    points = [
+        {"cpu_seconds": round(row["seconds"], 4), "steps": row["timesteps"], "games": row["episodes"]}
+        | {"value": row["exploitability"]}
+        for row in curve.rows
+    ]
+    return learner, points
+
+
+def _train_network(made: Any, training: Training) -> tuple[Any, list[dict[str, Any]]]:
+    """Trains a network until it is proven unbeatable, at most for so long as its settings say."""
+    import torch
+
+    torch.set_num_threads(1)  # the fastest for networks this small
+    settings: Any = training.settings
+    exact = tictac_agents.ExactEvalCallback(max(1, settings.total_timesteps // VERDICTS), stop_when_proven=True)
+    model = made.from_settings(settings, training.seed, "cpu")
+    model.learn(settings.total_timesteps, exact)
+    points = [
+        {"cpu_seconds": round(one.cpu_seconds, 4), "steps": one.num_timesteps, "games": None}
+        | {"value": one.verdict.exploitability if one.verdict else None}
+        for one in exact.judgements
+    ]
+    return model, points
+
+
 def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """Who plays each game.
 
@@ -246,12 +423,8 @@ def scale_of(game: str, options: argparse.Namespace) -> Scale:
 
 
 def parse_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="learners: "
-        + "; ".join(f"{game}: {', '.join(names) or 'none yet'}" for game, names in LEARNERS.items()),
-    )
+    parser = parser_of(__doc__)
+    parser.epilog = "learners: " + "; ".join(f"{game}: {', '.join(names)}" for game, names in LEARNERS.items() if names)
     parser.add_argument("--full", action="store_true", help="the full setting: an hour or more")
     parser.add_argument("--no-deep", action="store_true", help="leave out what needs torch")
     parser.add_argument("--agents", nargs="+", action="append", default=[], metavar="GAME PLAYER", help="who plays")
@@ -261,7 +434,7 @@ def parse_arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("--shorter", type=float, metavar="PART", help="the part of its training that a learner gets")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
     add_workers(parser, min(2, os.cpu_count() or 1))
-    parser.add_argument("--fresh", action="store_true", help="begin anew, and forget what is kept")
+    parser.add_argument("--fresh", action="store_true", help="delete what is kept, and begin again")
     parser.add_argument("--output", type=Path, default=FOLDER, help="folder for the results (default: %(default)s)")
     return parser, parser.parse_args()
 

@@ -10,7 +10,6 @@ load the machine code. Some eight minutes.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import os
@@ -27,7 +26,7 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from benchmarks.report import RESULTS, Row, positive, save, show
+from benchmarks.records import Row, add_output, parser_of, positive, save, show
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 
@@ -142,13 +141,13 @@ def measure(address: str, process: int, game: str, opponent: str, visitors: int,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--visitors", type=positive, default=20, help="how many play at once (default: %(default)s)")
     parser.add_argument(
         "--seconds", type=positive, default=20, help="of play against each policy (default: %(default)s)"
     )
     parser.add_argument("--policies", nargs="+", default=POLICIES, help="default: all, at their usual strength")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     options = parser.parse_args()
     load = os.getloadavg()[0]
     with served() as (address, process):

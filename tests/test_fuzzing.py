@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import tictac_agents
-from benchmarks.run_store import RunStore
+from benchmarks.records import RunStore
 from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
-from tictac_env.arena.suite_making import LabelStore, label
+from tictac_env.arena.suites import LabelStore, label
 from tictac_env.games import GAMES, Game
 from tictac_env.observation import read_observation
 from tictac_env.policies.policy import action_of

@@ -20,7 +20,7 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, SeatResult, seat_result
-from tictac_env.arena.suite_making import label
+from tictac_env.arena.suites import label
 from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.envs.single import BoardEnv
@@ -99,7 +99,7 @@ def to_minari(
             for games against `perfect` from both seats. There are none if its games do not begin with the empty board,
             if steps are rewarded, or if both sides step. See `reference_scores`.
         scores: whether to add `action_scores`. Connect Four takes some milliseconds a position.
-        cache: a file that keeps the scores as they are found, for the next call (see `arena.suite_making.label`).
+        cache: a file that keeps the scores as they are found, for the next call (see `arena.suites.label`).
         progress: whether to show progress bars.
         about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
 

@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import RESULTS, positive
-from benchmarks.run_store import RunStore, Settings
+from benchmarks.records import RESULTS, RunStore, Settings, parser_of, positive
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import GAMES, UNFINISHED, KInARow, describe_game
 from tictac_env.jobs import map_jobs
@@ -142,7 +141,7 @@ def progress(parts: Sequence[Part], store: RunStore) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--plies", type=positive, default=8, help="which layer (default: %(default)s)")
     add_workers(parser)
     parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")

@@ -12,11 +12,9 @@ from __future__ import annotations
 import argparse
 import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from benchmarks.report import RESULTS, Row, positive, save, show
-from benchmarks.run_store import RunStore, Settings
+from benchmarks.records import Row, RunStore, Settings, add_output, parser_of, positive, save, show
 from tictac_env.arena import exploitability, play_match
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
@@ -113,11 +111,11 @@ def faults(tables: dict[str, list[Row]]) -> list[str]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--games", type=positive, default=1000, help="games a pair plays (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="which games (default: %(default)s)")
     add_workers(parser)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     return parser.parse_args()
 
 

@@ -14,7 +14,6 @@ where it was stopped. After a change of the code or of a test, delete the runs t
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -26,8 +25,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import Row, save, show
-from benchmarks.run_store import RunStore
+from benchmarks.records import Row, RunStore, parser_of, save, show
 from tictac_env.progress import progress_bar
 
 ROOT = Path(__file__).parents[1]
@@ -139,7 +137,7 @@ def summary(rows: list[Row]) -> list[Row]:
 
 def main() -> None:
     parts = list(dict.fromkeys(edit.part for edit in edits()))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="default: all")
     parser.add_argument(
         "--output",

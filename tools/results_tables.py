@@ -1,7 +1,7 @@
 """Writes the tables of results in README.md and docs/ from the records in benchmarks/results.
 
     python tools/results_tables.py            # after a benchmark has been run again
-    python tools/results_tables.py --check    # changes nothing; fails where a page does not show the record
+    python tools/results_tables.py --check    # changes nothing; fails if a page does not show the record
 
 A table stands between two markers, and everything between them is written by this program:
 
@@ -13,33 +13,33 @@ A table stands between two markers, and everything between them is written by th
 
 from __future__ import annotations
 
-import argparse
-import csv
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks.records import RESULTS, parser_of
+from benchmarks.tournament_report import percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
-from tools.example_tables import example_list, example_outputs
-from tools.tournament_tables import tournament, tournament_ratings, verdicts
+from tools.run_examples import examples, recorded
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
 NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
 GAMES = ("Connect Four", "tic-tac-toe")
 
 Record = dict[str, str]
-"""A row as it stands in a CSV file."""
+"""A row, its values as strings."""
 Table = list[Record]
 """Rows by heading, all with the same headings."""
 Show = Callable[[str], str]
-"""How a value is shown."""
+"""Formats a value."""
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a page is out of date, and change nothing")
     options = parser.parse_args(arguments)
     stale = [page for page in pages(root) if renewed(page.read_text()) != page.read_text()]
@@ -80,10 +80,10 @@ def markdown(rows: Table) -> str:
     )
 
 
-def read(name: str) -> list[Record]:
-    """The rows of a record."""
-    with (RESULTS / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+def read(name: str, table: str) -> list[Record]:
+    """The rows of a table of a record."""
+    rows = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["tables"][table]
+    return [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
 def plain(value: str) -> str:
@@ -118,14 +118,14 @@ def chosen(rows: Iterable[Record], columns: dict[str, tuple[str, Show]]) -> Tabl
     return [{heading: show(row[column]) for heading, (column, show) in columns.items()} for row in rows]
 
 
-def whole(name: str) -> Table:
+def whole(name: str, table: str) -> Table:
     """A record as it is."""
-    return [{heading: plain(value) for heading, value in row.items()} for row in read(name)]
+    return [{heading: plain(value) for heading, value in row.items()} for row in read(name, table)]
 
 
 def levels() -> Table:
-    exact = {row["level"]: row for row in read("levels-tic-tac-toe")}
-    perfect = {row["policy"]: row for row in read("exact-results-perfect")}
+    exact = {row["level"]: row for row in read("levels", "tic-tac-toe")}
+    perfect = {row["policy"]: row for row in read("exact-results", "perfect")}
     percent, share = fixed(1, 100), fixed(2, 100)
 
     def against_perfect(policy: str, seat: str) -> str:
@@ -151,17 +151,17 @@ def levels() -> Table:
             "decided after, plies": fixed(1)(perfect.get(f"level:{row['level']}", {}).get("first, plies", "")),
             "CPU-ms a move": significant(row["CPU-ms a move"]),
         }
-        for row in read("levels-connect-four")
+        for row in read("levels", "connect-four")
     ]
 
 
 def systems(columns: Sequence[str]) -> Table:
-    return [{column: row[column] for column in columns} for row in read("reproduce-summary")]
+    return [{column: row[column] for column in columns} for row in read("reproduce", "summary")]
 
 
-def by_game(name: str, first: str, times: str) -> Table:
+def by_game(table: str, first: str, times: str) -> Table:
     """A record of both games with the games side by side."""
-    found = {(row["game"], row["case"]): row for row in read(name)}
+    found = {(row["game"], row["case"]): row for row in read("throughput", table)}
     return [
         {first: case}
         | {
@@ -178,7 +178,7 @@ def by_game(name: str, first: str, times: str) -> Table:
 
 def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
     """The numbers of boards side by side."""
-    rows = read("throughput-vector")
+    rows = read("throughput", "vector")
     found = {(row["case"], row["boards"]): row for row in rows if row["game"] == name}
     blank = {"plies / CPU-s": "", "times C reference": ""}
     return [
@@ -197,7 +197,7 @@ def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
 
 def search_speed() -> Table:
     """Tree search and OpenSpiel's side by side, both with random games and a solver."""
-    found = {(row["game"], row["simulations"], row["player"]): row for row in read("search-speed")}
+    found = {(row["game"], row["simulations"], row["player"]): row for row in read("search", "speed")}
     return [
         {
             "game": game,
@@ -213,7 +213,7 @@ def search_speed() -> Table:
 
 def search_mistakes() -> Table:
     """The mistakes of tree search as it is by default, and those of the better of OpenSpiel's settings."""
-    rows = read("search-mistakes")
+    rows = read("search", "mistakes")
     peers = {
         (row["set"], row["budget"]): row["mistakes %"]
         for row in rows
@@ -236,7 +236,7 @@ def solver_switch() -> Table:
     """What a solver changes in openings, 1,000 simulations."""
     share = {
         row["player"]: row["mistakes %"]
-        for row in read("search-mistakes")
+        for row in read("search", "mistakes")
         if (row["set"], row["budget"]) == ("opening_medium", "1000")
     }
     players = {
@@ -254,12 +254,12 @@ def solver_speed() -> Table:
     columns = {name: (f"{name}_ms", significant) for name in ("mean", "median")}
     columns |= {"sign only": ("sign_only_ms", significant), "one call": ("one_call_ms", significant)}
     columns |= {"BitBully": ("bitbully_ms", significant), "ratio": ("ratio", significant), "nodes": ("nodes", plain)}
-    return chosen(read("solver-speed"), {"set": ("set", plain), "positions": ("positions", plain)} | columns)
+    return chosen(read("solver", "speed"), {"set": ("set", plain), "positions": ("positions", plain)} | columns)
 
 
 def solver_sizes() -> Table:
     """Who wins on the empty board, heights down, widths across."""
-    found = {(row["height"], row["width"]): row for row in read("solver-sizes")}
+    found = {(row["height"], row["width"]): row for row in read("solver", "sizes")}
     widths, heights = (sorted({key[i] for key in found}, key=int) for i in (1, 0))
     outcomes = {"Draw": "draw", "1st": "first wins", "2nd": "second wins"}
 
@@ -272,7 +272,7 @@ def solver_sizes() -> Table:
 
 def differential() -> Table:
     """Each game's random games, and how often the implementations differ in all."""
-    rows = read("differential-games")
+    rows = read("differential", "games")
     return [
         {
             "game": game,
@@ -283,6 +283,99 @@ def differential() -> Table:
         }
         for game in dict.fromkeys(row["game"] for row in rows)
     ]
+
+
+SHOWN = ("random", "rule", "minimax", "mcts:1000", "perfect", "QLearning", "QLearning infallible", "DQN", "MaskablePPO")
+README_COLUMNS = (
+    *("tic-tac-toe: as first", "as second", "v random as second, W/D/L"),
+    *("Connect Four: mistakes %", "v perfect as first, W/D/L"),
+)
+"""The players that the README shows, and what of them."""
+
+
+def tournament_players(game: str) -> dict[str, Any]:
+    """The players of one game in the record of the tournament, by name, best first."""
+    record = json.loads((RESULTS / "tournament" / "results.json").read_text(encoding="utf-8"))
+    return {agent["name"]: agent for one in record["games"] if one["game"] == game for agent in one["agents"]}
+
+
+def tournament() -> Table:
+    """The players that the README shows, on both games."""
+    small, large = tournament_players("TicTacToe-v0"), tournament_players("ConnectFour-v0")
+
+    def row(name: str) -> dict[str, str]:
+        table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
+        if one := small.get(name):
+            cells = [truth_text(one, seat) for seat in ("first", "second")]
+            cells.append(shares_text(one["verdict"]["as second"]["v random"]))
+            table |= zip(README_COLUMNS[:3], cells, strict=True)
+        if one := large.get(name):
+            cells = [percent(measured(one, "mistakes", "all")), truth_text(one, "first")]
+            table |= zip(README_COLUMNS[3:], cells, strict=True)
+        return table
+
+    return [row(name) for name in SHOWN]
+
+
+def verdicts() -> Table:
+    """The verdicts on all players of tic-tac-toe."""
+    rows = []
+    for name, agent in tournament_players("TicTacToe-v0").items():
+        row = {"player": f"`{name}`", "exploitability": f"{agent['verdict']['exploitability']:.4f}"}
+        for seat in ("first", "second"):
+            row[f"as {seat}"] = truth_text(agent, seat)
+            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as {seat}"]["v random"], 2)
+        rows.append(row)
+    return rows
+
+
+def tournament_ratings(game: str) -> Table:
+    """The ratings of a game's players, and their mistakes."""
+    return [
+        {"player": f"`{name}`", "Elo (95 %)": rating_text(agent["rating"], name == "random")}
+        | {"score %": percent(agent["rating"]["score"])}
+        | {f"{among} %": percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
+        | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
+        for name, agent in tournament_players(game).items()
+    ]
+
+
+def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
+    """One of the figures of an agent on the suite."""
+    return next(one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
+
+
+LINES = 5
+"""Lines at the end of an output that the page shows."""
+
+
+def example_list() -> list[dict[str, str]]:
+    """The examples, what each needs, and its CPU-seconds."""
+    rows = []
+    for example in examples():
+        record = recorded(example) or {"CPU-s": ""}
+        rows.append(
+            {
+                "example": f"[{example.name}](../examples/{example.name}.py)",
+                "shows": example.title.rstrip("."),
+                "needs": ", ".join(f"`{one}`" for one in example.dependencies),
+                "CPU-s": str(record["CPU-s"]),
+            }
+        )
+    return rows
+
+
+def example_outputs() -> str:
+    """The last lines that each example prints, as Markdown."""
+    parts = []
+    for example in examples():
+        if record := recorded(example):
+            versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
+            output = record["output"]
+            shown = ["...", *output[-LINES:]] if len(output) > LINES else output
+            parts.append(f"### {example.name}\n\nWith {versions}:\n")
+            parts.append("\n".join(["```text", *shown, "```"]) + "\n")
+    return "\n".join(parts).rstrip()
 
 
 TABLES: dict[str, Callable[[], Table | str]] = {
@@ -297,14 +390,14 @@ TABLES: dict[str, Callable[[], Table | str]] = {
             *("infallible", "source's claim", "fails in"),
         ),
     ),
-    "deep-agents": partial(whole, "learning-summary"),
-    "ntuple": partial(whole, "ntuple-summary"),
-    "learned-second-seat": partial(whole, "learned-second-seat-exactly"),
-    "speed-single": partial(by_game, "throughput-single", "one environment", "times minimal"),
-    "speed-pettingzoo": partial(by_game, "throughput-aec", "PettingZoo", "times PettingZoo's"),
+    "deep-agents": partial(whole, "learning", "summary"),
+    "ntuple": partial(whole, "ntuple", "summary"),
+    "learned-second-seat": partial(whole, "learned-second-seat", "exactly"),
+    "speed-single": partial(by_game, "single", "one environment", "times minimal"),
+    "speed-pettingzoo": partial(by_game, "aec", "PettingZoo", "times PettingZoo's"),
     "speed-vector-connect-four": partial(vector_speed, "Connect Four"),
-    "speed-threads": partial(whole, "throughput-threads"),
-    "speed-learning": partial(whole, "throughput-learning"),
+    "speed-threads": partial(whole, "throughput", "threads"),
+    "speed-learning": partial(whole, "throughput", "learning"),
     "search-speed": search_speed,
     "search-mistakes": search_mistakes,
     "search-solver-switch": solver_switch,

@@ -20,7 +20,6 @@ an error. What it prints to stdout is recorded (all of it, up to 60 lines), for 
 
 from __future__ import annotations
 
-import argparse
 import ast
 import hashlib
 import json
@@ -39,13 +38,13 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from benchmarks.report import RESULTS, machine
+from benchmarks.records import RESULTS, as_json, machine, parser_of
 from tictac_env.storage import save_text
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 VENVS = ROOT / ".venv" / "examples"
-OUTPUT = RESULTS / "examples"
+OUTPUT = RESULTS / "examples.json"
 PACKAGE = "tictac-env"
 TORCH = "torch==2.13.0"
 """Constrained in every environment, so that the build without CUDA that is there is taken."""
@@ -96,11 +95,11 @@ class Example:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("names", nargs="*", help="which examples, by the names of their files; all if none are named")
     parser.add_argument("--changed", action="store_true", help="only those that have no record, or have changed since")
     parser.add_argument("--limit", type=float, default=LIMIT, help=f"seconds that each may take ({LIMIT})")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="where the records go")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the file of the records")
     parser.add_argument("--types", type=Path, metavar="PYRIGHT", help="check types with this program, and run nothing")
     options = parser.parse_args(arguments)
     known = {example.name: example for example in examples()}
@@ -122,14 +121,19 @@ def examples(folder: Path = EXAMPLES) -> list[Example]:
     return [Example.read(path) for path in sorted(folder.glob("*.py"))]
 
 
-def recorded(example: Example, folder: Path = OUTPUT) -> dict[str, Any] | None:
-    """The record of an example; None if there is none."""
-    path = folder / f"{example.name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+def records(path: Path = OUTPUT) -> dict[str, Any]:
+    """The records of the examples, by name."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def recorded(example: Example, path: Path = OUTPUT) -> dict[str, Any] | None:
+    """The record of an example; None if it has none."""
+    return records(path).get(example.name)
 
 
 def try_out(example: Example, limit: float, output: Path) -> bool:
-    """Runs an example and records it; whether it did not fail."""
+    """Runs an example and records it; False if it failed."""
     print(f"{example.name}: ", end="", flush=True)
     try:
         record = run(example, environment(example.dependencies), limit)
@@ -137,7 +141,7 @@ def try_out(example: Example, limit: float, output: Path) -> bool:
         told = [part.decode(errors="replace") for part in (error.stdout, error.stderr) if part]
         print("\n".join([f"failed: {error}", *told])[-5000:])
         return False
-    save_text(output / f"{example.name}.json", json.dumps(record, indent=1) + "\n")
+    save_text(output, as_json(dict(sorted({**records(output), example.name: record}.items()))))
     print(f"{record['seconds']} s, {record['CPU-s']} CPU-s")
     return True
 

@@ -1,13 +1,19 @@
 """Searches for settings of a deep agent with Optuna: CPU seconds until it is proven unbeatable, by the exact verdict.
 
-    python tools/tune.py DQN --trials 20                # goes on with the trials that are there
+    python tools/tune.py DQN --trials 20                # continues with the trials that are there
     python tools/tune.py MaskablePPO --seconds 60 --seeds 3 --workers 2
+    python tools/tune.py --zoo                          # writes the tuned settings for RL Baselines3 Zoo
 
 The first trial has the tuned settings (`tictac_agents.deep.settings`). A trial's score is the mean over its seeds of
 the CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
 exploitability.
 Trials that are worse half-way than the median of the others are ended. Every trial is kept as it ends, so that a
-stopped search loses none. Writes tune-<algorithm>.csv and .json, and says how to train with the best settings.
+stopped search loses none. Writes tune-<algorithm>.json, and says how to train with the best settings.
+
+The files for RL Baselines3 Zoo have its own form: one file an algorithm, one entry a game. `dqn.yml` and `ppo.yml` are
+for Stable-Baselines3's own algorithms, which know no masks: an illegal action loses the game. `tictac_dqn.yml` and
+`maskable_ppo.yml` are for those of tictac_agents, which examples/rl_zoo3_tuned.py adds. The zoo makes single
+environments, so games begin with the empty board, not with positions drawn by `SB3VecEnv`.
 """
 
 from __future__ import annotations
@@ -26,21 +32,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import optuna
 import torch
+import yaml
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 import tictac_agents
-from benchmarks.report import RESULTS, positive, save, show
+from benchmarks.records import add_output, parser_of, positive, save, show
 from tictac_agents import ExactEvalCallback
 from tictac_agents.deep.callbacks import Judgement
-from tictac_agents.deep.settings import tuned
+from tictac_agents.deep.settings import TUNED, tuned
 from tictac_agents.settings import Settings
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.jobs import map_jobs
+from tictac_env.storage import save_text
 
 GAME = "TicTacToe-v0"
-
+ZOO = Path(__file__).parents[1] / "examples" / "rl_zoo3"
+OURS = ("double", "symmetry", "target_epsilon", "ema_decay")
+"""Settings that Stable-Baselines3's DQN does not know."""
+ZOO_FILES = {"dqn": "DQN", "ppo": "MaskablePPO", "tictac_dqn": "DQN", "maskable_ppo": "MaskablePPO"}
+"""The algorithms of the zoo, and those whose settings they get."""
+PLAIN = ("dqn", "ppo")
+HEAD = "# Written by tools/tune.py --zoo from the settings in tictac_agents/deep/settings.py. Do not edit.\n"
 
 SPACES: dict[str, dict[str, BaseDistribution]] = {
     "DQN": {
@@ -163,15 +177,22 @@ def pruner() -> optuna.pruners.BasePruner:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("algorithm", choices=sorted(SPACES))
+    parser = parser_of(__doc__)
+    parser.add_argument("algorithm", choices=sorted(SPACES), nargs="?")
+    parser.add_argument("--zoo", type=Path, nargs="?", const=ZOO, metavar="FOLDER", help="write the files for the zoo")
     parser.add_argument("--trials", type=positive, default=20, help="how many to add (default: %(default)s)")
     parser.add_argument("--seconds", type=positive, default=60, help="CPU time of a seed (default: %(default)s)")
     parser.add_argument("--seeds", type=positive, default=2, help="runs of each trial (default: %(default)s)")
     parser.add_argument("--eval-freq", type=positive, default=10_000, help="steps between verdicts")
     add_workers(parser)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
+    add_output(parser)
     options = parser.parse_args()
+    if options.zoo:
+        for name in ZOO_FILES:
+            save_text(options.zoo / f"{name}.yml", zoo_file(name))
+        return
+    if options.algorithm is None:
+        parser.error("name an algorithm, or --zoo")
     options.output.mkdir(parents=True, exist_ok=True)
     name, space = f"tune-{options.algorithm}", SPACES[options.algorithm]
     study = optuna.create_study(
@@ -201,6 +222,39 @@ def main() -> None:
         for trial in under_way.values():
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
     publish(study, name, options)
+
+
+def zoo_file(name: str) -> str:
+    """The text of the file of one of the zoo's algorithms."""
+    settings = {game: zoo_entry(name, game) for game in TUNED}
+    return HEAD + yaml.safe_dump({game: found for game, found in settings.items() if found}, sort_keys=False)
+
+
+def zoo_entry(name: str, game: str) -> dict[str, Any] | None:
+    """An algorithm's settings for a game, as the zoo reads them; None if it lacks the network."""
+    settings = TUNED[game][ZOO_FILES[name]]
+    if name in PLAIN and settings.policy != "MlpPolicy":
+        return None
+    keywords = settings.keywords()
+    first, _ = keywords.pop("learning_rate")
+    if name in PLAIN:
+        keywords = {key: value for key, value in keywords.items() if key not in OURS}
+    return {
+        "n_envs": settings.num_envs,
+        "n_timesteps": settings.total_timesteps,
+        # The zoo's evaluation knows no masks: an illegal action is to lose a game, not to end the run.
+        "env_kwargs": {"opponent": settings.opponent, "obs_type": settings.obs_type, "illegal": "lose"},
+        "policy": settings.policy,
+        "learning_rate": f"lin_{first}",  # falls to 0, in tuned.py to a two-hundredth of it or less
+        **plain(keywords),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value without tuples and other mappings than dicts, which YAML's safe form lacks."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def publish(study: optuna.Study, name: str, options: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from tests.packaging.test_shell_commands import COMMANDS
+from tests.packaging.test_docs import COMMANDS
 from tictac_agents import GameTree, NTupleTD, QLearning, S0ValueTD, S2Network, ValueTD, train
 from tictac_agents.train import AGENTS
 from tictac_env import Position, cli, play_match, verdict

@@ -9,20 +9,20 @@ import pytest
 import yaml
 
 from tictac_agents.deep.settings import tuned
-from tools.zoo_settings import FILES, OUTPUT, written
+from tools.tune import ZOO, ZOO_FILES, zoo_file
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ZOO_FILES)
 def test_the_files_are_as_written_from_the_settings(name: str) -> None:
-    assert (OUTPUT / f"{name}.yml").read_text() == written(name), "run python tools/zoo_settings.py"
+    assert (ZOO / f"{name}.yml").read_text() == zoo_file(name), "run python tools/tune.py --zoo"
 
 
 def read(name: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load((OUTPUT / f"{name}.yml").read_text())
+    found: dict[str, dict[str, Any]] = yaml.safe_load((ZOO / f"{name}.yml").read_text())
     return found
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", ZOO_FILES)
 def test_the_algorithms_take_the_settings(name: str) -> None:
     sb3 = pytest.importorskip("stable_baselines3")
     import tictac_agents
@@ -34,11 +34,11 @@ def test_the_algorithms_take_the_settings(name: str) -> None:
         "maskable_ppo": tictac_agents.MaskablePPO,
     }[name]
     for game, found in read(name).items():
-        assert found.pop("n_timesteps") == tuned(FILES[name], game).total_timesteps
-        assert found.pop("n_envs") == tuned(FILES[name], game).num_envs
+        assert found.pop("n_timesteps") == tuned(ZOO_FILES[name], game).total_timesteps
+        assert found.pop("n_envs") == tuned(ZOO_FILES[name], game).num_envs
         env = gym.make(game, **found.pop("env_kwargs"))
         schedule, rate = found.pop("learning_rate").split("_")
-        assert schedule == "lin" and float(rate) == tuned(FILES[name], game).learning_rate[0]
+        assert schedule == "lin" and float(rate) == tuned(ZOO_FILES[name], game).learning_rate[0]
         if "buffer_size" in found:
             found["buffer_size"] = 100
         if "n_steps" in found and "ppo" in name:

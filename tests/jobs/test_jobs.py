@@ -35,13 +35,14 @@ from some_work import (
     trained,
 )
 
-from benchmarks.run_store import RunStore
+from benchmarks.records import RunStore
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
-from tictac_env.arena.suite_making import Games, LabelStore, label, make_suite
+from tictac_env.arena.suites import LabelStore, label
 from tictac_env.cli import main
 from tictac_env.games import get_game
 from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, joined, map_jobs
 from tictac_env.solver import Solver
+from tools.build_suites import Games, make_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are killed by SIGKILL")
 ROOT = Path(__file__).parents[2]

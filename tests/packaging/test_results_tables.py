@@ -1,59 +1,90 @@
-"""Every table of results in the README and in the docs shows the record."""
+"""Tables and examples in README and docs show the records; examples are run with what they need."""
 
 from __future__ import annotations
 
-import importlib
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+
+from tools import results_tables
+from tools.run_examples import Example, as_installed, examples, main, recorded, run, trimmed, try_out
 
 MARKERS = "<!-- results: levels -->\n{}<!-- /results -->\n"
+HEADER = '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["tictac-env[rl]", "numpy>=1"]\n# ///\n'
 
 
-@pytest.fixture
-def script() -> Any:
-    return importlib.import_module("tools.results_tables")
+def test_the_tables_show_the_records_and_each_stands_on_a_page() -> None:
+    results_tables.main(["--check"])
+    text = "".join(page.read_text() for page in results_tables.pages())
+    assert [name for name in results_tables.TABLES if f"<!-- results: {name} -->" not in text] == []
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A README with an empty table and words around it."""
-    (tmp_path / "README.md").write_text(f"before\n\n{MARKERS.format('')}\nafter\n")
-    return tmp_path
-
-
-def test_the_tables_show_the_records(script: Any) -> None:
-    script.main(["--check"])
-
-
-def test_every_table_stands_on_a_page(script: Any) -> None:
-    text = "".join(page.read_text() for page in script.pages())
-    assert [name for name in script.TABLES if f"<!-- results: {name} -->" not in text] == []
-
-
-def test_a_table_is_written_and_the_words_around_it_stay(script: Any, root: Path) -> None:
-    script.main([], root)
-    text = (root / "README.md").read_text()
+def test_a_table_is_written_and_a_changed_figure_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"before\n\n{MARKERS.format('')}\nafter\n")
+    results_tables.main([], tmp_path)
+    text = page.read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "| `level:10` |" in text
-    script.main(["--check"], root)
-
-
-def test_a_changed_figure_is_found_and_nothing_is_written(script: Any, root: Path) -> None:
-    script.main([], root)
-    page = root / "README.md"
-    page.write_text(changed := page.read_text().replace("0.838", "0.739"))
+    results_tables.main(["--check"], tmp_path)
+    page.write_text(changed := text.replace("0.838", "0.739"))
     with pytest.raises(SystemExit, match=r"README\.md: out of date"):
-        script.main(["--check"], root)
+        results_tables.main(["--check"], tmp_path)
     assert page.read_text() == changed
-
-
-def test_an_unknown_table_is_named(script: Any, root: Path) -> None:
-    (root / "README.md").write_text("<!-- results: leveles -->\n<!-- /results -->\n")
+    page.write_text("<!-- results: leveles -->\n<!-- /results -->\n")
     with pytest.raises(SystemExit, match=r"'leveles'.*levels"):
-        script.main([], root)
+        results_tables.main([], tmp_path)
 
 
-def test_numbers_are_shown_to_three_digits(script: Any) -> None:
-    shown = map(script.significant, ["0.010054", "1.3529", "25.44", "811.2", "22763.8", "0.0", "0", ""])
+def test_numbers_are_shown_to_three_digits() -> None:
+    shown = map(results_tables.significant, ["0.010054", "1.3529", "25.44", "811.2", "22763.8", "0.0", "0", ""])
     assert list(shown) == ["0.0101", "1.35", "25.4", "811", "22,764", "0.0", "0", ""]
+
+
+def written(folder: Path, code: str, header: str = HEADER) -> Path:
+    (path := folder / "shown.py").write_text(f'{header}"""Shows something.\n\nAnd more.\n"""\n{code}\n')
+    return path
+
+
+def test_the_record_of_an_example_is_of_the_file_as_it_is() -> None:
+    stale = [one.name for one in examples() if (recorded(one) or {}).get("source") != one.source]
+    assert stale == [], "run python tools/run_examples.py --changed, and tools/results_tables.py"
+
+
+def test_a_header_names_what_an_example_needs(tmp_path: Path) -> None:
+    example = Example.read(written(tmp_path, "print(1)"))
+    assert (example.title, example.dependencies) == ("Shows something.", ("numpy>=1", "tictac-env[rl]"))
+    for header in ("", HEADER.replace("tictac-env[rl]", "torch")):
+        with pytest.raises(ValueError, match=r"shown\.py must"):
+            Example.read(written(tmp_path, "print(1)", header))
+    root = str(Path(__file__).parents[2])  # this package is installed as it is here
+    assert as_installed(Requirement("tictac-env[web,rl]>=0.1")) == ["-e", f"{root}[rl,web]"]
+    assert as_installed(Requirement("torchrl>=0.14")) == ["torchrl>=0.14"]
+
+
+def test_a_run_records_output_seconds_and_versions(tmp_path: Path) -> None:
+    code = "import os, time\ntime.sleep(0.2)\nprint('10 %\\r100 % ')\nprint('files:', *os.listdir())"
+    record = run(Example.read(written(tmp_path, code)), sys.executable)
+    assert record["output"] == ["100 %", "files:"] and record["seconds"] >= 0.2 and record["CPU-s"] < record["seconds"]
+    assert set(record["versions"]) == {"numpy", "tictac-env"}
+    cut = trimmed("\n".join(map(str, range(100))))
+    assert cut[30] == "..." and (cut[0], cut[-1]) == ("0", "99")
+
+
+def test_a_success_is_recorded_and_a_failure_changes_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.run_examples.environment", lambda _: sys.executable)
+    for code, limit, words in (
+        ("raise SystemExit('no board')", 60, "no board"),
+        ("import time; time.sleep(9)", 1, "timed"),
+    ):
+        assert not try_out(Example.read(written(tmp_path, code)), limit, tmp_path / "records.json")
+        assert words in capsys.readouterr().out and not (tmp_path / "records.json").exists()
+    example = Example.read(written(tmp_path, "print(1)"))
+    assert try_out(example, 60, tmp_path / "records.json")
+    found = recorded(example, tmp_path / "records.json")
+    assert found is not None and found["output"] == ["1"]
+    with pytest.raises(SystemExit, match="2"):
+        main(["hexx"])

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
-from tools.docs_site import check, links, reference
+from tools import check_site, docs_site
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
@@ -26,7 +26,7 @@ def site(folder: Path, **pages: str) -> Path:
 def test_a_site_without_faults(tmp_path: Path) -> None:
     (tmp_path / "a.png").touch()
     body = '<h1 id="top">A</h1><a href="https://example.org">out</a><a href="b.html#there">b</a><img src="a.png">'
-    assert check.faults(site(tmp_path, index=body, b='<p id="there">')) == []
+    assert check_site.faults(site(tmp_path, index=body, b='<p id="there">')) == []
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_a_site_without_faults(tmp_path: Path) -> None:
 )
 def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path, body: str) -> None:
     (tmp_path / "b.png").touch()
-    (fault,) = check.faults(site(tmp_path, index=body))
+    (fault,) = check_site.faults(site(tmp_path, index=body))
     assert (fault.startswith("index.html") and "elsewhere" in fault) or "example.org" in fault
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     body = '<a href="b.html#there">b</a><a href="c.html">c</a><a href="#here">here</a><img src="a.png">'
-    found = check.faults(site(tmp_path, index=body, b="<p>"))
+    found = check_site.faults(site(tmp_path, index=body, b="<p>"))
     assert [fault.partition(": ")[0] for fault in found] == [
         f"index.html links to {address}" for address in ("b.html#there", "c.html", "#here", "a.png")
     ]
@@ -60,7 +60,7 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
 
 def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "a.css").write_text('@import "https://example.org/b.css";')
-    assert check.faults(site(tmp_path, index="")) == ["a.css loads https://example.org/b.css"]
+    assert check_site.faults(site(tmp_path, index="")) == ["a.css loads https://example.org/b.css"]
 
 
 @pytest.mark.parametrize(
@@ -79,19 +79,19 @@ def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
 )
 def test_links_of_the_repository_become_links_of_the_site(uri: str, link: str, becomes: str) -> None:
     link, becomes = (text if text.startswith("`") else f"[x]{text}" for text in (link, becomes))
-    assert links.for_site(link, uri, ROOT) == becomes
+    assert docs_site.for_site(link, uri) == becomes
 
 
 def test_the_site_has_the_files_that_pages_link_to() -> None:
-    found = links.outside(ROOT)
+    found = docs_site.outside()
     assert found["repository/examples/hex.py.md"] == ROOT / "examples" / "hex.py"
-    assert links.as_page(ROOT / "examples" / "hex.py", ROOT).startswith("# `examples/hex.py`\n\n```python\n")
+    assert docs_site.as_page(ROOT / "examples" / "hex.py").startswith("# `examples/hex.py`\n\n```python\n")
     assert all(path.is_file() for path in found.values())
 
 
 def test_every_name_of_the_agents_has_a_page() -> None:
     """Those with pages of their own, and the helpers on theirs."""
-    text = "\n".join(reference.pages().values())
+    text = "\n".join(docs_site.pages().values())
     missing = [
         name
         for name, module in tictac_agents._HOME.items()
@@ -102,7 +102,7 @@ def test_every_name_of_the_agents_has_a_page() -> None:
 
 def test_pages_show_what_there_is() -> None:
     """Whatever a page has mkdocstrings show can be imported under that name."""
-    for page in reference.pages().values():
+    for page in docs_site.pages().values():
         for path in re.findall(r"^::: (\S+)$", page, re.MULTILINE):
             module, _, name = path.rpartition(".")
             try:
@@ -112,10 +112,10 @@ def test_pages_show_what_there_is() -> None:
 
 
 def test_an_agents_page_has_its_recorded_results() -> None:
-    page = reference.pages()[reference.agent_uri("QLearning")]
+    page = docs_site.pages()[docs_site.agent_uri("QLearning")]
     assert "| S2 | double Q |" in page and "`QLearning infallible`" in page and "MonteCarlo" not in page
     for name in ("MCTS", "Sarsa", "DQN", "FittedQ"):
-        assert "## Results" in reference.pages()[reference.agent_uri(name)]
+        assert "## Results" in docs_site.pages()[docs_site.agent_uri(name)]
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -133,11 +133,9 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_docstrings_get_sections_that_the_site_knows() -> None:
-    pytest.importorskip("griffe")
-    as_markdown = importlib.import_module("tools.docs_site.docstrings").as_markdown
     text = "Learns.\n\nPresets (`X.preset(name)`):\n    S2: the first\n        of two.\n    S3-b: the other.\n"
     text += "\nExample:\n    >>> 1\n    1"
-    assert as_markdown(text) == (
+    assert docs_site.as_markdown(text) == (
         "Learns.\n\nPresets (`X.preset(name)`):\n\n* `S2`: the first\n        of two.\n* `S3-b`: the other.\n\n"
         "Examples:\n    >>> 1\n    1"
     )

@@ -1,6 +1,6 @@
 """The policy "ntuple:proven": a learned network, put right where it would throw a win away.
 
-`tools/prove_ntuple.py` makes it; `tictac_env.arena.prove` proves that it wins every line as first player.
+`tools/ship_ntuple.py` makes it; `tictac_env.arena.prove` proves that it wins every line as first player.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tictac_env.games import get_game
 from tictac_env.policies import Corrected, make_policy
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
-from tools.reply_tree import ReplyTree
+from tools.ship_ntuple import ReplyTree
 
 SMALL = get_game("KInARow-v0:4x4-3")
 

@@ -1,9 +1,9 @@
 """Checks the built site: the pages load nothing from elsewhere, and every link within it leads somewhere.
 
-    python tools/docs_site/check.py build/site
+    python tools/check_site.py build/site
 
-MkDocs checks links between Markdown pages. This looks at the HTML, in which the theme, the docstrings and the notebooks
-have had their say too.
+MkDocs checks links between Markdown pages. This checks the HTML, with the parts of the theme, the docstrings and the
+notebooks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DRAWN_BY_SCRIPT = re.compile(r"""class="[^"]*\bmermaid\b""")
 
 
 class Contents(HTMLParser):
-    """What a page loads, where its links lead, and the anchors it has."""
+    """The addresses that a page loads, its links and its anchors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def contents(page: Path) -> Contents:
 
 
 def faults(site: Path) -> list[str]:
-    """What is wrong with a site, a line each; empty if nothing is."""
+    """The faults of a site, a line each."""
     site = site.resolve()
     found = []
     for page in sorted(site.rglob("*.html")):
@@ -85,7 +85,7 @@ def faults(site: Path) -> list[str]:
 
 
 def broken(address: str, page: Path, site: Path) -> str:
-    """Why a link within the site leads nowhere; "" if it leads somewhere, or out of the site."""
+    """The fault of a link within the site; "" if it leads somewhere, or out of the site."""
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
         return ""

@@ -1,4 +1,4 @@
-"""Runs are kept as they end, whatever stops the program, and are taken for no others."""
+"""Runs are kept as they end, whatever stops the program, and are confused with no others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.run_store import RunStore
-from tictac_env.jobs import map_jobs
+from benchmarks.records import RunStore
 
 ROOT = Path(__file__).parents[2]
 JOBS = [{"learner": "Q", "seed": seed, "range": (0.5, seed / 7)} for seed in range(6)]
@@ -80,9 +79,7 @@ def test_a_line_that_was_cut_off_counts_as_not_written(cut: int, path: Path) -> 
 
 
 def test_a_damaged_line_is_named(path: Path) -> None:
-    store = RunStore(path)
-    store.add(JOBS[0], {})
-    store.add(JOBS[1], {})
+    RunStore(path).add(JOBS[0], {})
     path.write_bytes(path.read_bytes().replace(b'"results"', b'"result"', 1))
     with pytest.raises(ValueError, match=r"line 1 of .* is no run"):
         RunStore(path)
@@ -95,14 +92,10 @@ def test_a_job_that_fails_takes_no_finished_run_away(path: Path) -> None:
     assert RunStore(path).missing(JOBS) == JOBS[3:]
 
 
-def test_no_job_begins_after_the_time_is_up() -> None:
-    assert list(map_jobs(work, JOBS, seconds=0)) == []
-
-
 SLOW = """
 import sys, time
 from pathlib import Path
-from benchmarks.run_store import RunStore
+from benchmarks.records import RunStore
 def work(settings):
     (Path(sys.argv[1]).parent / f"begun {settings['seed']}").touch()
     time.sleep(settings["seconds"])

@@ -1,0 +1,424 @@
+"""The site of the documentation: the hooks that MkDocs calls (`mkdocs.yml` names this file). `make docs` runs it.
+
+The pages in docs/ are read as they are. Three kinds of page are made here, at build time, so that nothing is written
+twice: a page for each environment, agent and package from the docstrings, which mkdocstrings shows; the notebooks with
+their outputs; and a copy of every file of the repository that a page links to.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import os
+import posixpath
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gymnasium.error import DependencyNotInstalled
+
+import tictac_agents
+import tictac_env
+from benchmarks.published import SYSTEMS
+from tictac_env.envs.entry_points import PAGES
+from tools.results_tables import TABLES, Table, markdown
+
+ROOT = Path(__file__).parents[1]
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Puts the generated pages in the navigation: an entry `generated: KIND` stands for all pages of a kind."""
+    config.nav = _filled(config.nav or [])
+    return config
+
+
+def _filled(entries: list[Any]) -> list[Any]:
+    filled: list[Any] = []
+    for entry in entries:
+        title, below = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
+        if title == "generated":
+            filled += navigation(below)
+        else:
+            filled.append({title: _filled(below)} if isinstance(below, list) else entry)
+    return filled
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made, and the files that pages link to."""
+    from mkdocs.structure.files import File
+
+    for uri, text in pages().items():
+        files.append(File.generated(config, uri, content=text))
+    for source in sorted((ROOT / "docs" / "notebooks").glob("*.py")):
+        for uri, content in notebook_pages(source).items():
+            files.append(File.generated(config, uri, content=content))
+    for uri, path in outside().items():
+        if uri.endswith(".md"):
+            files.append(File.generated(config, uri, content=as_page(path)))
+        else:
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links of the repository become links of the site."""
+    return for_site(markdown, page.file.src_uri)
+
+
+# Links: in the repository they lead to its files, in the site to its pages and to copies below `repository/`.
+
+LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)\s#]+)((?:#[^)\s]*)?)(?=\))")
+"""The target of a Markdown link that is no address, and its anchor."""
+FENCED = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+SHOWN = {".py": "python", ".toml": "toml", ".yml": "yaml", ".sh": "sh", "": "text"}
+"""Programs and settings, which the site shows as pages, and the language of each."""
+
+
+def for_site(markdown: str, uri: str) -> str:
+    """A page's text with its links as the site has them.
+
+    Args:
+        markdown: the text.
+        uri: the page's place in the site's sources, such as "howto/agent.md".
+    """
+
+    def link(found: re.Match[str]) -> str:
+        target = ROOT / posixpath.normpath(posixpath.join(posixpath.dirname(home_of(uri)), found[1]))
+        if not target.exists() or target.is_dir():
+            return found[0]  # a generated page, or a mistake that MkDocs reports
+        return posixpath.relpath(uri_of(target), posixpath.dirname(uri) or ".") + found[2]
+
+    return "".join(part if part.startswith("`") else LINK.sub(link, part) for part in FENCED.split(markdown))
+
+
+def home_of(uri: str) -> str:
+    """The place of a page's source in the repository."""
+    inside = uri.removeprefix("repository/")
+    return inside if inside != uri else f"docs/{uri}"
+
+
+def uri_of(path: Path) -> str:
+    """The place of a file of the repository in the site."""
+    name = path.relative_to(ROOT).as_posix()
+    if name.startswith("docs/notebooks/"):
+        return name.removeprefix("docs/").replace(".py", ".md")  # a notebook's source stands for the notebook
+    if name.startswith("docs/"):
+        return name.removeprefix("docs/")
+    if path.suffix in SHOWN:
+        return f"repository/{name}.md"
+    return f"repository/{name}"
+
+
+def outside() -> dict[str, Path]:
+    """The files beyond docs/ that pages link to, and those that these pages link to: place in the site -> file."""
+    found: dict[str, Path] = {}
+    waiting = sorted((ROOT / "docs").rglob("*.md"))
+    while waiting:
+        for path in linked(waiting.pop()):
+            uri = uri_of(path)
+            if uri.startswith("repository/") and uri not in found:
+                found[uri] = path
+                if path.suffix == ".md":
+                    waiting.append(path)
+    return found
+
+
+def linked(page: Path) -> Iterator[Path]:
+    """The files of the repository that a page links to."""
+    for part in FENCED.split(page.read_text(encoding="utf-8")):
+        for found in () if part.startswith("`") else LINK.finditer(part):
+            path = (page.parent / found[1]).resolve()
+            if path.is_file() and path.is_relative_to(ROOT):
+                yield path
+
+
+def as_page(path: Path) -> str:
+    """A file of the repository as the text of a page."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    return f"# `{path.relative_to(ROOT)}`\n\n```{SHOWN[path.suffix]}\n{text.rstrip()}\n```\n"
+
+
+# Notebooks: plain Python files, executed and shown with their outputs.
+
+SECONDS = 300
+"""The most that a cell may take."""
+
+
+def notebook_pages(source: Path) -> dict[str, str | bytes]:
+    """The files of a notebook: its page, its pictures and its `.ipynb`, each by its place.
+
+    Its form is Jupytext's "percent": a line `# %%` begins a cell, `# %% [markdown]` one of text.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell raised; the message shows the cell and the error.
+    """
+    import jupytext
+    import nbformat
+    from nbclient import NotebookClient
+    from nbconvert import MarkdownExporter
+
+    notebook = jupytext.read(source, fmt="py:percent")
+    began = time.perf_counter()
+    paths = [str(ROOT), str(ROOT / "agents"), os.environ.get("PYTHONPATH", "")]
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, paths)), OMP_NUM_THREADS="1")
+    NotebookClient(notebook, timeout=SECONDS, kernel_name="python3").execute()
+    seconds = time.perf_counter() - began
+    name = source.stem
+    text, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": name, "output_files_dir": name})
+    title, _, rest = text.lstrip().partition("\n")
+    note = f"*A notebook, run when these pages were built, in {seconds:.0f} seconds: [{name}.ipynb]({name}.ipynb).*"
+    made: dict[str, str | bytes] = {
+        f"notebooks/{name}.md": f"{title}\n\n{note}\n{rest}",
+        f"notebooks/{name}.ipynb": nbformat.writes(notebook),
+    }
+    made |= {f"notebooks/{path}": content for path, content in resources["outputs"].items()}
+    return made
+
+
+# Pages from docstrings. An agent's page adds its rows of the recorded results.
+
+ENVIRONMENTS = {
+    "Many boards": "tictac_env.envs.vector.vector_env.BoardVectorEnv",
+    "PettingZoo": "tictac_env.envs.aec.BoardAECEnv",
+    "Any PettingZoo game": "tictac_env.wrappers.OpponentPolicyEnv",
+    "What all boards have": "tictac_env.envs.single.BoardEnv",
+}
+"""Pages beyond those of registered games: title -> class."""
+
+
+class Family(NamedTuple):
+    """Agents of one kind, and the pages about them."""
+
+    agents: tuple[str, ...]
+    pages: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    """Recorded results of all of them."""
+
+
+FAMILIES = {
+    "Tables": Family(("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"), ("tables.md", "reproduction.md")),
+    "Planning": Family(("ValueIteration", "PolicyIteration"), ("tables.md", "reproduction.md")),
+    "Tree search": Family(("MCTS", "GameTree"), ("search.md", "reproduction.md")),
+    "N-tuple networks": Family(("NTupleTD", "NTupleNetwork"), ("ntuple.md",), ("ntuple",)),
+    "Deep agents": Family(("DQN", "MaskablePPO"), ("deep.md",), ("deep-agents",)),
+    "Published networks": Family(("S2Network", "FittedQ"), ("deep.md", "reproduction.md")),
+}
+RESULTS = {
+    "systems": "Against random play, won / drawn / lost in per cent: published, and ours",
+    "verdicts": "Judged exactly, with the settings of the main tournament",
+    "ntuple": "Five minutes of learning, judged",
+    "deep-agents": "Tic-tac-toe",
+}
+"""The recorded tables that agents' pages show, and their titles."""
+USED = ("preset", "learn", "act", "act_many", "probabilities", "predict", "save", "load", "resume", "network")
+"""The inherited methods that an agent's page shows."""
+INTERNAL = ("tictac_env.compiled",)
+"""Packages for those who work on this one: they have no page."""
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Every generated page: its place in the site's sources -> its text."""
+    made = {
+        f"reference/environments/{slug(title)}.md": class_page(title, path) for title, path in environments().items()
+    }
+    made |= {agent_uri(name): agent_page(name, family) for family in FAMILIES.values() for name in family.agents}
+    made |= {package_uri(package): package_page(package) for package in packages()}
+    made["reference/api/tictac_agents.md"] = helpers_page()
+    return made
+
+
+def navigation(kind: str) -> list[Any]:
+    """The navigation's entries of a kind of page: "environments", "agents" or "packages"."""
+    if kind == "environments":
+        return [{title: f"reference/environments/{slug(title)}.md"} for title in environments()]
+    if kind == "agents":
+        return [{title: [{name: agent_uri(name)} for name in family.agents]} for title, family in FAMILIES.items()]
+    if kind == "packages":
+        return [{name: package_uri(name)} for name in (*packages(), "tictac_agents")]
+    raise ValueError(f"there are no generated pages of the kind {kind!r}")
+
+
+def environments() -> dict[str, str]:
+    """Title -> class of every environment's page."""
+    return {name: page.replace(":", ".") for name, page in PAGES.items()} | ENVIRONMENTS
+
+
+def slug(title: str) -> str:
+    return re.sub(r"\W+", "_", title.lower()).strip("_")
+
+
+def agent_uri(name: str) -> str:
+    return f"reference/agents/{name}.md"
+
+
+def package_uri(name: str) -> str:
+    return f"reference/api/{name}.md"
+
+
+def class_page(title: str, path: str, members: bool = True) -> str:
+    """A page that is a class's docstring, then its methods."""
+    return f"# {title}\n\n{shown(path, members)}"
+
+
+def shown(
+    path: str, members: bool = True, heading: bool = False, level: int = 2, inherited: tuple[str, ...] = ()
+) -> str:
+    """The lines by which mkdocstrings shows an object's docstring."""
+    options = {
+        "show_root_heading": str(heading).lower(),
+        "heading_level": level,
+        "members": "" if members else "false",
+        "inherited_members": f"[{', '.join(inherited)}]" if inherited else "",
+    }
+    lines = "".join(f"      {name}: {value}\n" for name, value in options.items() if value != "")
+    return f"::: {path}\n    options:\n{lines}"
+
+
+def agent_page(name: str, family: Family) -> str:
+    """An agent: its import, its docstring, its results, and the pages about it."""
+    uri = agent_uri(name)
+    further = ", ".join(
+        f"[{title_of(page)}]({posixpath.relpath(page, posixpath.dirname(uri))})" for page in family.pages
+    )
+    parts = [
+        f"# {name}",
+        f"`from tictac_agents import {name}`. Read on: {further}.",
+        shown(tictac_agents._HOME[name] + f".{name}", inherited=USED),
+    ]
+    results = [f"### {RESULTS[table]}\n\n{markdown(rows)}" for table, rows in results_of(name, family).items()]
+    if results:
+        parts += ["## Results", *results]
+    return "\n\n".join(parts) + "\n"
+
+
+def results_of(name: str, family: Family) -> dict[str, Table]:
+    """The rows of the recorded tables that are an agent's."""
+    published = {(case.system, case.name) for case in SYSTEMS if case.run.partition(":")[0] == name}
+    chosen = {
+        "systems": [row for row in TABLES["systems"]() if (row["system"], row["learner"]) in published],
+        "verdicts": [row for row in TABLES["verdicts"]() if plays_as(row["player"]) == name],
+    }
+    chosen |= {table: TABLES[table]() for table in family.tables}
+    return {table: rows for table, rows in chosen.items() if rows}
+
+
+def plays_as(player: str) -> str:
+    """The class of a player in the tables of the tournament: "`QLearning infallible`" is a QLearning."""
+    name = player.strip("`").partition(" ")[0]
+    return "MCTS" if name.startswith("mcts") else name
+
+
+@cache
+def title_of(page: str) -> str:
+    """The first heading of a page in docs/."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return text.partition("\n")[0].removeprefix("# ")
+
+
+@cache
+def packages() -> dict[str, tuple[str, ...]]:
+    """The modules of `tictac_env` with an `__all__`, and these names; the smaller ones first."""
+    root = Path(tictac_env.__file__).parent
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = ("tictac_env", *path.relative_to(root).with_suffix("").parts)
+        names = declared(path)
+        package = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if names and package not in INTERNAL:
+            found[package] = names
+    return {name: found[name] for name in sorted(found, key=lambda name: (-name.count("."), name))}
+
+
+def declared(path: Path) -> tuple[str, ...]:
+    """The names in a module's `__all__`."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return tuple(ast.literal_eval(node.value))
+    return ()
+
+
+@cache
+def homes() -> dict[str, str]:
+    """Each public object of `tictac_env`, by the path of its definition: the page that documents it."""
+    found: dict[str, str] = {}
+    for package, names in packages().items():
+        for name in names:
+            found.setdefault(defined(package, name), package)
+    return found
+
+
+def defined(package: str, name: str) -> str:
+    """The path of the definition of a public name."""
+    try:
+        thing = getattr(importlib.import_module(package), name)
+    except DependencyNotInstalled:  # a package for an extra that is not here: its source can be read all the same
+        return f"{package}.{name}"
+    module = getattr(thing, "__module__", None)
+    inside = isinstance(module, str) and module.startswith("tictac_env") and hasattr(thing, "__qualname__")
+    return f"{module}.{thing.__qualname__}" if inside else f"{package}.{name}"
+
+
+def package_page(package: str) -> str:
+    """A package: its docstring, and each public name's."""
+    source = Path(str(find_spec(package).origin)).read_text(encoding="utf-8")  # type: ignore[union-attr]
+    parts = [f"# {package}", ast.get_docstring(ast.parse(source)) or ""]
+    for name in packages()[package]:
+        path = defined(package, name)
+        if homes()[path] == package:
+            parts.append(shown(path, heading=True))
+        else:
+            parts.append(f"## {name}\n\nSee [{path}][].")
+    return "\n\n".join(parts) + "\n"
+
+
+def helpers_page() -> str:
+    """The other names of `tictac_agents`."""
+    agents = {name for family in FAMILIES.values() for name in family.agents}
+    parts = [
+        "# tictac_agents: callbacks and helpers",
+        "The agents have pages of their own. Beside them, `tictac_agents` has:",
+    ]
+    for name, module in sorted(tictac_agents._HOME.items()):
+        if name not in agents and module.startswith("tictac_agents"):
+            parts.append(shown(f"{module}.{name}", heading=True))
+    return "\n\n".join(parts) + "\n"
+
+
+EXAMPLE = re.compile(r"^Example:$", re.MULTILINE)
+LISTED = re.compile(r"^(Presets .*:)\n((?:    .*\n?|\n)+)", re.MULTILINE)
+"""A list that is no section of Google's: its entries are indented below, each as `name: text`."""
+
+
+def as_markdown(text: str) -> str:
+    """A docstring with its odd sections in Markdown."""
+    return LISTED.sub(_list, EXAMPLE.sub("Examples:", text))
+
+
+def _list(found: re.Match[str]) -> str:
+    entries = re.sub(r"^    (?! )([\w-]+):", r"* `\1`:", found[2].rstrip("\n"), flags=re.MULTILINE)
+    return f"{found[1]}\n\n{entries}\n\n"
+
+
+with contextlib.suppress(ImportError):  # an extension of Griffe's, which is there when the site is built
+    import griffe
+
+    class Docstrings(griffe.Extension):
+        """Turns `Example:` into the section that shows doctests, and lists of presets into Markdown lists."""
+
+        def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
+            """Called for every module, class, function and attribute that is read."""
+            if obj.docstring is not None:
+                obj.docstring.value = as_markdown(obj.docstring.value)
