@@ -11,7 +11,7 @@ WITH ?= $(PYTHON)
 # The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench docs examples check-examples test test-all lint format quick-tests all-tests clean
+.PHONY: bench docs examples check-examples test test-all quick lint format quick-tests all-tests clean
 .PHONY: wheel check-wheel check-lowest image audit constraints
 
 # Without torch: make bench DEEP=no
@@ -49,6 +49,10 @@ test: .venv/dev.done
 # of three make-believe machines, some of which are killed.
 test-all: .venv/dev.done
 	@$(MAKE) --jobs=2 lint all-tests
+
+# The tests of what you changed: make quick TESTS="tests/policies tests/test_storage.py"
+quick: .venv/dev.done
+	$(BIN)/python -m pytest -m "not slow" $(or $(TESTS),$(error say which tests, as in make quick TESTS=tests/policies))
 
 # A file's tests run in one process: others would compile the same machine code beside it, and make its fixtures again.
 quick-tests: .venv/dev.done
