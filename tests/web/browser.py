@@ -1,15 +1,17 @@
-"""A server, and somebody who visits its page."""
+"""A server, and somebody who visits its page, or the folder without a server."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+from tictac_env.position import Position
 
 pytest.importorskip("starlette")
 pytest.importorskip("playwright.sync_api")
@@ -48,7 +50,8 @@ class Visitor:
 
     def open(self, link: str = "") -> None:
         """Opens the page at `#link`."""
-        self.page.goto(f"{self.address}#{link}")
+        page = "index.html" if self.address.startswith("file:") else ""
+        self.page.goto(f"{self.address}{page}#{link}")
         self.page.reload()
         self.page.wait_for_selector("html[data-ready]")
 
@@ -64,18 +67,64 @@ class Visitor:
         """The names of the moves played."""
         return [name.strip("[]") for name in str(self.page.inner_text("#moves")).split()]
 
+    def position(self, game: str) -> Position:
+        """The position on the board."""
+        return Position.from_moves(game, "".join(self.moves()))
+
     def wait_for_moves(self, count: int) -> None:
         """Waits until so many moves are played."""
         script = "count => document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length === count"
         self.page.wait_for_function(script, arg=count)
 
     def wait_for_line(self, text: str) -> None:
-        """Waits until the list of moves reads so; the one that led to what is shown stands in brackets."""
+        """Waits until the list of moves reads so; the one that led to what is shown is in brackets."""
         self.page.wait_for_function("text => document.getElementById('moves').innerText === text", arg=text)
 
+    def wait_for_answer(self, ply: int) -> None:
+        """Waits until the move made at `ply` is answered, or the game is over."""
+        self.page.wait_for_function(
+            """ply => { const said = document.getElementById('status').innerText;
+                return document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length > ply
+                    && /win|lose|draw|Your move/.test(said) && !/thinking/.test(said); }""",
+            arg=ply,
+        )
+
     def click(self, action: int) -> None:
-        """Clicks on the column or cell, where a hand would."""
+        """Clicks on the column or cell, as by hand."""
         self.page.locator(f"[data-action='{action}']").click(force=True)  # illegal ones too
+
+    def press(self, keys: str) -> None:
+        """Presses one key after another."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def play(self, game: str, choose: Callable[[Position], int], by: str = "mouse") -> None:
+        """Plays the visitor's moves until the game is over."""
+        while True:
+            position = self.position(game)
+            action = choose(position)
+            if by == "mouse":
+                self.click(action)
+            else:
+                self.press(str(action + 1))
+            self.wait_for_answer(position.ply)
+            if "Your move" not in self.said():
+                return
+
+    def notes(self, kind: str, count: int) -> list[str]:
+        """The texts in the boxes of that kind, once there are so many."""
+        script = "([kind, count]) => document.querySelectorAll(`.note .${kind}`).length === count"
+        self.page.wait_for_function(script, arg=[kind, count])
+        return [str(text) for text in self.page.locator(f".note .{kind}").all_inner_texts()]
+
+    def check_access(self, **options: Any) -> None:
+        """Asserts that axe finds nothing serious, and that nothing is wider than the window."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+        found = axe.run(self.page, options=options).response["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        told = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+        assert not told, (self.page.url, self.page.viewport_size, told)
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
 
     def close(self) -> None:
         """Leaves; no error may have been logged, and nothing asked of anybody else."""

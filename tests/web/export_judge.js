@@ -1,22 +1,14 @@
 // Plays the games it is given by the exported page's rules, and says of each position what the page would; of one in each
 // game also what its network thinks and does, which takes longer.
 
-const { readFileSync } = require("node:fs");
-
 async function judge({ game, games }) {
   const about = await load(game);
   games.forEach((moves, number) => {
     const plies = Array.from({ length: moves.length + 1 }, (_, ply) => {
       const position = Position.after(about.game, moves.slice(0, ply));
       const { legal, over, winner, line, cells } = view(position);
-      const found = {
-        legal: legal.map(({ action, cell }) => [action, ...cell]),
-        over,
-        winner,
-        line,
-        cells: cells.flat().join(""),
-        scores: [...scores(about.known, position).values()],
-      };
+      const known = [...scores(about.known, position).values()];
+      const found = { legal: legal.map(({ action, cell }) => [action, ...cell]), over, winner, line, cells, scores: known };
       return ply === number % moves.length ? { ...found, ...asked(about, position) } : found;
     });
     process.stdout.write(`${JSON.stringify(plies)}\n`);
@@ -28,4 +20,4 @@ function asked(about, position) {
   return { action: choose(about, NTUPLE, position, 0), values: values.sort(([a], [b]) => a - b) };
 }
 
-judge(JSON.parse(readFileSync(0, "utf-8")));
+judge(JSON.parse(require("node:fs").readFileSync(0, "utf-8")));

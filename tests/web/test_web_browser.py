@@ -1,4 +1,4 @@
-"""The page, driven as people drive it: by mouse and by keys, in chromium."""
+"""The page, driven as people drive it: by mouse and by keys, in chromium; and the same page from a folder."""
 
 from __future__ import annotations
 
@@ -15,17 +15,26 @@ from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.solver import solve
 from tictac_env.solver.enumerate import tabulate
+from tictac_env.web.export import export_page
 
 pytestmark = needs_chromium
-VIEWS = ("view=train", "view=tournament")
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 TRAINED = 300_000
-"""Milliseconds for a training: it has a low priority, so it takes long where the machine has other work."""
+"""Milliseconds for a training: it has a low priority, so it takes long if the machine has other work."""
+slow = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with served() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    target: Path = tmp_path_factory.mktemp("export") / "my site"
+    export_page(target)
+    return f"{target.as_uri()}/"
 
 
 @pytest.fixture
@@ -35,98 +44,65 @@ def visitor(browser: Any, address: str) -> Iterator[Visitor]:
     found.close()
 
 
-def best(visitor: Visitor, game: str) -> int:
-    """A best move in the position on the board."""
-    position = Position.from_moves(game, "".join(visitor.moves()))
-    if game == "TicTacToe-v0":  # the table, as the compiled solver takes seconds to load
+@pytest.fixture
+def reader(browser: Any, folder: str) -> Iterator[Visitor]:
+    found = Visitor(browser, folder)
+    yield found
+    found.close()
+
+
+def best(position: Position) -> int:
+    if position.game.cells == 9:  # the table, as the compiled solver takes seconds to load
         table = tabulate(position.game)
         return int(table.action_scores([table.index[position.own, position.opp]])[0].argmax())
     return solve(position).best_actions[0]
 
 
-def worst(visitor: Visitor, game: str) -> int:
-    """A move of the least value."""
-    position = Position.from_moves(game, "".join(visitor.moves()))
+def worst(position: Position) -> int:
     scores = solve(position).action_scores
     return min(position.legal_actions, key=lambda action: scores[action] or 0)
 
 
-def play(visitor: Visitor, game: str, choose: Any, by: str) -> None:
-    """Plays the visitor's moves until the game is over."""
-    for _ in range(42):
-        position = Position.from_moves(game, "".join(visitor.moves()))
-        action = choose(visitor, game)
-        if by == "mouse":
-            visitor.click(action)
-        else:
-            visitor.page.keyboard.press(str(action + 1))
-        visitor.page.wait_for_function(
-            """ply => { const moves = document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length;
-                const said = document.getElementById('status').innerText;
-                return moves > ply && /win|lose|draw|Your move/.test(said) && !/thinking/.test(said); }""",
-            arg=position.ply,
-        )
-        if "Your move" not in visitor.said():
-            return
+def signs(position: Position) -> str:
+    """The results of the legal actions, as the page begins their exact values."""
+    scores = [score for score in solve(position).action_scores if score is not None]
+    return "".join("L=W"[(score > 0) - (score < 0) + 1] for score in scores)
 
 
 def test_a_game_is_won_by_mouse(visitor: Visitor) -> None:
     """The quickest look at the page: it loads, plays, answers, says who has won, and asks nobody else."""
-    visitor.open("game=TicTacToe-v0&opponent=random&seed=3")
-    play(visitor, "TicTacToe-v0", best, "mouse")
+    visitor.open(f"game={TTT}&opponent=random&seed=3")
+    visitor.play(TTT, best)
     assert visitor.said().endswith("You win!")
     assert visitor.page.locator(".board .line").count() >= 3
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.parametrize("by", ["mouse", "keys"])
-@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
-def test_both_games_are_won_lost_and_drawn(visitor: Visitor, game: str, by: str) -> None:
-    visitor.open(f"game={game}&opponent=random&seed=1")
-    play(visitor, game, best, by)
+def test_games_are_won_lost_and_drawn(visitor: Visitor, name: str, by: str) -> None:
+    visitor.open(f"game={name}&opponent=random&seed=1")
+    visitor.play(name, best, by)
     assert visitor.said().endswith("You win!")
-    visitor.open(f"game={game}&opponent=perfect&seed=1&seat=second")
+    visitor.open(f"game={name}&opponent=perfect&seed=1&seat=second")
     visitor.wait_for("Your move")
-    play(visitor, game, worst, by)
+    visitor.play(name, worst, by)
     assert visitor.said().endswith("You lose.")
     # Both sides play perfectly, on Connect Four from a drawn position.
-    visitor.open(f"game={game}&opponent=perfect&seed=1&moves={'' if game == 'TicTacToe-v0' else '3'}")
+    visitor.open(f"game={name}&opponent=perfect&seed=1&moves={'' if name == TTT else '3'}")
     visitor.wait_for("Your move")
-    play(visitor, game, best, by)
+    visitor.play(name, best, by)
     assert "draw" in visitor.said()
 
 
-@pytest.mark.slow
-def test_arrows_and_enter_play_a_move(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=rule")
+@slow
+def test_keys_and_buttons(visitor: Visitor) -> None:
+    visitor.open(f"game={C4}&opponent=level:2")
     visitor.page.locator("[data-action='0']").focus()
-    for _ in range(3):
-        visitor.page.keyboard.press("ArrowRight")
-    visitor.page.keyboard.press("Enter")
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
+        visitor.page.keyboard.press(key)
     visitor.wait_for_moves(2)
     assert visitor.moves()[0] == "4"
-
-
-@pytest.mark.slow
-def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=nobody&moves=444444")
-    visitor.click(3)
-    assert visitor.said() == "Column 4 is full."
-    visitor.open("game=TicTacToe-v0&opponent=nobody&moves=5")
-    visitor.page.keyboard.press("5")
-    assert visitor.said() == "Cell 5 is taken."
-    assert visitor.moves() == ["5"]
-    visitor.open("game=TicTacToe-v0&opponent=nobody&moves=14253")
-    visitor.click(8)
-    assert visitor.said() == "The game is over."
-
-
-@pytest.mark.slow
-def test_undo_swap_and_a_new_game(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=level:2")
-    visitor.click(3)
-    visitor.wait_for_moves(2)
-    visitor.page.keyboard.press("u")
+    visitor.press("u")
     visitor.wait_for("Taken back")
     assert visitor.moves() == []
     visitor.click(3)
@@ -134,31 +110,42 @@ def test_undo_swap_and_a_new_game(visitor: Visitor) -> None:
     visitor.page.click("#swap")
     visitor.wait_for_moves(3)
     visitor.wait_for("you are yellow")
-    visitor.page.keyboard.press("r")
+    visitor.press("r")
     visitor.wait_for_moves(1)  # the opponent, who now plays first, has begun
 
 
-@pytest.mark.slow
+@slow
+def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None:
+    for game, moves, action, said in (
+        (C4, "444444", 3, "Column 4 is full."),
+        (TTT, "5", 4, "Cell 5 is taken."),
+        (TTT, "14253", 8, "The game is over."),
+    ):
+        visitor.open(f"game={game}&opponent=nobody&moves={moves}")
+        visitor.click(action)
+        assert visitor.said() == said and visitor.moves() == list(moves)
+
+
+@slow
 def test_a_link_shares_the_position(visitor: Visitor, browser: Any, address: str) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=rule&moves=4453")
+    visitor.open(f"game={C4}&opponent=rule&moves=4453")
     visitor.click(0)
     visitor.wait_for_moves(6)
     visitor.page.click("#share")
-    link, moves = visitor.page.url, visitor.moves()
     other = Visitor(browser, address)
-    other.open(link.partition("#")[2])
-    assert other.moves() == moves
+    other.open(visitor.page.url.partition("#")[2])
+    assert other.moves() == visitor.moves()
     assert other.page.locator("#setup select[name=opponent]").input_value() == "rule"
     other.close()
 
 
-@pytest.mark.slow
+@slow
 def test_a_game_is_loaded_and_walked_through(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=nobody")
+    visitor.open(f"game={C4}&opponent=nobody")
     visitor.page.fill("#load-moves", "445")
     visitor.page.click("#load button")
     visitor.wait_for_moves(3)
-    visitor.page.keyboard.press(",")
+    visitor.press(",")
     visitor.wait_for_line("4 [4] 5")
     assert visitor.page.locator(".board .stone").count() == 2
     visitor.page.click("[data-step=first]")
@@ -171,30 +158,22 @@ def test_a_game_is_loaded_and_walked_through(visitor: Visitor) -> None:
     visitor.wrong.clear()  # the browser logs the refusal
 
 
-@pytest.mark.slow
+@slow
 def test_exact_values_on_the_board_are_the_solvers(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=rule&moves=44531")
-    visitor.page.keyboard.press("s")
-    visitor.open("game=ConnectFour-v0&opponent=rule&moves=445312")
-    visitor.page.keyboard.press("x")
-    visitor.page.wait_for_selector(".exact")
-    solution = solve(Position.from_moves("ConnectFour-v0", "445312"))
-    shown = visitor.page.locator(".exact").all_inner_texts()
-    signs = {"W": 1, "=": 0, "L": -1}
-    assert [signs[text[0]] for text in shown] == [
-        (score > 0) - (score < 0) for score in solution.action_scores if score is not None
-    ]
+    visitor.open(f"game={C4}&opponent=rule&moves=445312")
+    visitor.press("x")
+    position = Position.from_moves(C4, "445312")
+    assert "".join(text[0] for text in visitor.notes("exact", 7)) == signs(position)
     framed = visitor.page.locator(".note").evaluate_all("notes => notes.map(n => !!n.querySelector('.exact.top'))")
-    assert tuple(action for action, top in enumerate(framed) if top) == solution.best_actions
+    assert tuple(action for action, top in enumerate(framed) if top) == solve(position).best_actions
     label = visitor.page.locator("[data-action='0']").get_attribute("aria-label")
     assert "lost in" in label or "won in" in label or "a draw" in label
 
 
-@pytest.mark.slow
+@slow
 def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
-    visitor.open("game=ConnectFour-v0&opponent=mcts:200&moves=4453")
-    for key in "txe":  # at once: an answer that comes late must not undo a later one
-        visitor.page.keyboard.press(key)
+    visitor.open(f"game={C4}&opponent=mcts:200&moves=4453")
+    visitor.press("txe")  # at once: an answer that comes late must not undo a later one
     visitor.page.wait_for_selector(".note:has(.thought):has(.exact)")
     visitor.page.wait_for_selector(".blunders")
     visits = visitor.page.locator(".thought").evaluate_all("all => all.map(one => parseInt(one.firstChild.data))")
@@ -204,25 +183,23 @@ def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     visitor.wait_for_line("4 4 [5] 3")
 
 
-@pytest.mark.slow
+@slow
 def test_two_visitors_play_their_own_games(browser: Any, address: str) -> None:
     one, two = Visitor(browser, address), Visitor(browser, address)
-    one.open("game=ConnectFour-v0&opponent=minimax-first:1")
-    two.open("game=TicTacToe-v0&opponent=minimax-first")
+    one.open(f"game={C4}&opponent=minimax-first:1")
+    two.open(f"game={TTT}&opponent=minimax-first")
     one.click(6)
     two.click(8)
     one.wait_for_moves(2)
     two.wait_for_moves(2)
-    assert one.moves()[0] == "7"
-    assert two.moves()[0] == "9"
-    expected = make_policy("minimax-first").act(Position.from_moves("TicTacToe-v0", "9"), 0)
-    assert two.moves()[1] == str(expected + 1)
+    expected = make_policy("minimax-first").act(Position.from_moves(TTT, "9"), 0)
+    assert one.moves()[0] == "7" and two.moves() == ["9", str(expected + 1)]
     one.close()
     two.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:5x9-4"])
+@slow
+@pytest.mark.parametrize("game", [TTT, C4, "KInARow-v0:5x9-4"])
 def test_nothing_is_cut_off_at_phone_width(browser: Any, address: str, game: str) -> None:
     visitor = Visitor(browser, address, PHONE, has_touch=True)
     visitor.open(f"game={game}&opponent=nobody")
@@ -235,35 +212,39 @@ def test_nothing_is_cut_off_at_phone_width(browser: Any, address: str, game: str
     visitor.close()
 
 
-@pytest.mark.slow
+def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
+    """The page, once a training of so many games has come so far as a selector says."""
+    visitor.open("view=train")
+    page = visitor.page
+    for label, choice in choices.items():
+        page.locator(f"#train label:has-text('{label}') select").select_option(choice)
+    page.get_by_label("Games", exact=True).fill(str(games))
+    page.click("#train button.main")
+    page.wait_for_selector(until, timeout=TRAINED)
+    return page
+
+
+@slow
 def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor) -> None:
     visitor.open("view=train")
     page = visitor.page
     page.get_by_label("Settings to begin with").select_option("self-play")
     page.get_by_label("Stop as soon as").check()
     page.click("#train button.main")
-    page.wait_for_function(
-        "() => document.querySelector('#train').innerText.includes('Provably unbeatable')", timeout=TRAINED
-    )
+    page.wait_for_selector("#train .good:has-text('Provably unbeatable')", timeout=TRAINED)
     page.wait_for_selector("#train button:has-text('Play what was trained').main")
     page.click("#train button:has-text('Play what was trained')")
     visitor.wait_for("Your move")
-    play(visitor, "TicTacToe-v0", best, "mouse")
-    assert "draw" in visitor.said()  # perfect play against what is infallible
+    visitor.play(TTT, best)
+    assert "draw" in visitor.said()  # perfect play against an unbeatable agent
 
 
-@pytest.mark.slow
+@slow
 def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> None:
-    visitor.open("view=train")
-    page = visitor.page
-    page.locator("#train select").nth(0).select_option("ValueTD")
-    page.get_by_label("Settings to begin with").select_option("S1")
-    page.get_by_label("Games", exact=True).fill("50")
-    page.click("#train button.main")
-    page.wait_for_selector("#train .status:has-text('over: 50 of 50')", timeout=TRAINED)
+    over = "#train .status:has-text('over: 50 of 50')"
+    page = train(visitor, 50, over, Agent="ValueTD", Settings="S1")
     assert "It can be beaten" in page.inner_text("#train")
-    first = page.locator("#train tbody tr").first.inner_text().split()
-    assert first[-1] in ("0.5500000", "0.4500000")
+    assert page.locator("#train tbody tr").first.inner_text().split()[-1] in ("0.5500000", "0.4500000")
     page.click("#train a[href*=moves]")
     visitor.wait_for("to move")
     page.click("[data-step=last]")
@@ -271,28 +252,10 @@ def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> 
     assert visitor.said().endswith("wins.")
 
 
-def long_training(visitor: Visitor) -> Any:
-    """The page, once a training is under way that does not end by itself."""
-    visitor.open("view=train")
-    page = visitor.page
-    page.get_by_label("Games", exact=True).fill("1000000")
-    page.get_by_label("Opponent in training").select_option("minimax")
-    page.click("#train button.main")
-    page.wait_for_selector("#train .chart", timeout=TRAINED)
-    return page
-
-
-@pytest.mark.slow
-def test_a_training_is_stopped(visitor: Visitor) -> None:
-    page = long_training(visitor)
-    page.click("#train button:has-text('Stop')")
-    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
-
-
-@pytest.mark.slow
+@slow
 def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any, address: str) -> None:
     """Its progress is shown, it can be stopped, and what it has learned be played; in no other tab."""
-    page = long_training(visitor)
+    page = train(visitor, 1_000_000, "#train .chart", Opponent="minimax")
     assert page.locator("#train button.main").is_disabled()
     page.reload()
     page.wait_for_selector("#train .chart", timeout=TRAINED)
@@ -309,7 +272,7 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
     visitor.wait_for("Your move")
 
 
-@pytest.mark.slow
+@slow
 def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: Path) -> None:
     store = tmp_path / "games.sqlite"
     tournament = round_robin(["random", "rule", "minimax"], games=8, openings=2, store=store)
@@ -318,51 +281,94 @@ def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: P
         visitor.open("view=tournament")
         page = visitor.page
         page.wait_for_selector(".cross")
-        names = page.locator(".ratings tbody th").all_inner_texts()
-        assert names == list(tournament.ratings().names)
-        cell = page.locator(f".cross button[title^='{names[0]} against {names[1]}']")
-        score = 100 * tournament.matches[names[0], names[1]].total.score
+        one, two = page.locator(".ratings tbody th").all_inner_texts()[:2]
+        cell = page.locator(f".cross button[title^='{one} against {two}']")
+        score = 100 * tournament.matches[one, two].total.score
         assert f": {score:.1f} %; won/drawn/lost" in cell.get_attribute("title")
         assert abs(int(cell.inner_text()) - score) <= 0.5
         cell.click()
-        page.wait_for_selector(f"text={names[0]} (first) against {names[1]} (second): 4.")
+        page.wait_for_selector(f"text={one} (first) against {two} (second): 4.")
         listed = page.locator(".games a").first.inner_text()
         page.locator(".games a").first.click()
         visitor.wait_for("to move")
         assert page.locator(".board .stone").count() == 2  # the opening
         page.click("[data-step=last]")
-        moves = visitor.moves()
-        played = [r for r in tournament.games if (r.fixture.first.name, r.fixture.second.name) == (names[0], names[1])]
-        assert len(played) == 4
-        assert "".join(moves) == listed
-        assert listed in [record.moves for record in played]  # the store has them in the order in which they were added
+        assert "".join(visitor.moves()) == listed
+        played = [r for r in tournament.games if (r.fixture.first.name, r.fixture.second.name) == (one, two)]
+        assert len(played) == 4 and listed in [record.moves for record in played]
         visitor.close()
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Any, tmp_path: Path, scheme: str) -> None:
     """In every view, at desktop and phone width."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     store = tmp_path / "games.sqlite"
     round_robin(["random", "rule", "minimax"], games=4, store=store)
     with served("--store", str(store)) as address:
         for size in (DESKTOP, PHONE):
             visitor = Visitor(browser, address, size, color_scheme=scheme, bypass_csp=True)
-            for link in ("game=ConnectFour-v0&moves=4453&opponent=mcts:100", "game=TicTacToe-v0&moves=14253", *VIEWS):
+            for link in (f"game={C4}&moves=4453&opponent=mcts:100", f"game={TTT}&moves=14253"):
                 visitor.open(link)
-                if "moves" in link:
-                    for box in ("show-thoughts", "show-exact", "show-review"):
-                        visitor.page.check(f"#{box}")
-                    visitor.page.wait_for_selector(".blunders")
-                if "train" in link:
-                    visitor.page.get_by_label("Games", exact=True).fill("20")
-                    visitor.page.click("#train button.main")
-                    visitor.page.wait_for_selector("#train .status:has-text('over')", timeout=TRAINED)
-                if "tournament" in link:
-                    visitor.page.wait_for_selector(".games")
-                found = axe.run(visitor.page).response["violations"]
-                serious = [one for one in found if one["impact"] in ("serious", "critical")]
-                told = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
-                assert not told, (link, size, told)
+                for box in ("show-thoughts", "show-exact", "show-review"):
+                    visitor.page.check(f"#{box}")
+                visitor.page.wait_for_selector(".blunders")
+                visitor.check_access()
+            train(visitor, 20, "#train .status:has-text('over')")
+            visitor.check_access()
+            visitor.open("view=tournament")
+            visitor.page.wait_for_selector(".games")
+            visitor.check_access()
             visitor.close()
+
+
+def test_a_game_is_played_from_a_folder(reader: Visitor) -> None:
+    """Loads, plays, answers, knows what is true, says who has won, and asks nobody else."""
+
+    def choose(position: Position) -> int:
+        wanted = signs(position)
+        assert "".join(note[0] for note in reader.notes("exact", len(wanted))) == wanted
+        return solve(position).best_actions[0]
+
+    reader.open(f"game={TTT}&opponent=random&seed=4")
+    reader.play(TTT, choose)
+    assert reader.said().endswith("You win!")
+    assert reader.page.locator(".board .line").count() >= 3
+
+
+@slow
+def test_a_folder_plays_connect_four(reader: Visitor) -> None:
+    """By keys, with undo, another opponent and the end of the book; wrong links and moves are told."""
+    reader.open(f"game={C4}&opponent=book&seat=second&seed=1")
+    reader.wait_for_line("[4]")  # the one winning move
+    assert "".join(note[0] for note in reader.notes("exact", 7)) == "L" * 7
+    reader.press("1")
+    reader.wait_for_moves(3)
+    assert int(reader.moves()[2]) - 1 in solve(Position.from_moves(C4, "41")).best_actions
+    reader.press("u")
+    reader.wait_for_line("[4]")
+    reader.page.select_option("select[name=opponent]", "ntuple:4")
+    reader.wait_for_answer(0)
+    reader.play(C4, lambda position: position.legal_actions[0], "keys")
+    assert "lose" in reader.said()
+    reader.open(f"game={C4}&moves=44444432211&opponent=ntuple:4")
+    reader.notes("thought", 6)
+    assert reader.notes("exact", 6) == ["?"] * 6  # beyond the book
+    reader.open("game=Hex-v0")
+    assert "Hex-v0" in reader.page.inner_text("#trouble")
+    reader.open(f"game={C4}&opponent=nobody&moves=444444")
+    reader.press("4")
+    reader.wait_for("Column 4 is full.")
+    reader.page.fill("#load-moves", "4449")
+    reader.page.click("#load button")
+    reader.page.wait_for_function("() => /move 4 of/.test(document.getElementById('trouble').innerText)")
+
+
+@slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_folder_fits_a_phone_and_passes_axe(browser: Any, folder: str, scheme: Any) -> None:
+    phone = Visitor(browser, folder, PHONE, color_scheme=scheme)
+    for link in (f"game={C4}&moves=4453", f"game={TTT}&moves=15", f"game={C4}&moves=1212121"):
+        phone.open(f"{link}&opponent=nobody")
+        phone.check_access(preload=False)  # else axe asks for the style sheets, which a browser refuses in a folder
+    phone.close()

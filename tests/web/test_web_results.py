@@ -9,8 +9,10 @@ import pytest
 from web_client import PATIENT, Client, visited
 
 from tictac_env.arena import ResultStore, ratings, round_robin
+from tictac_env.web import results
 from tictac_env.web.app import Server
-from tictac_env.web.results import PAGE
+
+TTT = {"store": "games", "game": "TicTacToe-v0"}
 
 
 @pytest.fixture(scope="module", name="store")
@@ -27,19 +29,16 @@ def tournament_client(store: Path) -> Iterator[Client]:
         yield Client(http)
 
 
-def test_the_stores_games_are_listed(client: Client) -> None:
+def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, store: Path) -> None:
     assert client.get("/api/about")["tournament"] is True
     (only,) = client.get("/api/tournament")["stores"]
     assert only["store"] == "games"
     assert {one["game"]: one["count"] for one in only["games"]} == {"TicTacToe-v0": 72, "ConnectFour-v0": 4}
-
-
-def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, store: Path) -> None:
-    found = client.get("/api/tournament/table", store="games", game="TicTacToe-v0")
+    found = client.get("/api/tournament/table", **TTT)
     truth = ratings(store, "TicTacToe-v0")
     assert [one["name"] for one in found["players"]] == list(truth.names)
-    assert [one["elo"] for one in found["players"]] == [row["elo"] for row in truth.table()]
-    assert [one["low"] for one in found["players"]] == [row["low"] for row in truth.table()]
+    for name in ("elo", "low", "high"):
+        assert [one[name] for one in found["players"]] == [row[name] for row in truth.table()]
     for pair, row in zip(found["pairs"], truth.cross_table(), strict=True):
         assert (pair["player"], pair["opponent"], pair["score"]) == (row["player"], row["opponent"], row["score"])
         games = [a + b for a, b in zip(pair["as_first"], pair["as_second"], strict=True)]
@@ -48,52 +47,36 @@ def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, st
 
 
 def test_every_game_can_be_replayed(client: Client, store: Path) -> None:
-    seen = []
-    for page in range(5):
-        found = client.get("/api/tournament/games", store="games", game="TicTacToe-v0", page=page)
-        seen += found["games"]
-        assert found["count"] == 72
-    assert len(seen) == 72
+    pages = [client.get("/api/tournament/games", **TTT, page=page) for page in range(5)]
+    assert {found["count"] for found in pages} == {72}
+    seen = [one for found in pages for one in found["games"]]
     with ResultStore(store) as kept:
         records = list(kept.games("TicTacToe-v0"))
     for one, record in zip(seen, records, strict=True):
         assert (one["moves"], one["result"]) == (record.moves, record.result)
-        assert one["first"] == record.fixture.first.name
-        shown = client.get("/api/position", game="TicTacToe-v0", moves=one["moves"])
-        assert shown["over"]
-        assert one["start"] == 2
-
-
-def test_games_of_two_players_in_their_seats(client: Client) -> None:
-    fields = {"store": "games", "game": "TicTacToe-v0", "first": "rule", "second": "random"}
-    found = client.get("/api/tournament/games", **fields)
-    assert found["count"] == 12
-    assert len(found["games"]) == min(12, PAGE)
+        assert one["first"] == record.fixture.first.name and one["start"] == 2
+        assert client.get("/api/position", game="TicTacToe-v0", moves=one["moves"])["over"]
+    found = client.get("/api/tournament/games", **TTT, first="rule", second="random")
+    assert found["count"] == len(found["games"]) == 12
     assert {(one["first"], one["second"]) for one in found["games"]} == {("rule", "random")}
 
 
-def test_games_that_are_added_are_seen(store: Path, tmp_path: Path) -> None:
+def test_games_that_are_added_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "more.sqlite"
     round_robin(["random", "rule"], games=2, store=path)
     with visited(Server(PATIENT, store=tmp_path)) as http:
         client = Client(http)
-        from tictac_env.web import results
-
         assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 2
         round_robin(["random", "rule"], games=6, store=path)
-        before, results.SECONDS_BETWEEN_LOOKS = results.SECONDS_BETWEEN_LOOKS, 0.0
-        try:
-            assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 6
-        finally:
-            results.SECONDS_BETWEEN_LOOKS = before
+        monkeypatch.setattr(results, "SECONDS_BETWEEN_LOOKS", 0.0)
+        assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 6
 
 
 def test_what_is_not_there_is_refused(client: Client, tmp_path: Path) -> None:
-    client.refused("GET", "/api/tournament/table", 404, store="../games", game="TicTacToe-v0")
-    client.refused("GET", "/api/tournament/table", 404, store="games", game="KInARow-v0")
-    client.refused("GET", "/api/tournament/games", 400, store="games", game="TicTacToe-v0", page=-1)
-    with pytest.raises(ValueError, match="no result store"):
-        Server(store=tmp_path / "none.sqlite")
+    client.refused("GET", "/api/tournament/table", 404, **(TTT | {"store": "../games"}))
+    client.refused("GET", "/api/tournament/table", 404, **(TTT | {"game": "KInARow-v0"}))
+    client.refused("GET", "/api/tournament/games", 400, **TTT, page=-1)
     (tmp_path / "other.sqlite").write_text("no store")
-    with pytest.raises(ValueError, match="no result store"):
-        Server(store=tmp_path)
+    for path in (tmp_path / "none.sqlite", tmp_path):
+        with pytest.raises(ValueError, match="no result store"):
+            Server(store=path)

@@ -14,6 +14,7 @@ from tictac_env.web.app import Server
 from tictac_env.web.requests import Limits
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
+LOOK, BEGIN, REPLY = "/api/training/look", "/api/training/begin", "/api/reply"
 
 
 @pytest.fixture(scope="module", name="trainer")
@@ -23,40 +24,30 @@ def training_client() -> Iterator[Client]:
 
 
 def finished(client: Client, token: str) -> Any:
-    """What is told once the training is over."""
+    """The report once the training is over."""
     for _ in range(1200):
-        told = client.post("/api/training/look", token=token)
-        if told["state"] != "running":
-            return told
+        report = client.post(LOOK, token=token)
+        if report["state"] != "running":
+            return report
         time.sleep(0.1)
-    raise TimeoutError(told)
-
-
-def test_no_training_begins_beyond_those_that_may_run() -> None:
-    with visited(Server(Limits(trainings=0))) as http:
-        assert "0 trainings are running" in Client(http).refused("POST", "/api/training/begin", 429, **SMALL)
+    raise TimeoutError(report)
 
 
 def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     assert "QLearning" in trainer.get("/api/training/menu")["agents"]
-    token = trainer.post("/api/training/begin", **SMALL)["token"]
+    token = trainer.post(BEGIN, **SMALL)["token"]
     assert len(token) >= 20
-    told = finished(trainer, token)
-    assert (told["state"], told["done"]) == ("done", 50)
-    assert told["rows"][-1]["at"] == 50
-    assert told["rows"][-1]["infallible"] is False
-    assert trainer.post("/api/training/look", token=token, since=len(told["rows"]))["rows"] == []
-    number = len(told["lessons"]) - 1
-    assert trainer.post("/api/training/lesson", token=token, number=number)["at"] == told["lessons"][number]
+    report = finished(trainer, token)
+    assert (report["state"], report["done"], report["rows"][-1]["at"]) == ("done", 50, 50)
+    assert report["rows"][-1]["infallible"] is False
+    assert trainer.post(LOOK, token=token, since=len(report["rows"]))["rows"] == []
+    number = len(report["lessons"]) - 1
+    assert trainer.post("/api/training/lesson", token=token, number=number)["at"] == report["lessons"][number]
     assert "no number" in trainer.refused("POST", "/api/training/lesson", 404, token=token, number=number + 1)
     fields = {"game": "TicTacToe-v0", "moves": "5", "opponent": f"training:{token}"}
-    answer = trainer.post("/api/reply", **fields)
-    values = trainer.post("/api/thoughts", **fields)["moves"]
-    best = max(values, key=lambda move: move["value"])
-    assert answer["action"] == best["action"]
-    assert "holds an agent of the game" in trainer.refused(
-        "POST", "/api/reply", **(fields | {"game": "ConnectFour-v0"})
-    )
+    best = max(trainer.post("/api/thoughts", **fields)["moves"], key=lambda move: move["value"])
+    assert trainer.post(REPLY, **fields)["action"] == best["action"]
+    assert "holds an agent of the game" in trainer.refused("POST", REPLY, **(fields | {"game": "ConnectFour-v0"}))
 
 
 def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None:
@@ -65,14 +56,10 @@ def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None
         names = [one["name"] for one in client.get("/api/about")["games"]]
         assert names == [*GAMES, "KInARow-v0:3x3-2"] and names[-2] == "Own-v0"
         for name in names[-2:]:
-            assert client.post("/api/reply", game=name, moves="1", opponent="rule")["position"]["game"] == name
-        token = client.post("/api/training/begin", **(SMALL | {"game": "Own-v0", "total": 2}))["token"]
+            assert client.post(REPLY, game=name, moves="1", opponent="rule")["position"]["game"] == name
+        token = client.post(BEGIN, **(SMALL | {"game": "Own-v0", "total": 2}))["token"]
         assert finished(client, token)["state"] == "done"
-        reason = client.refused("POST", "/api/reply", game="no_such_module:Own-v0", opponent="rule")
-        assert "no game is called 'no_such_module:Own-v0'" in reason
-
-
-def test_an_unknown_game_is_not_offered() -> None:
+        assert "'no_such_module:Own-v0'" in client.refused("POST", REPLY, game="no_such_module:Own-v0", opponent="rule")
     with pytest.raises(ValueError, match="there is no module 'no_such_module'"):
         Server(games=["no_such_module:Own-v0"])
 
@@ -80,9 +67,9 @@ def test_an_unknown_game_is_not_offered() -> None:
 @pytest.mark.slow
 def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None:
     long = SMALL | {"total": 1_000_000, "opponent": "minimax"}
-    tokens = [trainer.post("/api/training/begin", **long)["token"] for _ in range(2)]
+    tokens = [trainer.post(BEGIN, **long)["token"] for _ in range(2)]
     assert tokens[0] != tokens[1]
-    assert "running" in trainer.refused("POST", "/api/training/begin", 429, **long)
+    assert "running" in trainer.refused("POST", BEGIN, 429, **long)
     for token in tokens:
         trainer.post("/api/training/stop", token=token)
         assert finished(trainer, token)["state"] == "stopped"
@@ -102,27 +89,24 @@ def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None
     ],
 )
 def test_plans_are_refused_with_a_reason(trainer: Client, fields: dict[str, Any], said: str) -> None:
-    assert said in trainer.refused("POST", "/api/training/begin", 400, **(SMALL | fields))
+    assert said in trainer.refused("POST", BEGIN, 400, **(SMALL | fields))
 
 
 @pytest.mark.parametrize("path", ["look", "stop", "lesson"])
 def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str) -> None:
     for token in ("", "x", "../..", "0" * 24):
         trainer.refused("POST", f"/api/training/{path}", 404, token=token)
-    trainer.refused("POST", "/api/reply", 404, opponent="training:0")
+    trainer.refused("POST", REPLY, 404, opponent="training:0")
 
 
-def test_trainings_are_forgotten() -> None:
+def test_trainings_are_limited_forgotten_or_not_offered() -> None:
+    with visited(Server(Limits(trainings=0))) as http:
+        assert "0 trainings are running" in Client(http).refused("POST", BEGIN, 429, **SMALL)
     with visited(Server(Limits(forgotten_after=0.2))) as http:
-        client = Client(http)
-        token = client.post("/api/training/begin", **SMALL)["token"]
+        token = Client(http).post(BEGIN, **SMALL)["token"]
         time.sleep(0.5)
-        client.refused("POST", "/api/training/look", 404, token=token)
-
-
-def test_a_server_without_trainings_says_so() -> None:
+        Client(http).refused("POST", LOOK, 404, token=token)
     with visited(Server(training=False)) as http:
-        client = Client(http)
-        assert client.get("/api/about")["training"] is False
-        client.refused("POST", "/api/training/begin", 404, **SMALL)
-        client.refused("POST", "/api/reply", 404, opponent="training:x")
+        assert Client(http).get("/api/about")["training"] is False
+        Client(http).refused("POST", BEGIN, 404, **SMALL)
+        Client(http).refused("POST", REPLY, 404, opponent="training:x")

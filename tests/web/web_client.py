@@ -19,7 +19,7 @@ PATIENT = Limits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
 
 
 def visited(server: Server, name: str = "127.0.0.1:8000") -> TestClient:
-    """A server that is asked under a name, by default as `tictac serve` shows it."""
+    """A client that asks a server under a name, by default as `tictac serve` shows it."""
     return TestClient(server.app(), base_url=f"http://{name}")
 
 
@@ -30,23 +30,21 @@ class Client:
         self.http = client
 
     def get(self, path: str, **fields: Any) -> Any:
-        response = self.http.get(path, params=fields)
-        assert response.status_code == 200, response.text
-        return response.json()
+        return self._asked("GET", path, 200, 200, fields)
 
     def post(self, path: str, **fields: Any) -> Any:
-        response = self.http.post(path, json=fields)
-        assert response.status_code == 200, response.text
-        return response.json()
+        return self._asked("POST", path, 200, 200, fields)
 
     def refused(self, method: str, path: str, status: int | None = None, **fields: Any) -> str:
-        """Why a request is refused."""
-        response = self.http.get(path, params=fields) if method == "GET" else self.http.post(path, json=fields)
-        assert 400 <= response.status_code < 500, response.text
-        assert status is None or response.status_code == status, response.text
-        reason: str = response.json()["error"]
+        """The reason for which a request is refused."""
+        reason: str = self._asked(method, path, status or 400, status or 499, fields)["error"]
         assert reason
         return reason
+
+    def _asked(self, method: str, path: str, least: int, most: int, fields: dict[str, Any]) -> Any:
+        response = self.http.request(method, path, **{"params" if method == "GET" else "json": fields})
+        assert least <= response.status_code <= most, response.text
+        return response.json()
 
 
 @pytest.fixture(scope="session", name="client")

@@ -22,7 +22,7 @@ class Tournament {
     this.select = el("select", { onchange: () => this.open() }, names);
     [this.head, this.filter] = [0, 1].map(() => el("p", { class: "soft" }));
     [this.cross, this.games] = [0, 1].map(() => el("div", { class: "scroll" }));
-    this.ratings = el("div");
+    this.ratings = el("div", { class: "scroll", tabindex: 0 }); // without links, so that keys can scroll it
     this.pages = el("div", { class: "buttons" });
     if (!this.choices.length) return root.append(card("Tournament", el("p", {}, "There are no games in the store yet.")));
     const meaning = "The score of the row's player against the column's in per cent, a draw counting half. Choose a cell for its games.";
@@ -51,7 +51,7 @@ class Tournament {
         `${count(found.games)} games, ${count(found.distinct)} different ones. ` +
         `Ratings in Elo points by maximum likelihood, ${found.anchor} is 0, with 95 % intervals from resampling ${found.resampled}. ` +
         `To play first is worth ${rounded(value)} Elo (${rounded(low)} to ${rounded(high)}).`;
-      this.ratings.replaceChildren(el("div", { class: "scroll" }, ratingTable(found)));
+      this.ratings.replaceChildren(ratingTable(found));
       this.cross.replaceChildren(crossTable(found, (player, opponent) => this.list(player, opponent, 0, true)));
       await this.list("", "", 0);
     } catch (error) {
