@@ -80,14 +80,10 @@ def test_the_scores_are_the_solvers_and_a_perfect_player_has_chosen_the_best() -
             assert row[action] == row.max()
 
 
-def small_connect_four(**kwargs: Any) -> gym.Env[Any, Any]:
-    return gym.make("KInARow-v0", rows=3, cols=4, connect=3, gravity=True, **kwargs)
-
-
 @pytest.mark.parametrize(
     ("make_env", "start"),
     [
-        (small_connect_four, "14"),
+        (partial(gym.make, "KInARow-v0", rows=3, cols=4, connect=3, gravity=True), "14"),
         pytest.param(partial(gym.make, "ConnectFour-v0"), "44444432222223111111", marks=pytest.mark.slow),
     ],
 )
@@ -113,8 +109,6 @@ def test_reference_scores_are_exact() -> None:
         assert getattr(found, name) == pytest.approx(3 * wins + 2 * draws - losses, abs=1e-12)
         assert found.intervals[name == "perfect"] == pytest.approx((getattr(found, name),) * 2, abs=1e-12)
 
-
-def test_reference_scores_of_both_seats_and_where_there_are_none() -> None:
     seats = [reference_scores(make(opponent="rule", play_as=seat)) for seat in ("first", "second", "random")]
     first, second, both = (found.random for found in seats if found is not None)
     assert first != second and both == pytest.approx((first + second) / 2)
@@ -122,7 +116,7 @@ def test_reference_scores_of_both_seats_and_where_there_are_none() -> None:
         assert reference_scores(make(**kwargs)) is None
 
 
-def test_self_play_is_judged_by_games_against_perfect_play() -> None:
+def test_self_play_is_judged_by_games_against_perfect_play(folder: Path) -> None:
     dataset = to_minari("self-play-v0", make(opponent=None), "random", games=3, author="me")
     assert dataset[0].infos["seat"][:3].tolist() == [0, 1, 0]
     assert dataset.recover_environment().unwrapped.opponent is None
@@ -136,13 +130,10 @@ def test_self_play_is_judged_by_games_against_perfect_play() -> None:
     assert minari.get_normalized_score(dataset, np.array([expected.random, expected.perfect])).tolist() == [0, 1]
     assert kept["algorithm_name"] == "random" and kept["author"] == {"me"}
     assert kept["description"] == "3 games of TicTacToe-v0: random against itself"
-
-
-def test_the_environment_is_recovered_by_whoever_has_not_imported_the_package(folder: Path) -> None:
-    to_minari("games-v0", make(opponent="perfect:0.1"), "random", games=1, scores=False)
-    script = "import minari; print(minari.load_dataset('games-v0').recover_environment().unwrapped.opponent)"
+    # It is recovered by a program that has not imported the package.
+    script = "import minari; print(minari.load_dataset('self-play-v0').recover_environment().spec.id)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "perfect:0.1", done.stderr
+    assert done.stdout.strip() == "TicTacToe-v0", done.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,10 +170,3 @@ def test_what_cannot_be_written_whole_is_removed(folder: Path, monkeypatch: pyte
             to_minari("games-v0", make(), "random", games=1)
     assert not (folder / "games-v0").exists()
     assert len(to_minari("games-v0", make(), "random", games=1)) == 1
-
-
-@pytest.mark.parametrize("package", ["minari", "h5py", "PIL"])
-def test_the_message_for_a_missing_package_names_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(gym.error.DependencyNotInstalled, match=r'pip install "tictac-env\[minari\]"'):
-        to_minari("games-v0", make())

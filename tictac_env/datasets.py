@@ -35,15 +35,14 @@ if TYPE_CHECKING:
     from minari import MinariDataset
     from minari.data_collector import EpisodeBuffer
 
-INSTALL = 'pip install "tictac-env[minari]"'
 ABOUT = ("author", "author_email", "code_permalink", "data_format", "description")
-"""What a caller may add; Minari says what each means."""
-FOLLOWED, DRAWN = 300, 1_000
-"""On a large board so many positions are followed for a reference score, and so many games drawn of what is left."""
+"""Metadata that a caller may add; Minari says what each means."""
 SMALL = 20
-"""Boards of up to so many cells are followed exactly to the end."""
+"""Boards of up to this number of cells are followed exactly to the end."""
+FOLLOWED, DRAWN = 300, 1_000
+"""On a larger board: positions followed for a reference score, and games drawn of what is left."""
 INFOS = ("action_mask", "seat", "opponent_action")
-"""What of the environment's infos is kept: what is there at every step."""
+"""The environment's infos that are kept: those of every step."""
 Interval = tuple[float, float]
 
 
@@ -54,8 +53,7 @@ class ReferenceScores:
     Attributes:
         random: the mean return of `random`.
         perfect: that of `perfect`.
-        intervals: of the two; where all games were followed to their end, both ends are the mean itself. Else they are
-            95 % intervals.
+        intervals: of the two: 95 % intervals, or the mean at both ends if all games were followed to their end.
     """
 
     random: float
@@ -82,18 +80,18 @@ def to_minari(
     `dataset.recover_environment()`, give the same episode. Besides what Minari asks for there are the infos, each of
     T + 1 rows for an episode of T steps: `action_mask` int8 (T + 1, num_actions), `seat` and `opponent_action` int64
     (T + 1,), and `action_scores` int16 (T + 1, num_actions): the exact score of every action by the solver
-    (`tictac_env.solve`), -16384 where it is illegal, and in the last row, as the game is over there.
+    (`tictac_env.solve`), -16384 if it is illegal, and in the last row, as the game is over there.
 
     Minari keeps datasets in the folder that MINARI_DATASETS_PATH names. All is played and solved before anything is
-    written; what cannot be written whole is removed.
+    written; a dataset that cannot be written completely is removed.
 
     Args:
         dataset_id: Minari's name of it, "(namespace/)name-v0".
         env: `gym.make("ConnectFour-v0", opponent="perfect:0.1", ...)`, observation wrappers allowed. Its opponent is a
             name, so that it can be made again; None for games of the policy with itself, whose steps are those of both
             sides. With `play_as="alternate"` the seats are swapped after each game.
-        policy: who plays: whatever `as_policy` accepts ("perfect", "perfect:0.1", an agent, a model, a function).
-        games: how many games.
+        policy: the player: whatever `as_policy` accepts ("perfect", "perfect:0.1", an agent, a model, a function).
+        games: number of games.
         seed: the same seed gives the same games; at least 0.
         eval_env: the environment that the reference scores are those of; None for `env`, or if both sides step there
             for games against `perfect` from both seats. There are none if its games do not begin with the empty board,
@@ -116,14 +114,25 @@ def to_minari(
         >>> data[0].infos["action_scores"].shape, data.recover_environment().spec.kwargs["opponent"]  # doctest: +SKIP
         ((6, 9), 'perfect:0.3')
     """
-    minari = _minari()
+    try:
+        import h5py  # noqa: F401
+        import minari
+        import PIL  # noqa: F401
+    except ImportError as error:
+        raise DependencyNotInstalled(f'{error.name} is missing: pip install "tictac-env[minari]"') from error
     board = _board(env)
     whole("seed", seed)
     flag("scores", scores)
     if unknown := set(about) - set(ABOUT):
         raise ValueError(f"{min(unknown)!r} is none of {', '.join(ABOUT)}")
     player = as_policy(policy, board.game, board.arguments.obs_type)
-    path = _free_path(dataset_id)
+    from minari.dataset.minari_dataset import parse_dataset_id
+    from minari.storage import get_dataset_path
+
+    parse_dataset_id(dataset_id)
+    path = Path(get_dataset_path(dataset_id))
+    if path.exists():
+        raise ValueError(f"there is a dataset {dataset_id!r} already; minari.delete_dataset removes it")
     if eval_env is None and board.opponent is None:
         kwargs = {**(env.spec.kwargs if env.spec else {}), "opponent": "perfect", "play_as": "random"}
         eval_env = gym.make(env.spec, **kwargs)  # type: ignore[arg-type]  # `_board` has seen to its spec
@@ -197,12 +206,12 @@ def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
             seat_result(player, board.opponent, game, seat, max_positions=followed, games=drawn) for seat in seats
         ]
         means.append(fmean(sum(map(mul, pay, result.shares)) for result in results))
-        low, high = (fmean(ends) for ends in zip(*(_ends(result, pay) for result in results), strict=True))
+        low, high = (fmean(ends) for ends in zip(*(_interval(result, pay) for result in results), strict=True))
         intervals.append((low, high))
     return ReferenceScores(means[0], means[1], (intervals[0], intervals[1]))
 
 
-def _ends(result: SeatResult, pay: tuple[float, ...]) -> Interval:
+def _interval(result: SeatResult, pay: tuple[float, ...]) -> Interval:
     """The interval of the mean return, from those of the shares won and lost."""
     win, draw, loss = pay
     wins, _, losses = result.intervals
@@ -211,21 +220,19 @@ def _ends(result: SeatResult, pay: tuple[float, ...]) -> Interval:
 
 
 class _Episode(NamedTuple):
-    """A game of T steps that was played."""
+    """A game of T steps: T + 1 observations and infos, T positions in which the policy was asked.
+
+    A step is the action, the reward, whether it ended the game, and whether the game was cut short.
+    """
 
     seed: int
     options: dict[str, str] | None
     observations: list[Any]
-    """T + 1."""
     infos: list[dict[str, Any]]
-    """T + 1."""
     steps: list[tuple[int, float, bool, bool]]
-    """The action, the reward, whether it ended the game, and whether the game was cut short."""
     positions: list[Position]
-    """In which the policy was asked, T."""
 
     def buffer(self, space: gym.Space[Any], scores: npt.NDArray[np.int16] | None) -> EpisodeBuffer:
-        """The episode as Minari takes it."""
         from minari.data_collector import EpisodeBuffer
 
         infos = {key: np.array([info[key] for info in self.infos]) for key in INFOS}
@@ -246,7 +253,7 @@ class _Episode(NamedTuple):
 
 
 def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state: int) -> _Episode:
-    """A game of the environment, seeded `seed + number`; the player's own draws are from `state`."""
+    """Plays a game of the environment, seeded `seed + number`; the player's own draws are from `state`."""
     board = _board(env)
     # A seeded reset begins with the first seat again.
     options = {"play_as": PLAY_AS[number % 2]} if board.arguments.play_as == "alternate" else None
@@ -285,34 +292,3 @@ def _board(env: Any) -> BoardEnv:
                 'name it, as opponent="perfect:0.1"'
             ) from None
     return board
-
-
-def _free_path(dataset_id: str) -> Path:
-    """Where Minari will keep the dataset.
-
-    Raises:
-        ValueError: the id is not of Minari's form, or taken.
-    """
-    from minari.dataset.minari_dataset import parse_dataset_id
-    from minari.storage import get_dataset_path
-
-    parse_dataset_id(dataset_id)
-    path = Path(get_dataset_path(dataset_id))
-    if path.exists():
-        raise ValueError(f"there is a dataset {dataset_id!r} already; minari.delete_dataset removes it")
-    return path
-
-
-def _minari() -> Any:
-    """The package Minari.
-
-    Raises:
-        DependencyNotInstalled: it is missing, or h5py or Pillow, in which it keeps arrays.
-    """
-    try:
-        import h5py  # noqa: F401
-        import minari
-        import PIL  # noqa: F401
-    except ImportError as error:
-        raise DependencyNotInstalled(f"{error.name} is missing: {INSTALL}") from error
-    return minari

@@ -32,7 +32,6 @@ LATE_IMPORTS = {("position", "render")}
 """Imports against the layers, allowed within a function: a position shows itself."""
 
 COMPILED = {f"tictac_env.compiled.{name}" for name in ("arithmetic", "game_types", "kernels", "numba_names")}
-OPEN_SPIEL = {f"tictac_env.openspiel{name}" for name in ("", ".bots", ".spiel_games", ".spiel_policy")}
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,

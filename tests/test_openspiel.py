@@ -14,18 +14,10 @@ from open_spiel.python.algorithms import generate_playthrough  # noqa: E402
 from open_spiel.python.algorithms.exploitability import exploitability  # noqa: E402
 from open_spiel.python.bots.uniform_random import UniformRandomBot  # noqa: E402
 
+import tictac_env.openspiel as bridge  # noqa: E402
 from tictac_env.arena import exploitability as our_exploitability  # noqa: E402
 from tictac_env.arena import play_match  # noqa: E402
-from tictac_env.openspiel import (  # noqa: E402
-    BotPolicy,
-    PolicyBot,
-    SpielPolicy,
-    load_game,
-    position_of,
-    register_games,
-    rules_of,
-    state_of,
-)
+from tictac_env.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, position_of, state_of  # noqa: E402
 from tictac_env.position import Position  # noqa: E402
 
 OURS = ("TicTacToe-v0", "ConnectFour-v0", "KInARow-v0(rows=4,cols=5,connect=3)", "KInARow-v0(rows=3,gravity=False)")
@@ -50,7 +42,7 @@ def test_a_playthrough_is_replayed_line_by_line(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(("theirs", "name"), THEIRS.items())
 def test_states_are_those_of_its_own_games(theirs: str, name: str) -> None:
     game, other = pyspiel.load_game(name), pyspiel.load_game(theirs)
-    assert rules_of(other) is rules_of(game)
+    assert bridge.rules_of(other) is bridge.rules_of(game)
     random = np.random.default_rng(0)
     for _ in range(20):
         state, same = game.new_initial_state(), other.new_initial_state()
@@ -78,10 +70,10 @@ def test_games_of_any_size_have_parameters() -> None:
     game = load_game("KInARow-v0:5x6-4")
     assert game.get_parameters() == {"rows": 5, "cols": 6, "connect": 4, "gravity": True}
     assert game.num_distinct_actions() == 6 and game.rules.cells == game.max_game_length() == 30
-    assert register_games() == []
-    assert rules_of(pyspiel.load_game("connect_four(rows=5,columns=6)")) is game.rules
+    assert bridge.register_games() == []
+    assert bridge.rules_of(pyspiel.load_game("connect_four(rows=5,columns=6)")) is game.rules
     with pytest.raises(ValueError, match=r"kuhn_poker.* is neither"):
-        rules_of(pyspiel.load_game("kuhn_poker"))
+        bridge.rules_of(pyspiel.load_game("kuhn_poker"))
     with pytest.raises(ValueError, match=r"a position of ConnectFour-v0 is no state of tic_tac_toe"):
         state_of(Position.start("ConnectFour-v0"), pyspiel.load_game("tic_tac_toe"))
 
@@ -96,12 +88,8 @@ def test_a_policy_plays_as_a_bot(name: str) -> None:
     chances, action = bots[0].step_with_policy(state)
     assert bots[0].provides_policy() and sum(chance for _, chance in chances) == pytest.approx(1)
     assert dict(chances)[action] > 0
-
-
-def test_a_bot_that_draws_does_so_by_its_seed() -> None:
-    game = pyspiel.load_game("tic_tac_toe")
-    start, bots = game.new_initial_state(), [PolicyBot("random", game, seed=seed) for seed in (0, 0, 1)]
-    one, same, other = ([bot.step(start) for _ in range(60)] for bot in bots)
+    start, drawing = game.new_initial_state(), [PolicyBot("random", game, seed=seed) for seed in (0, 0, 1)]
+    one, same, other = ([bot.step(start) for _ in range(60)] for bot in drawing)
     assert set(one) == set(range(9)) and one == same != other
 
 
@@ -122,26 +110,23 @@ def test_a_bot_plays_as_a_policy() -> None:
     theirs = float(our_exploitability(BotPolicy(lambda _: PolicyBot("random", game), game)))
     assert theirs == pytest.approx(0.95983, abs=1e-5)
 
-
-def test_a_bot_without_a_way_to_be_placed_is_restarted() -> None:
-    class First(pyspiel.Bot):  # type: ignore[misc]
+    class First(pyspiel.Bot):  # type: ignore[misc]  # without a way to be placed: it is restarted
         def step(self, state: object) -> int:
             return int(state.legal_actions()[0])  # type: ignore[attr-defined]
 
     assert BotPolicy(First(), "TicTacToe-v0").act(Position.from_moves("TicTacToe-v0", "12"), 0) == 2
 
 
-@pytest.mark.parametrize("player", ["random", "rule"])
-def test_its_exploitability_is_ours_on_a_small_board(player: str) -> None:
-    game = load_game("KInARow-v0:3x3-3" if player == "rule" else "KInARow-v0:2x3-2,gravity=False")
-    expected = float(our_exploitability(player, game.rules))
+@pytest.mark.parametrize(
+    ("name", "player"),
+    [
+        ("KInARow-v0:2x3-2,gravity=False", "random"),
+        ("KInARow-v0:3x3-3", "rule"),
+        *(pytest.param("TicTacToe-v0", player, marks=pytest.mark.slow) for player in ("random", "rule")),
+    ],
+)
+def test_its_exploitability_is_ours(name: str, player: str) -> None:
+    game = pyspiel.load_game("tic_tac_toe") if name == "TicTacToe-v0" else load_game(name)
+    expected = float(our_exploitability(player, bridge.rules_of(game)))
     assert expected > 0.3 or player == "rule"
     assert exploitability(game, SpielPolicy(game, player)) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("player", ["random", "rule"])
-def test_its_exploitability_is_ours_on_tic_tac_toe(player: str) -> None:
-    game = pyspiel.load_game("tic_tac_toe")
-    ours = float(our_exploitability(player))
-    assert exploitability(game, SpielPolicy(game, player)) == pytest.approx(ours, abs=1e-12)
