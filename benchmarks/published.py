@@ -23,8 +23,7 @@ from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import GameRecord, SeatVerdict, move_accuracy, play_match, round_robin, verdict
 from tictac_env.policies import Policy, make_policy
-from tictac_env.position import Position
-from tictac_env.symmetry import canonical
+from tictac_env.position import Position, canonical
 
 if TYPE_CHECKING:
     from tictac_agents import FittedQ

@@ -1,4 +1,4 @@
-"""A check for rule books of your own: does it keep what `tictac_env.games.Game` promises?"""
+"""A check for rules of your own: it tries the promises of `tictac_env.games.Game`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILED_AS = "the rules, to check them"
 
 MAX_SEED = 2**63 - 1
 COLUMNS = 14
-"""How many numbers the rules say of a position, in `_rules_say`."""
+"""The numbers that `_log` writes of a position."""
 
 
 class Int63(int):
@@ -51,15 +51,15 @@ for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift", "floo
 
 
 def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True) -> None:
-    """Tells what is wrong with a rule book of your own, by playing random games.
+    """Checks rules of your own, by playing random games.
 
-    Nothing is returned: a rule book that passes keeps, in these games, all that `Game` promises. If nobody wins any of
-    them, a warning says so, as the rules of winning were then not tried.
+    Nothing is returned: rules that pass keep, in these games, all that `Game` promises. If nobody wins any of them, a
+    warning says so, as the rules of winning were then not tried.
 
     Args:
-        game: the rule book.
-        games: how many games to play.
-        seed: which games, in [0, 2**63).
+        game: the rules.
+        games: the number of games to play.
+        seed: chooses the games, in [0, 2**63).
         compiled: whether to compile the rules too, which takes some seconds, and compare.
 
     Raises:
@@ -104,11 +104,6 @@ def _check_images(game: Game) -> None:
 
 
 def _check_position(position: Position) -> None:
-    """Everything about one position that a game has come to.
-
-    Raises:
-        ValueError: the rule book says two things that cannot both be.
-    """
     game, own, opp = position.game, position.own, position.opp
 
     def demand(holds: bool, promise: str) -> None:
@@ -177,7 +172,6 @@ def _rules_say(game: Game, own: int, opp: int) -> list[int]:
 
 
 def _log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
-    """Writes down what the rules say of a position."""
     seat = game.seat(own, opp)
     log[0] = game.result(own, opp)
     log[1] = seat
@@ -204,11 +198,7 @@ def _compiled_moves(game: Game, own: int, opp: int, action: int) -> tuple[tuple[
 
 @in_one_line()
 def _check_compiled(end: Position) -> None:
-    """Plays the game that ended so once more, compiled and interpreted.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Plays the game that ended so once more, compiled and interpreted."""
     game, position = end.game, Position.start(end.game)
     for action in (*end.recent_moves, None):
         own, opp = position.own, position.opp

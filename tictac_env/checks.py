@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong one is named, with what is allowed, before anything happens."""
+"""Checks of arguments. Each returns the value or raises a ValueError that names it and what is allowed."""
 
 from __future__ import annotations
 
@@ -22,44 +22,28 @@ MAX_DIGITS = 640
 
 
 def number(name: str, value: Any, low: float, high: float) -> float:
-    """`value`, if it is a number in [low, high].
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is a number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (low <= value <= high):
         raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], not {shown(value)}")
     return value
 
 
 def schedule(name: str, value: Any, low: float, high: float) -> float | list[float]:
-    """`value`, if it is a number in [low, high], or a list of such: one for each of equal parts of a run.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is a number in [low, high], or a list of such: one for each of equal parts of a run."""
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         return [number(f"{name}[{i}]", part, low, high) for i, part in enumerate(value)]
     return number(name, value, low, high)
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value`, if it is True or False.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False, not {shown(value)}")
     return value
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
-    """`value`, if it is one of `allowed`.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is one of `allowed`."""
     if value not in allowed:
         near = did_you_mean(str(value), allowed, listed=True)
         raise ValueError(
@@ -69,11 +53,7 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def whole(name: str, value: Any, high: float = math.inf) -> int:
-    """`value`, if it is a whole number in [0, high].
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is a whole number in [0, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
         raise ValueError(f"{name} must be a whole number in [0, {high}], not {shown(value)}")
     return int(value)
@@ -92,11 +72,7 @@ def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
 
 
 def positive(name: str, value: Any, high: float = math.inf) -> int:
-    """`value`, if it is a whole number in [1, high].
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`value`, if it is a whole number in [1, high]."""
     if whole(name, value, high) == 0:
         raise ValueError(f"{name} must be at least 1, not 0")
     return int(value)

@@ -1,4 +1,4 @@
-"""What a learner sees of a position: planes, a board or a code, and the mask of legal actions.
+"""Observations: planes, a board or a code of a position, and the mask of legal actions.
 
 Each type of observation is one record in `OBSERVATION_TYPES`.
 """
@@ -19,11 +19,6 @@ from gymnasium import spaces
 
 from tictac_env.games import UNFINISHED, Game, did_you_mean
 from tictac_env.position import Position
-
-# From sets of cells to bytes: the planes of one board, kept up to date ply by ply, or those of many boards at once.
-#
-# So too from sets of legal actions to masks.
-
 
 Array = npt.NDArray[np.int8]
 Ints = npt.NDArray[np.int64]
@@ -121,20 +116,13 @@ def legal_sets(game: Game, own: Ints, opp: Ints) -> Ints:
 
 
 def played(game: Game, own: Ints, opp: Ints, choices: Ints) -> tuple[Ints, Ints]:
-    """`own` and `opp`, int64 (B,) each, after an action in each of B positions, as `Game.play_choice` gives them.
-
-    Args:
-        game: the rule book.
-        own: int64 (B,).
-        opp: int64 (B,).
-        choices: int64 (B,), the `choice` bits of the actions, which must be legal.
-    """
+    """`own` and `opp` after a legal action in each of B positions, given by its `choice` bit; all int64 (B,)."""
     after = _by_arrays(game.play_choice, own, opp, choices)
     return after[..., 0], after[..., 1]
 
 
 def _by_arrays(rule: Callable[..., Any], *arguments: Ints) -> Ints:
-    """What `rule` gives for each of B rows of arguments: int64, (B,) or (B, n)."""
+    """The results of `rule` for B rows of arguments: int64, (B,) or (B, n)."""
     views = [argument.view() for argument in arguments]
     for view in views:
         view.flags.writeable = False
@@ -161,12 +149,12 @@ def finished(game: Game, own: Ints, opp: Ints) -> npt.NDArray[np.bool_]:
 
 
 MAX_MASKS = 1024
-"""How many masks are remembered; a board with gravity has at most 2 ** cols."""
+"""The number of masks to remember; a board with gravity has at most 2 ** cols."""
 MAX_CODE_CELLS = 39
 """The codes of larger boards do not fit an int64."""
 
 PLANES, BOARD, CODE = range(3)
-"""How `envs.vector.views.write_observations` knows the types that it writes."""
+"""The `kernel` of the types that `envs.vector.kernels.write_observations` writes."""
 
 Observe = Callable[[int, int, int], Any]
 
@@ -175,22 +163,22 @@ Observe = Callable[[int, int, int], Any]
 class ObservationType:
     """One way to show a position to a learner.
 
-    What is seen depends on three things: `own`, the stones of the learner, `opp`, the other side's, and `seat`, the
-    learner's: 0 the first player, 1 the second. B denotes a number of positions.
+    It depends on three things: `own`, the stones of the learner, `opp`, the other side's, and `seat`, the learner's: 0
+    the first player, 1 the second. B denotes a number of positions.
 
     Attributes:
-        name: what `obs_type=` calls it.
+        name: the value of `obs_type=`.
         dtype: of an observation.
         shape: from a game to the shape of an observation.
         space: from a game to the observation space; raises ValueError if the game has no such observations.
-        observe_many: from a game, own int64 (B,), opp int64 (B,) and seats int64 (B,), or None where all learners are
-            to move, to the observations (B, *shape).
+        observe_many: from a game, own int64 (B,), opp int64 (B,) and seats int64 (B,), or None if all learners are to
+            move, to the observations (B, *shape).
         read: from a game and an observation of that shape to (own, opp), the inverse; raises ValueError if it shows
             no position.
         observer: from the `Cells` of a game to a function (own, opp, seat) that gives one observation faster than
-            `observe_many` does, which is asked where this is None. Environments are pickled with that function.
-        kernel: how `envs.vector.views.write_observations` knows the type; None if it does not, so that the vector
-            environment asks `observe_many`.
+            `observe_many` does; None to use that. Environments are pickled with that function.
+        kernel: the number of the type in `envs.vector.kernels.write_observations`; None if that does not write it, so
+            that the vector environment asks `observe_many`.
     """
 
     name: str
@@ -203,14 +191,6 @@ class ObservationType:
     kernel: int | None = None
 
 
-def _planes_shape(game: Game) -> tuple[int, ...]:
-    return 2, game.rows, game.cols
-
-
-def _planes_space(game: Game) -> spaces.Space[Any]:
-    return spaces.Box(0, 1, _planes_shape(game), np.int8)
-
-
 def _many_planes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
     return cells_of(game).many(own, opp)
 
@@ -219,14 +199,6 @@ def _read_planes(game: Game, planes: npt.NDArray[Any]) -> tuple[int, int]:
     own, opp = planes
     valid = ((own == 1) | (own == 0)) & ((opp == 1) | (opp == 0)) & ((own == 0) | (opp == 0))
     return _bits(game, planes, own, opp, valid)
-
-
-def _board_shape(game: Game) -> tuple[int, ...]:
-    return game.rows, game.cols
-
-
-def _board_space(game: Game) -> spaces.Space[Any]:
-    return spaces.Box(-1, 1, _board_shape(game), np.int8)
 
 
 def _many_boards(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
@@ -246,13 +218,11 @@ def _read_board(game: Game, board: npt.NDArray[Any]) -> tuple[int, int]:
     return _bits(game, board, own, opp, own | opp | (board == 0))
 
 
-def _code_shape(game: Game) -> tuple[int, ...]:
-    return ()
-
-
-def _code_space(game: Game) -> spaces.Space[Any]:
-    _weights(game)
-    return spaces.Discrete(3**game.cells)
+def _weights(game: Game) -> Ints:
+    """The weight of each cell in a code, int64 (cells,); a ValueError if the codes do not fit an int64."""
+    if game.cells > MAX_CODE_CELLS:
+        raise ValueError(f'obs_type="code" needs at most {MAX_CODE_CELLS} cells, and this board has {game.cells}')
+    return 3 ** np.arange(game.cells, dtype=np.int64)
 
 
 def _many_codes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Ints:
@@ -269,17 +239,6 @@ def _code(cells: Cells, weights: Ints, own: int, opp: int, seat: int) -> int:
     return int(mine * (1 + seat) + theirs * (2 - seat))
 
 
-def _weights(game: Game) -> Ints:
-    """What each cell weighs in a code: int64 (cells,).
-
-    Raises:
-        ValueError: the codes of so large a board do not fit an int64.
-    """
-    if game.cells > MAX_CODE_CELLS:
-        raise ValueError(f'obs_type="code" needs at most {MAX_CODE_CELLS} cells, and this board has {game.cells}')
-    return 3 ** np.arange(game.cells, dtype=np.int64)
-
-
 def _read_code(game: Game, code: npt.NDArray[Any]) -> tuple[int, int]:
     position = Position.from_code(game, cast(int, code[()]))
     return position.own, position.opp
@@ -292,11 +251,7 @@ def _bits(
     opp: npt.NDArray[Any],
     valid: npt.NDArray[np.bool_],
 ) -> tuple[int, int]:
-    """The bits of the cells (rows, cols) where `own` and `opp` are not 0.
-
-    Raises:
-        ValueError: a cell is not `valid`, or no game reaches the position; the message shows the observation.
-    """
+    """The bits of the cells (rows, cols) where `own` and `opp` are not 0; all cells must be `valid`."""
     mine, theirs = (
         sum(game.cell(*divmod(int(cell), game.cols)) for cell in np.flatnonzero(side)) for side in (own, opp)
     )
@@ -308,50 +263,43 @@ def _bits(
 
 
 OBSERVATION_TYPES: dict[str, ObservationType] = {
-    kind.name: kind
-    for kind in (
-        ObservationType(
-            "planes",
-            np.int8,
-            _planes_shape,
-            _planes_space,
-            _many_planes,
-            _read_planes,
-            observer=operator.attrgetter("planes"),
-            kernel=PLANES,
-        ),
-        ObservationType(
-            "board",
-            np.int8,
-            _board_shape,
-            _board_space,
-            _many_boards,
-            _read_board,
-            observer=lambda cells: partial(_board, cells),
-            kernel=BOARD,
-        ),
-        ObservationType(
-            "code",
-            np.int64,
-            _code_shape,
-            _code_space,
-            _many_codes,
-            _read_code,
-            observer=lambda cells: partial(_code, cells, _weights(cells.game)),
-            kernel=CODE,
-        ),
-    )
+    "planes": ObservationType(
+        "planes",
+        np.int8,
+        shape=lambda game: (2, game.rows, game.cols),
+        space=lambda game: spaces.Box(0, 1, (2, game.rows, game.cols), np.int8),
+        observe_many=_many_planes,
+        read=_read_planes,
+        observer=operator.attrgetter("planes"),
+        kernel=PLANES,
+    ),
+    "board": ObservationType(
+        "board",
+        np.int8,
+        shape=lambda game: (game.rows, game.cols),
+        space=lambda game: spaces.Box(-1, 1, (game.rows, game.cols), np.int8),
+        observe_many=_many_boards,
+        read=_read_board,
+        observer=lambda cells: partial(_board, cells),
+        kernel=BOARD,
+    ),
+    "code": ObservationType(
+        "code",
+        np.int64,
+        shape=lambda game: (),
+        space=lambda game: spaces.Discrete(3 * int(_weights(game)[-1])),
+        observe_many=_many_codes,
+        read=_read_code,
+        observer=lambda cells: partial(_code, cells, _weights(cells.game)),
+        kernel=CODE,
+    ),
 }
 """The types of observations by name. To add one, put a record here: `OBSERVATION_TYPES["mine"] = ObservationType(...)`.
 """
 
 
 def observation_type(name: Any) -> ObservationType:
-    """The observation type called `name`.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The observation type called `name`; a ValueError if there is none."""
     found = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(f"obs_type {name!r} is unknown; {did_you_mean(str(name), OBSERVATION_TYPES)}")
@@ -397,7 +345,7 @@ def fit(observations: Any, space: spaces.Space[Any] | None, many: bool = False, 
         space: a `Box` of the shape of the observation, of its flattened form, or with the planes last as in PettingZoo;
             for any other space observations are returned as they are.
         many: whether there are many.
-        who: what the error message calls the model.
+        who: the model's name in the error message.
 
     Raises:
         ValueError: `space` is a `Box` of another shape.
@@ -445,7 +393,7 @@ class Observer:
             observation.
 
     Args:
-        game: the rule book.
+        game: the rules.
         obs_type: a name of `OBSERVATION_TYPES`.
         follow: whether it watches one board ply by ply, and so is not shared between threads: it is then faster.
 
@@ -472,5 +420,5 @@ class Observer:
 
 
 def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Any:
-    """An observation of a type that is told only how to observe many."""
+    """An observation of a type without an `observer`."""
     return OBSERVATION_TYPES[name].observe_many(game, *(np.array([value], np.int64) for value in (own, opp, seat)))[0]

@@ -1,7 +1,8 @@
-"""What a person handles: a position with its notation, its base-3 code, its outcome and its symmetries."""
+"""Positions: their notation, base-3 code, outcome and symmetries."""
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ import numpy.typing as npt
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
-from tictac_env.symmetry import symmetries
 
 MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -57,7 +57,7 @@ class IllegalMove(ValueError):
 
 
 class Outcome(NamedTuple):
-    """How a game ended.
+    """The end of a game.
 
     Example:
         >>> from tictac_env import Position
@@ -68,7 +68,7 @@ class Outcome(NamedTuple):
     winner: int | None
     """The winning seat: 0 the first player, 1 the second, None a draw."""
     how: str
-    """What the winner has ("line", or what `Game.wins_by` calls it), or "full board" for a draw."""
+    """What the winner has ("line", or `Game.wins_by`), or "full board" for a draw."""
     cells: tuple[tuple[int, int], ...]
     """The (row, column) of the cells of what wins, row by row from the top left; none in a draw."""
 
@@ -77,11 +77,11 @@ class Outcome(NamedTuple):
 class Position:
     """An immutable position of a game.
 
-    Two positions are equal if the same stones lie on the same board. How they came there does not matter, but the last
-    moves are remembered where they are known.
+    Two positions are equal if the same stones lie on the same board. The moves do not matter, but the last ones are
+    remembered if they are known.
 
     Attributes:
-        game: the rule book.
+        game: the rules.
         own: the stones of the player to move, as the game's bits (see `tictac_env.games`).
         opp: the other player's stones.
         recent_moves: the last actions that led here, oldest first: all of them for a position made from moves; for one
@@ -199,7 +199,7 @@ class Position:
 
     @property
     def ply(self) -> int:
-        """How many stones are on the board."""
+        """The number of stones on the board."""
         return (self.own | self.opp).bit_count()
 
     @property
@@ -214,7 +214,7 @@ class Position:
 
     @property
     def status(self) -> Status:
-        """Whether a game can reach the position, and if not, why: `Position(game, own, opp)` itself does not check."""
+        """Valid, or the reason why no game reaches the position: `Position(game, own, opp)` itself does not check."""
         return self.game.status(self.own, self.opp)
 
     @property
@@ -246,12 +246,12 @@ class Position:
 
     @property
     def last_action(self) -> int | None:
-        """The action that led here, None where it is not known."""
+        """The action that led here, None if it is not known."""
         return self.recent_moves[-1] if self.recent_moves else None
 
     @property
     def last_cell(self) -> tuple[int, int] | None:
-        """The (row, column) of the stone played last, None where it is not known or the last move put no single one."""
+        """The (row, column) of the stone played last, None if it is not known or the last move put no single one."""
         last = self.last_action
         if last is None or not 0 <= last < self.game.num_actions:
             return None
@@ -376,7 +376,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def illegal_move(position: Position, action: Any, who: str = "", hint: str = "") -> IllegalMove:
-    """The error for an `action` that is in range but illegal; `who` names the policy that chose it, `hint` a remedy."""
+    """The error for an illegal `action` in range; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
     said = f"{who and who + ' chose '}action {shown(action)}, illegal here ({allowed}): {position!r}"
@@ -384,7 +384,7 @@ def illegal_move(position: Position, action: Any, who: str = "", hint: str = "")
 
 
 def _refusal(position: Position, action: int) -> str:
-    """Why an action in range is illegal, with moves counted from 1, as a person types them."""
+    """The reason why an action in range is illegal, with moves counted from 1, as a person types them."""
     if position.is_over:
         return "the game was over before it"
     move = format_moves(position.game, [action])
@@ -413,3 +413,44 @@ def _some_moves(game: Game, own: int, opp: int) -> list[int]:
                 raise ValueError(f"no order of moves leads to {Position(game, own, opp)!r}")
             _, position, actions = path.pop()
     return [action for action, _, _ in reversed(path)]
+
+
+class Symmetry(NamedTuple):
+    """One symmetry of a game's board."""
+
+    bits: tuple[tuple[int, int], ...]
+    """For each cell, its bit and the bit of the cell it is taken to."""
+    actions: tuple[int, ...]
+    """`actions[a]` is the action that `a` becomes."""
+
+    def apply(self, stones: int) -> int:
+        """The image of a set of cells."""
+        image = 0
+        for source, target in self.bits:
+            if stones & source:
+                image |= target
+        return image
+
+
+@functools.lru_cache(maxsize=64)
+def symmetries(game: Game) -> tuple[Symmetry, ...]:
+    """All symmetries of the game's board; number 0 is the identity.
+
+    A square board without gravity has 8, an oblong one 4, a board with gravity 2.
+    """
+    cells = [(row, col) for row in range(game.rows) for col in range(game.cols)]
+    action_of = {game.choice(action): action for action in range(game.num_actions)}
+    found = []
+    for number in range(game.num_symmetries):
+        bits = {game.cell(row, col): game.cell(*game.image(row, col, number)) for row, col in cells}
+        actions = tuple(action_of[bits[game.choice(action)]] for action in range(game.num_actions))
+        found.append(Symmetry(tuple(bits.items()), actions))
+    return tuple(found)
+
+
+def canonical(game: Game, own: int, opp: int) -> tuple[int, int, Symmetry]:
+    """The least `(own, opp)` among the images of a position, and the symmetry that leads to it."""
+    return min(
+        ((symmetry.apply(own), symmetry.apply(opp), symmetry) for symmetry in symmetries(game)),
+        key=lambda image: image[:2],
+    )

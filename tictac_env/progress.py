@@ -20,12 +20,12 @@ SECONDS = 60.0
 
 @contextmanager
 def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callable[[float, str], None]]:
-    """A progress bar, as a function of what is done and of a text to show beside it.
+    """A progress bar, as a function of the amount done and of a text to show next to it.
 
     Args:
-        total: how much there is to do.
+        total: the amount of work.
         what: its name.
-        show: whether to show the bar at all. Where standard error is no terminal, it gets a line a minute instead.
+        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead.
     """
     if not (show and sys.stderr.isatty()):
         began = shown = time.monotonic()
@@ -63,10 +63,10 @@ def run_bar(
 
     Args:
         title: the learner's name.
-        total: how much the run counts.
+        total: the length of the run.
         show: whether to show it.
-        what: what its speed is measured in: "games" or "plies".
-        state: how much of the total is done, how many games or plies were played, and what else to show.
+        what: the unit of its speed: "games" or "plies".
+        state: gives the part of the total that is done, the games or plies played, and a text to show.
     """
     began = shown = time.monotonic()
     before = state()[1]
@@ -115,12 +115,9 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-# Work in a thread of its own, which no Ctrl-C can break off halfway.
-#
-# Python raises KeyboardInterrupt in the main thread, between any two of its instructions: within a `finally` too, and
-# in
-# the exit of an executor, whose threads then go on by themselves. Other threads never see it.
-
+# Work in a thread of its own, which no Ctrl-C can break off halfway. Python raises KeyboardInterrupt in the main
+# thread, between any two of its instructions: within a `finally` too, and in the exit of an executor, whose threads
+# then run by themselves. Other threads never see it.
 
 News = TypeVar("News")
 
@@ -128,9 +125,9 @@ News = TypeVar("News")
 class Background:
     """Does one job after another in the background, each while its caller waits for it, and never two at once.
 
-    A job is a generator. What it yields is told to the caller, and it goes on as long as the caller waits. If the
-    caller is interrupted, the job is closed where it yields next: it can clean up in a `finally` or by `with`, which
-    nothing interrupts. The caller's interrupt is raised once the job has ended.
+    A job is a generator. Its caller gets what it yields, and it continues as long as the caller waits. If the caller is
+    interrupted, the job is closed where it yields next: it can clean up in a `finally` or by `with`, which nothing
+    interrupts. The caller's interrupt is raised once the job has ended.
 
     However many interrupts come, and whenever, no job outlives its caller by more than the way to its next `yield`.
     """

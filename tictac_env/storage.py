@@ -1,4 +1,4 @@
-"""Files that are whole or not there: arrays and JSON, never a pickle, moved into place when they are complete."""
+"""Files of arrays and JSON, never pickles, written atomically."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ except ImportError:  # not on POSIX
 
 META = "meta.json"
 PART = ".part"
-"""How the name of a file ends that is not complete yet."""
+"""The end of the name of an incomplete file."""
 
 KINDS = "biufU"
 """The kinds of dtype that files hold, as NumPy names them: numbers that are not complex, truth values, text."""
 LARGEST = 1 << 32
-"""More bytes than this are not read or unpacked: some kilobytes could become any number of them."""
+"""The most bytes that are read or unpacked: some kilobytes could become any number of them."""
 LARGEST_JSON = 1 << 26
-"""Nor more bytes of JSON, which take many times as much memory."""
+"""The most bytes of JSON, which take many times as much memory."""
 DEFLATED = 1032
-"""No archive of ours or of PyTorch's unpacks to more than so many times its size: Deflate shortens nothing further."""
+"""The most that an archive of ours or of PyTorch's unpacks to, times its size: Deflate shortens nothing further."""
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that takes its place at `path` at the end of the block; after an error `path` is as it was.
 
-    What processes that were killed meanwhile have left behind of such files is removed first.
+    Incomplete files that killed processes have left behind are removed first.
 
     Raises:
         OSError: it cannot be written; the error names `path`.
@@ -60,7 +60,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)
             os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -88,7 +90,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Gives errors of the system the name of the file that was to be written, if they have none or that of its part."""
+    """Names the file to be written in errors of the system that have no name, or that of its part."""
     try:
         yield
     except OSError as error:
@@ -123,7 +125,7 @@ def _sweep(target: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Locks a file until it is closed; False where another process has and one does not wait, or nothing can be."""
+    """Locks a file until it is closed; False if another process has and `wait` is False, or locks do not work."""
     with contextlib.suppress(OSError):
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -132,7 +134,7 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> None:
-    """Writes `text` in UTF-8, whole or not at all."""
+    """Writes `text` in UTF-8, atomically."""
     with writing(path) as file:
         file.write(text.encode())
 
@@ -146,7 +148,7 @@ def save_arrays(
 
     Args:
         path: the file, which is replaced if it is there.
-        kind: what the file holds; `load_arrays` asks for it.
+        kind: the kind of content; `load_arrays` asks for it.
         meta: anything JSON can hold.
         arrays: of numbers that are not complex, of truth values or of text.
 
@@ -165,12 +167,7 @@ def save_arrays(
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Checks, before a file is opened, that reading it ends and that it fits into memory.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is a folder, a pipe or a device, or longer than `LARGEST`.
-    """
+    """Checks, before a file is opened, that it is no folder, pipe or device, and not longer than `LARGEST`."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         raise ValueError("it is no regular file")
@@ -197,12 +194,7 @@ def archive_in(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[zipfile.Zip
 
 
 def json_in(archive: zipfile.ZipFile, name: str) -> Any:
-    """What a member of an archive holds as JSON.
-
-    Raises:
-        KeyError: there is no such member.
-        ValueError: it is longer than `LARGEST_JSON`, or no JSON.
-    """
+    """The content of a member of an archive that holds JSON, of at most `LARGEST_JSON` bytes."""
     if (size := archive.getinfo(name).file_size) > LARGEST_JSON:
         raise ValueError(f"{name} has {size:,} bytes, more than {LARGEST_JSON:,}")
     return json.loads(archive.read(name))
@@ -213,13 +205,12 @@ def sha256(*paths: Path) -> str:
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
 
 def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """What `save_arrays` wrote: the meta data and the arrays.
+    """The meta data and the arrays that `save_arrays` wrote.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -246,11 +237,7 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
 
 
 def _check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Checks that a member is as long as the array that it says it holds, before memory is taken for that.
-
-    Raises:
-        ValueError: it is not, or the array is of another dtype than those of our files.
-    """
+    """Checks the length and dtype that a member claims for its array, before memory is taken for that."""
     with archive.open(member) as file:
         of_version = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = of_version[np.lib.format.read_magic(file)](file)
@@ -268,12 +255,12 @@ def reading(
 
     Args:
         path: the file.
-        kind: what it holds.
-        what: how to call it where nothing can be made of it, as in "checkpoint of GameTree".
+        kind: the kind of content.
+        what: its name in the error, as in "checkpoint of GameTree".
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: as of `load_arrays`; or the block has met something missing, or that does not fit.
+        ValueError: as of `load_arrays`; or the block has met something missing or unfit.
     """
     content = load_arrays(path, kind)
     try:
@@ -283,12 +270,7 @@ def reading(
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """What a file that `save_arrays` wrote holds.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not such an archive, or is damaged.
-    """
+    """The `kind` of a file that `save_arrays` wrote; raises as `load_arrays` does."""
     try:
         with archive_in(path) as archive:
             return str(json_in(archive, META)["kind"])
@@ -296,9 +278,3 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         raise
     except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile or json
         raise ValueError(f"{os.fspath(path)} is no file that holds an agent, or is damaged: {error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

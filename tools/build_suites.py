@@ -39,12 +39,11 @@ from tictac_env.games import Game, get_game
 from tictac_env.jobs import Workers, joined
 from tictac_env.policies import Policy, answer, as_policy
 from tictac_env.policies.policy import pick
-from tictac_env.position import Position
+from tictac_env.position import Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, UNIT, advance, mix, new_state
 from tictac_env.solver import Solver
 from tictac_env.solver.enumerate import NO_SCORE
-from tictac_env.symmetry import canonical
 
 GAMES_AT_A_TIME = 128
 FRUITLESS = 20

@@ -170,6 +170,6 @@ def test_killed_at_any_moment_it_loses_nothing_and_does_nothing_twice(times: int
 
 
 def label_keys(positions: list[Position]) -> set[tuple[int, int]]:
-    from tictac_env.symmetry import canonical
+    from tictac_env.position import canonical
 
     return {canonical(position.game, position.own, position.opp)[:2] for position in positions}

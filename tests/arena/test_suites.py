@@ -15,11 +15,10 @@ from tictac_env.arena import ScoredPosition, Suite, move_accuracy, read_scored_p
 from tictac_env.arena import suites as module
 from tictac_env.arena.suites import HASHES, PHASES, all_positions, phase_begins
 from tictac_env.games import GAMES, Game, KInARow
-from tictac_env.position import Position
+from tictac_env.position import Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 from tictac_env.solver.enumerate import NO_SCORE
-from tictac_env.symmetry import canonical
 from tools.build_suites import Games, Listed, is_decisive, make_suite
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

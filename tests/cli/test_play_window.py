@@ -56,7 +56,7 @@ class Script:
 def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Makes a script the person before every window; without a screen."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)
+    monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)
     yield lambda *deeds: (
         script := Script(*deeds),
         monkeypatch.setattr(Window, "show", lambda window, position, fps=0: script.watch(window, position, fps)),

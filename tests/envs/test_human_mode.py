@@ -31,7 +31,7 @@ every_id = pytest.mark.parametrize("name", [*GAMES, "KInARow-v0"])
 def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
     """pygame without a screen and without waiting between the moves."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.display.RENDER_FPS", 0)
+    monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)
     return pytest.importorskip("pygame")
 
 
@@ -42,12 +42,6 @@ def shown(pygame: Any) -> Any:
 
 def lowest(env: gym.Env[Any, Any]) -> int:
     return int(np.argmax(env.unwrapped.action_masks()))
-
-
-@every_id
-@pytest.mark.parametrize("opponent", ["random", None])
-def test_gymnasiums_checker_finds_no_fault_with_a_window(name: str, opponent: str | None, pygame: Any) -> None:
-    check_env(gym.make(name, opponent=opponent, render_mode="human").unwrapped)
 
 
 @pytest.mark.parametrize("module", [connect_four_v0, tictactoe_v0])
@@ -112,17 +106,6 @@ def test_copies_have_windows_of_their_own(duplicate: Callable[..., Any], pygame:
     assert np.array_equal(shown(pygame), render.render_rgb(env.position))
     for each in (env, twin, env):
         each.close()
-
-
-def test_closing_the_window_interrupts_and_the_game_can_go_on(pygame: Any) -> None:
-    env = gym.make(TTT, render_mode="human")
-    env.reset(seed=0)
-    pygame.event.post(pygame.event.Event(pygame.QUIT))
-    with pytest.raises(KeyboardInterrupt) as raised:
-        env.step(4)
-    assert raised.type is render.WindowClosed
-    env.step(lowest(env))
-    env.close()
 
 
 @pytest.mark.parametrize(

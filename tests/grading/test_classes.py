@@ -15,7 +15,7 @@ from tictac_env.grading.exam import questions_of
 from tictac_env.grading.grading import confined
 from tictac_env.grading.process import Process
 from tictac_env.grading.submissions import handed_in_by_all
-from tictac_env.symmetry import symmetries
+from tictac_env.position import symmetries
 
 SOURCES = {"anna": FIRST, "bert": BLOCKER, "carl": FIRST + "# mine alone\n", "dora": LAST, "=emil": "def choose("}
 

@@ -21,7 +21,7 @@ from tictac_env.solver import Solution
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "lazy"},
-    {"position", "position_batch", "symmetry", "observation"} | {"checks", "check_game", "compiled", "jobs"},
+    {"position", "position_batch", "observation"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver", "render", "text_players"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets"},
     {"cli", "__main__", "first_uses", "web", "notebook", "grading", "openspiel"},
@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
 LATE_IMPORTS = {("position", "render")}
 """Imports against the layers, allowed within a function: a position shows itself."""
 
-COMPILED = {f"tictac_env.compiled.{name}" for name in ("arithmetic", "game_types", "kernels", "numba_names")}
+COMPILED = {f"tictac_env.compiled.{name}" for name in ("game_types", "kernels", "numba_names")}
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,

@@ -26,7 +26,7 @@ from tictac_env.arena import (
     round_robin,
     verdict,
 )
-from tictac_env.envs.arguments import read_actions
+from tictac_env.envs.vector.vector_env import read_actions
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import (
     POLICIES,
@@ -36,7 +36,6 @@ from tictac_env.policies import (
     Policy,
     RandomPolicy,
     RulePolicy,
-    answer,
     as_policy,
     check_policy,
     game_for,
@@ -45,7 +44,7 @@ from tictac_env.policies import (
     named_policy,
 )
 from tictac_env.policies.loading import is_name
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -108,28 +107,6 @@ def test_rule_wins_else_blocks_else_plays_near_the_centre(game: KInARow, seed: i
             assert RulePolicy().act(position, drawn) == wanted[drawn % len(wanted)]
 
 
-@pytest.mark.parametrize(
-    ("name", "moves", "action"),
-    [
-        (TTT, "", 4),
-        (TTT, "1425", 2),  # wins rather than blocks
-        (TTT, "1524", 2),  # blocks
-        (C4, "", 3),
-        (C4, "121212", 0),  # wins
-        (C4, "12121", 0),  # blocks
-        (C4, "4455", 3),
-    ],
-)
-def test_rule_in_known_positions(name: str, moves: str, action: int) -> None:
-    policy, position = make_policy("rule", name), Position.from_moves(name, moves)
-    assert {policy.act(position, seed) for seed in range(20)} == {action}
-
-
-def test_rule_draws_among_equally_central_cells() -> None:
-    position = Position.from_moves(TTT, "5")
-    assert [RulePolicy().act(position, seed) for seed in range(5)] == [1, 3, 5, 7, 1]
-
-
 def test_random_against_random_on_tic_tac_toe() -> None:
     """The exact chances, by the probabilities the policy states."""
     level: dict[Position, float] = {Position.start(TTT): 1.0}
@@ -158,14 +135,6 @@ def test_act_many_is_act_with_each_seed(policy: Policy, game: Game) -> None:
 
 
 # Finding and making
-
-
-@pytest.mark.parametrize(("name", "cls"), [("random", RandomPolicy), ("rule", RulePolicy)])
-def test_policies_are_made_by_name(name: str, cls: type[Policy]) -> None:
-    for game in (*GAMES, *GAMES.values()):
-        policy = make_policy(name, game=game)
-        assert type(policy) is cls
-        assert str(policy) == policy.name == name
 
 
 @pytest.mark.parametrize(
@@ -214,16 +183,6 @@ def test_everything_that_plays_is_a_policy() -> None:
 def test_what_does_not_play_is_no_policy(player: Any) -> None:
     with pytest.raises(ValueError, match=r"does not play: give a policy's name \(random, rule"):
         as_policy(player, GAMES[TTT])
-
-
-@pytest.mark.parametrize(
-    "use", [verdict, check_policy, lambda table: OpponentPool([table]), lambda table: gym.make(TTT, opponent=table)]
-)
-def test_a_large_table_does_not_flood_the_terminal(use: Any) -> None:
-    table = defaultdict(float, {state: [0.0] * 9 for state in range(2_000)})
-    with pytest.raises(ValueError, match=r"defaultdict does not play.*lambda observation, mask") as error:
-        use(table)
-    assert len(str(error.value)) < 600
 
 
 @pytest.mark.parametrize(
@@ -320,53 +279,3 @@ def test_a_game_that_an_agent_has_not_learned_is_refused_with_its_own(use: Any) 
 def test_agents_of_two_games_do_not_meet() -> None:
     with pytest.raises(ValueError, match=f"different games, {TTT} and {C4}"):
         play_match(QLearning(TTT), QLearning(C4))
-
-
-@pytest.mark.parametrize("player", [RandomPolicy, Constant], ids=lambda player: player.__name__)
-def test_a_class_is_no_policy(player: type) -> None:
-    with pytest.raises(ValueError, match="does not play"):
-        as_policy(player, GAMES[TTT])
-
-
-def test_a_model_may_play_several_games() -> None:
-    model = ModelPolicy(Constant())
-    for name in GAMES:
-        assert gym.make(name, opponent=model, play_as="second").reset()[1]["opponent_action"] == 3
-
-
-def test_answer_is_the_action_and_the_position_after_it() -> None:
-    game, position = GAMES[C4], Position.from_moves(C4, "44")
-    action, own, opp = answer(RandomPolicy(), game, position.own, position.opp, position.moves, 8)
-    assert action == 1
-    assert Position(game, own, opp) == position.play(1)
-
-
-@pytest.mark.parametrize("choice", [3, 7, -1, 2.0, None, True])
-def test_answer_names_the_policy_its_choice_and_the_position(choice: Any) -> None:
-    def careless(observation: Any, mask: npt.NDArray[np.int8]) -> Any:
-        return choice
-
-    position = Position.from_moves(C4, "444444")
-    with pytest.raises(IllegalMove) as error:
-        answer(as_policy(careless, position.game), position.game, position.own, position.opp, position.moves, 0)
-    for part in ("careless", str(choice), repr(position), "0, 1, 2, 4, 5, 6"):
-        assert part in str(error.value)
-
-
-def test_a_policy_that_does_not_act_cannot_be_made() -> None:
-    class Lazy(Policy):
-        pass
-
-    with pytest.raises(TypeError, match="abstract"):
-        Lazy()  # type: ignore[abstract]
-
-
-def test_policies_are_called_by_their_name_or_their_class() -> None:
-    class Nameless(Policy):
-        def act(self, position: Position, seed: int) -> int:
-            return 0
-
-    policy = Nameless()
-    assert str(policy) == "Nameless"
-    policy.name = "nobody"
-    assert str(policy) == "nobody"

@@ -16,7 +16,7 @@ import pytest
 
 import tictac_env.envs.vector
 import tictac_env.solver  # noqa: F401  # both say what their kernels are for
-from tictac_env.compiled import announcement, in_one_line
+from tictac_env.compiled import in_one_line, kernels
 from tictac_env.games import GAMES, KInARow, game_name
 from tictac_env.progress import progress_bar
 
@@ -27,7 +27,7 @@ VECTOR, SOLVER = "tictac_env.envs.vector.kernels", "tictac_env.solver.engine"
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the cache folder of the tests is, nothing is to be said of it."""
-    monkeypatch.setattr(announcement, "WARNING", "")
+    monkeypatch.setattr(kernels, "WARNING", "")
 
 
 def function_of(module: str, plain: Callable[..., Any]) -> Any:
@@ -64,7 +64,7 @@ def test_the_line_is_there_while_it_is_compiled(capsys: Capture) -> None:
     def see(function: Callable[..., Any], types: Any) -> None:
         seen.append(capsys.readouterr().err)
 
-    announcement.watch_compiling(see)
+    kernels.watch_compiling(see)
     cells_of(SOLVER)(C4)
     assert seen == ["tictac_env: compiling the solver for ConnectFour-v0 ..."]
 

@@ -18,7 +18,7 @@ from conftest import ALL_GAMES, COMPILED_GAMES, breadth, title
 
 from tictac_env import compiled
 from tictac_env.compiled import kernel
-from tictac_env.games import GAMES, UNFINISHED, Game, KInARow
+from tictac_env.games import UNFINISHED, Game, KInARow
 from tictac_env.policies.heuristics import random_choices, rule_choices
 from tictac_env.policies.policy import pick
 from tictac_env.rng import advance, mix, new_state, position_seed
@@ -106,12 +106,6 @@ def test_compiled_and_interpreted_rules_agree_over_many_random_plies(game: Game,
         seed += 1
 
 
-def test_the_games_compared_end_in_every_way() -> None:
-    """The comparison above would be worth little if all its games were draws."""
-    ends = {int(logged(play_out, GAMES["TicTacToe-v0"], seed, RANDOM)[0][-1, 2]) for seed in range(50)}
-    assert ends == {-1, 0}
-
-
 @kernel
 def lines_in(game: Game, stones: int) -> tuple[bool, int, int]:
     return game.has_line(stones), game.winning_cells(stones), game.threats(stones)
@@ -140,29 +134,6 @@ def test_lines_on_long_boards_are_the_same_compiled(game: KInARow) -> None:
         assert lines_in(game, stones) == (game.has_line(stones), game.winning_cells(stones), game.threats(stones))
         found.add(game.has_line(stones))
     assert found == {True, False}
-
-
-@kernel
-def count_bits(value: int) -> int:
-    return value.bit_count()
-
-
-@pytest.mark.parametrize("value", [0, 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 0x5555555555555555])
-def test_bits_are_counted_the_same_compiled(value: int) -> None:
-    assert count_bits(value) == value.bit_count()
-
-
-def test_compiling_leaves_other_users_of_numba_their_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "somewhere else")
-
-    @kernel
-    def double(value: int) -> int:
-        return 2 * value
-
-    assert numba.config.CACHE_DIR == "somewhere else"
-    assert double(21) == 42
-    assert numba.config.CACHE_DIR == "somewhere else"
-    assert double.py_func(21) == 42
 
 
 PROBE = """
@@ -385,34 +356,6 @@ def test_rules_that_use_super_say_why_they_cannot_be_compiled() -> None:
         result_of(Contrary.make(3, 3, 3, False), 0, 0b111)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("file", ["envs/vector/boards.py", "solver/enumerate.py"])
-def test_kernels_follow_an_edit_of_what_they_import(probe_folder: Path, tmp_path: Path, file: str) -> None:
-    package = probe_folder / "tictac_env"
-    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    folders = {run_probe(probe_folder, tmp_path)[2]}
-    with (package / file).open("a") as source:
-        source.write("NEW = 1\n")
-    folders.add(run_probe(probe_folder, tmp_path)[2])
-    assert len(folders) == 2
-
-
-def test_kernels_of_others_need_no_module() -> None:
-    names: dict[str, Any] = {}
-    exec("def add_one(x): return x + 1", names)
-    assert numba.njit(names["add_one"])(1) == 2
-
-
-@pytest.mark.slow
-def test_the_cache_falls_back_where_no_folder_can_be_made(probe_folder: Path, tmp_path: Path) -> None:
-    occupied = tmp_path / "file"
-    occupied.write_text("not a folder")
-    result, _, used = run_probe(probe_folder, occupied)
-    assert result == -1
-    assert used.is_relative_to(probe_folder)  # where TMPDIR and HOME point
-    assert occupied.read_text() == "not a folder"
-
-
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that nobody can write to")
 def test_a_cache_folder_that_exists_but_cannot_be_written_is_not_used(probe_folder: Path, tmp_path: Path) -> None:
     """Numba would then cache beside the source, where it does not see that a rule has changed."""
@@ -423,21 +366,6 @@ def test_a_cache_folder_that_exists_but_cannot_be_written_is_not_used(probe_fold
     assert result == -1
     assert used != unwritable
     assert not cache_files(probe_folder / "__pycache__")
-
-
-@pytest.mark.slow
-def test_without_a_home_the_cache_falls_back(probe_folder: Path, tmp_path: Path) -> None:
-    """In a container whose user is not in the password file, `Path.home()` raises RuntimeError."""
-    (probe_folder / "sitecustomize.py").write_text(
-        "import os, pathlib\n"
-        "for name in ('TICTAC_CACHE_DIR', 'XDG_CACHE_HOME', 'LOCALAPPDATA', 'HOME', 'USERPROFILE'):\n"
-        "    os.environ.pop(name, None)\n"
-        "def home(): raise RuntimeError('Could not determine home directory.')\n"
-        "pathlib.Path.home = home\n"
-    )
-    result, _, used = run_probe(probe_folder, tmp_path)
-    assert result == -1
-    assert used.is_relative_to(probe_folder)
 
 
 INTERPRETED = """

@@ -13,7 +13,7 @@ import numba
 import pytest
 from modes import full_disk
 
-from tictac_env.compiled import cache, numba_names
+from tictac_env.compiled import kernels, numba_names
 from tictac_env.compiled.numba_names import cache_in, keep_code
 
 posix = pytest.mark.skipif(os.name != "posix", reason="limits are those of POSIX")
@@ -64,7 +64,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TICTAC_CACHE_DIR", str(tmp_path / "asked"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    name = Path(cache.CACHE_FOLDER).name
+    name = Path(kernels.CACHE_FOLDER).name
     return tmp_path / "asked" / "tictac-env" / name, tmp_path / "home" / ".cache" / "tictac-env" / name
 
 
@@ -74,13 +74,13 @@ def test_its_folder_is_for_its_user_alone(homes: tuple[Path, Path]) -> None:
     first, _ = homes
     before = os.umask(0o002)
     try:
-        assert cache._cache_folder() == (str(first), True, "")
+        assert kernels._cache_folder() == (str(first), True, "")
     finally:
         os.umask(before)
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (first, first.parent)] == [0o700, 0o700]
     for folder in (first, first.parent):
         folder.chmod(0o755)
-    assert cache._cache_folder() == (str(first), True, "")
+    assert kernels._cache_folder() == (str(first), True, "")
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (first, first.parent)] == [0o700, 0o700]
 
 
@@ -90,11 +90,11 @@ def test_a_folder_that_others_may_write_into_is_not_used(mode: int, homes: tuple
     first, second = homes
     first.mkdir(parents=True)
     first.chmod(mode)
-    folder, kept, warning = cache._cache_folder()
+    folder, kept, warning = kernels._cache_folder()
     assert (folder, kept) == (str(second), True)
     assert f"other users may have written into {first}; machine code is kept in {second}" in warning
     second.chmod(mode)
-    folder, kept, warning = cache._cache_folder()
+    folder, kept, warning = kernels._cache_folder()
     assert not kept and Path(folder) not in homes
     assert f"other users may have written into {second}, so every run compiles anew" in warning
 
@@ -107,7 +107,7 @@ def test_a_folder_of_somebody_else_is_not_used(inner: bool, homes: tuple[Path, P
     first, second = homes
     first.mkdir(parents=True, mode=0o700)
     os.chown(first if inner else first.parent, 54321, -1)
-    assert cache._cache_folder()[:2] == (str(second), True)
+    assert kernels._cache_folder()[:2] == (str(second), True)
 
 
 PLAYED = """

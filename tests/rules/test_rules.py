@@ -17,8 +17,7 @@ from naive import NaiveBoard
 from examples.hex import Hex
 from tictac_env.check_game import Int63
 from tictac_env.games import DRAWN, GAMES, LOST, UNFINISHED, Game, KInARow, Status, game_name, get_game
-from tictac_env.position import Position
-from tictac_env.symmetry import canonical, symmetries
+from tictac_env.position import Position, canonical, symmetries
 
 K_IN_A_ROW = [game for game in ALL_GAMES if isinstance(game, KInARow)]
 every_size = pytest.mark.parametrize("rules", K_IN_A_ROW, ids=title)

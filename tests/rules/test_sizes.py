@@ -80,7 +80,7 @@ def test_what_a_name_cannot_hold_gives_none(size: Any) -> None:
         ("KInARow-v0:" + "9" * 5000, "rows must be a whole number"),
         ("KInARow-v0:5x6-4-False-2", "more sizes than there are: rows, cols, connect, gravity"),
         ("KInARow-v0:5,rows=6", "gives rows twice"),
-        ("KInARow-v0:rows=6,7", "'7' stands after a size that is given by its name"),
+        ("KInARow-v0:rows=6,7", "'7' follows a size that is given by its name"),
         ("KInARow-v0:row=6", r"KInARow-v0 has no 'row'; did you mean rows\?"),
         ("KInARow-v0:5x6-9", "connect=9 does not fit on a board of 5 rows and 6 columns"),
         ("KInARow-v0:5x6-4,gravity=1", "gravity must be True or False, not 1"),

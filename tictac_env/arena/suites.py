@@ -23,12 +23,11 @@ import numpy.typing as npt
 from tictac_env.checks import parse_whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.jobs import Workers, map_jobs
-from tictac_env.position import Position
+from tictac_env.position import Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.solver.enumerate import NO_SCORE, loss_score, tabulate
 from tictac_env.storage import reading, save_arrays, save_text
-from tictac_env.symmetry import canonical
 
 if TYPE_CHECKING:
     from tictac_env.solver import Solver  # compiled, which only labelling needs

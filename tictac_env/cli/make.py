@@ -20,8 +20,7 @@ from tictac_env.cli.arguments import (
     complete_words,
     game_named,
 )
-from tictac_env.compiled.announcement import unkept
-from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, WARNING
+from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
 from tictac_env.first_uses import first_uses, make_first_uses
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names

@@ -21,7 +21,7 @@ from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
 from tictac_env.cli.arguments import add_file, add_game, add_json, decimal, print_json, whole_number
-from tictac_env.compiled.cache import CACHE_FOLDER, KEPT, VARIABLE
+from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
 from tictac_env.games import describe_game, game_name
 from tictac_env.games.registry import known_names
 from tictac_env.policies import POLICIES

@@ -10,11 +10,22 @@ loops over boards three times as fast as with sizes read at run time.
 
 from __future__ import annotations
 
-from tictac_env.compiled.announcement import in_one_line
-from tictac_env.compiled.arithmetic import prefetch, store_bytes, wrapping_product
-from tictac_env.compiled.cache import CACHE_FOLDER, PACKAGE
 from tictac_env.compiled.game_types import kernel_methods
-from tictac_env.compiled.kernels import Tiered, borrowing_kernel, is_kept, kernel, machine_code, parallel_kernel, prange
+from tictac_env.compiled.kernels import (
+    CACHE_FOLDER,
+    PACKAGE,
+    Tiered,
+    borrowing_kernel,
+    in_one_line,
+    is_kept,
+    kernel,
+    machine_code,
+    parallel_kernel,
+    prange,
+    prefetch,
+    store_bytes,
+    wrapping_product,
+)
 
 __all__ = [
     "CACHE_FOLDER",

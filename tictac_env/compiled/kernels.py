@@ -1,16 +1,96 @@
-"""The marks of kernels, and what a kernel's machine code is."""
+"""Decorators for kernels, where their machine code is kept, its announcement, and arithmetic that Numba lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import atexit
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload, overload_method
 
-import tictac_env.compiled.game_types  # noqa: F401  # lets Numba know games
-from tictac_env.compiled.cache import CACHE_FOLDER
-from tictac_env.compiled.game_types import compile_callees, fingerprint
-from tictac_env.compiled.numba_names import UNCOUNTED, Kernel, cache_in, entry_point, keep_code, load_kept, records_in
+from tictac_env.compiled.game_types import PACKAGES, GameType, compile_callees, fingerprint
+from tictac_env.compiled.numba_names import (
+    CALLED,
+    UNCOUNTED,
+    UNKEPT,
+    Kernel,
+    cache_in,
+    entry_point,
+    keep_code,
+    load_kept,
+    records_in,
+    watch_compiling,
+)
+from tictac_env.games import Game, game_name
+
+PACKAGE = Path(__file__).parents[1]
+VARIABLE = "TICTAC_CACHE_DIR"
+
+
+def _cache_folder() -> tuple[str, bool, str]:
+    """The folder of compiled kernels, whether it is kept between runs, and a warning, mostly "".
+
+    It is a folder of the user's, named after the source of this sub-package, which decides how kernels are compiled.
+    Within it, the code of a kernel is found by the source that the kernel can reach (`game_types.fingerprint`).
+
+    Nobody else may write there: Numba keeps pickles next to the machine code, and loading either runs what is in it.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    name = f"tictac-env/{digest.hexdigest()[:16]}"
+    refused: list[str] = []
+    for variable in (VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
+        if base := os.environ.get(variable):
+            folder = Path(base) / (".cache" if variable in ("HOME", "USERPROFILE") else "") / name
+            try:
+                _make_private(folder)
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+                elsewhere = f"{', '.join(refused)}; machine code is kept in {folder}" if refused else ""
+                return str(folder), True, elsewhere
+            except _OpenToOthers as error:
+                refused.append(f"{variable}={base} cannot be used, as {error}")
+            except OSError:
+                refused.append(f"{variable}={base} cannot be written to")
+    temporary = tempfile.mkdtemp(prefix="tictac-env-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    tried = ", ".join(refused) or "there is no home folder"
+    return temporary, False, f"{tried}, so every run compiles anew; set {VARIABLE} to a folder that can be written to"
+
+
+class _OpenToOthers(Exception):
+    """Somebody else may write into a folder."""
+
+
+def _make_private(folder: Path) -> None:
+    """Makes a folder, in one of the package's, that only this user can enter."""
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for one, open_to_others in ((folder.parent, 0), (folder, stat.S_IWGRP | stat.S_IWOTH)):
+        one.mkdir(mode=0o700, exist_ok=True)
+        found = one.stat()
+        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & open_to_others):
+            raise _OpenToOthers(f"other users may have written into {one}")
+        if found.st_mode & 0o077 and not one.is_symlink():  # what a link leads to is not the package's
+            one.chmod(0o700)
+
+
+CACHE_FOLDER, KEPT, WARNING = _cache_folder()
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,12 +131,8 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
             return function
         compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else Kernel(function, options)
         how = repr(sorted(options.items())) + str(parallel)
-        keep_code(compiled, lambda signature: how + fingerprint(function, *_in_order(records_in(signature))))
+        keep_code(compiled, lambda signature: how + fingerprint(function, *records_in(signature)))
     return compiled  # type: ignore[no-any-return]
-
-
-def _in_order(classes: set[type]) -> list[type]:
-    return sorted(classes, key=lambda one: (one.__module__, one.__qualname__))
 
 
 def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
@@ -92,11 +168,11 @@ class Tiered:
 
     @property
     def cold(self) -> bool:
-        """Whether it runs interpreted."""
+        """Whether the kernel runs interpreted."""
         return self._cold > 0
 
     def heat(self, runs: int) -> None:
-        """Says that so many runs are due, or were done."""
+        """Counts runs that are due, or were done."""
         if self._cold > 0:
             self._cold -= runs
             if self._cold <= 0:
@@ -106,3 +182,182 @@ class Tiered:
 def is_kept(kernel: Callable[..., Any], *arguments: Any) -> bool:
     """Whether this run or an earlier one has compiled the kernel for arguments of the types of these."""
     return load_kept(kernel, tuple(numba.typeof(argument) for argument in arguments))
+
+
+class _Line:
+    """The line that is being written: "tictac_env: compiling <what> for <game> ... <seconds> s".
+
+    What is compiled for the same thing while the line is held goes on with it, and only the end has the seconds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held = 0  # so many blocks want what they compile in one line
+        self._of: tuple[str, Game | None] | None = None
+        self._compiling = False
+        self._began = self._seconds = 0.0
+        self._warned = self._told_unkept = False
+
+    def begin(self, what: str, game: Game | None) -> None:
+        with self._lock:
+            if self._of is not None and self._of != (what, game if game is not None else self._of[1]):
+                self._end()
+            if self._of is None:
+                if WARNING and not self._warned:
+                    _write(f"tictac_env: {WARNING}\n")
+                self._warned = True
+                whose = "" if game is None else f" for {game_name(game) or game}"
+                _write(f"tictac_env: compiling {what}{whose} ...")
+                self._of, self._seconds = (what, game), 0.0
+            self._compiling, self._began = True, time.perf_counter()
+
+    def end(self) -> None:
+        with self._lock:
+            self._compiling = False
+            self._seconds += time.perf_counter() - self._began
+            if not self._held:
+                self._end()
+
+    def hold(self, more: int) -> None:
+        """Counts one block more, or less, that wants one line."""
+        with self._lock:
+            self._held += more
+            if not self._held and not self._compiling:
+                self._end()
+
+    def _end(self) -> None:
+        if self._of is not None:
+            _write(f" {self._seconds:.1f} s\n")
+        self._of = None
+        if UNKEPT and not self._told_unkept:
+            self._told_unkept = True
+            _write(f"tictac_env: {unkept()}, so the next run compiles anew\n")
+
+
+def unkept() -> str:
+    """The reason why machine code could not be kept, "" if it could."""
+    return f"machine code cannot be kept in {CACHE_FOLDER}: {UNKEPT[0]}" if UNKEPT else ""
+
+
+_LINE = _Line()
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Announces what is compiled for the same thing within the block as one."""
+    _LINE.hold(1)
+    try:
+        yield
+    finally:
+        _LINE.hold(-1)
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a closed pipe or file is no reason not to compile
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+            if not hasattr(sys.stderr, "rich_proxied_file"):  # rich then writes whole lines above a progress bar
+                sys.stderr.flush()
+
+
+def _begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None] | None:
+    """Announces a function that is about to be compiled for arguments of these types, if it is one of ours."""
+    module = function.__module__ or ""  # None, if it was made by `exec`
+    if module.split(".")[0] not in PACKAGES:
+        return None
+    _LINE.begin(_what(module), next((one.game for one in types if isinstance(one, GameType)), None))
+    return _LINE.end
+
+
+def _what(module: str) -> str:
+    """The purpose of a module's code: its `COMPILED_AS`, or that of the nearest package around it."""
+    around = module
+    while around:
+        if what := getattr(sys.modules.get(around), "COMPILED_AS", None):
+            return str(what)
+        around = around.rpartition(".")[0]
+    return module
+
+
+watch_compiling(_begin)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _population_count(typing_context: Any, value: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), emit
+
+
+@overload_method(types.Integer, "bit_count", strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _bit_count(value: Any) -> Any:
+    """`int.bit_count` of a non-negative value, which Numba lacks."""
+    return lambda value: _population_count(value)
+
+
+def wrapping_product(first: int, second: int) -> int:
+    """The product of two int64 modulo 2**64, in [-2**63, 2**63); an ordinary product must not overflow."""
+    product = int(first) * int(second) & (1 << 64) - 1
+    return product - (product >> 63 << 64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _product(typing_context: Any, first: Any, second: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.mul(*arguments)
+
+    return types.int64(types.int64, types.int64), emit
+
+
+@overload(wrapping_product, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _wrapping_product(first: Any, second: Any) -> Any:
+    return lambda first, second: _product(first, second)
+
+
+def prefetch(array: Any, index: int) -> None:
+    """Asks the processor for an element of a contiguous array that will be needed soon; interpreted it does nothing."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(function, [address, i32(0), i32(3), i32(1)])  # to read, into all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), emit
+
+
+@overload(prefetch, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _prefetch(array: Any, index: Any) -> Any:
+    return lambda array, index: _fetch(array, index)
+
+
+def store_bytes(array: Any, begin: int, word: int, count: int) -> None:
+    """Writes the lowest `count` bytes of `word`, 4 or 8, to the int8 array from `begin` on, the lowest first.
+
+    Compiled it is one store; as everywhere in compiled code the bounds are not checked.
+    """
+    array[begin : begin + count] = memoryview(int(word).to_bytes(8, "little")[:count]).cast("b")
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def _store(typing_context: Any, array: Any, begin: Any, word: Any, count: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        bits = ir.IntType(8 * count.literal_value)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), bits.as_pointer())
+        builder.store(builder.trunc(arguments[2], bits) if bits.width < 64 else arguments[2], place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, count), emit
+
+
+@overload(store_bytes, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+def _store_bytes(array: Any, begin: Any, word: Any, count: Any) -> Any:
+    return lambda array, begin, word, count: _store(array, begin, word, count)

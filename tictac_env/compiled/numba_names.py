@@ -133,8 +133,8 @@ def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
     dispatcher._cache = _KeptCode(dispatcher, reach)
 
 
-def records_in(signature: Any) -> set[type]:
-    """The classes of the named tuples among the arguments of a signature, and of those within them."""
+def records_in(signature: Any) -> list[type]:
+    """The classes of the named tuples among the arguments of a signature, and of those within them, in order."""
     found = set()
     todo = list(signature if isinstance(signature, tuple) else signature.args)
     while todo:
@@ -143,7 +143,7 @@ def records_in(signature: Any) -> set[type]:
             todo += one.types if hasattr(one, "types") else [one.dtype]
         if isinstance(one, types.BaseNamedTuple):
             found.add(one.instance_class)
-    return found
+    return sorted(found, key=lambda one: (one.__module__, one.__qualname__))
 
 
 def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:

@@ -12,11 +12,11 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
 from tictac_env.checks import one_of
-from tictac_env.envs.arguments import ON_ILLEGAL, unfinished
+from tictac_env.envs.single import ON_ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
 from tictac_env.observation import Canvas, Observer
 from tictac_env.position import Position, as_action, illegal_move
-from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 
 Array = npt.NDArray[np.int8]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import io
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -15,26 +17,159 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from tictac_env.checks import flag
+from tictac_env.checks import flag, one_of
 from tictac_env.envs import protocol
-from tictac_env.envs.arguments import Arguments, check_options, unfinished
-from tictac_env.envs.protocol import GOES_ON, ILLEGAL, NOT_GIVEN, PLAY_AS, BoardOpponents
+from tictac_env.envs.protocol import GOES_ON, ILLEGAL, NOT_GIVEN, PLAY_AS, BoardOpponents, Numbers, Setup
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
-from tictac_env.policies import Policy
+from tictac_env.policies import Policy, as_policy
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.position_batch import PositionBatch
-from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import STATES, new_state
 
+ON_ILLEGAL = ("lose", "raise")
 NOT_SEEDED = -1
 """The state of a board's randomness before its first reset."""
 MAX_INT = 2**63 - 1
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """The checked arguments that the games of an environment depend on."""
+
+    game: Game
+    opponent: Policy | None
+    play_as: str
+    obs_type: str
+    illegal: str
+    rewards: tuple[float, float, float, float]
+    start: tuple[Position, ...] | None
+
+    @classmethod
+    def check(
+        cls, game: Game, opponent: Any, play_as: Any, obs_type: Any, illegal: Any, rewards: Any, start: Any
+    ) -> Self:
+        """The arguments of an environment as its user gives them; `obs_type` is checked by the `Observer`.
+
+        Raises:
+            ValueError: one of them is not allowed; the message names it and what is allowed.
+        """
+        policy = None if opponent is None else as_policy(opponent, game, obs_type)
+        if isinstance(opponent, OpponentPool):
+            policy = opponent  # not its twin that sees `obs_type`: its owner goes on changing the pool
+        illegal = one_of("illegal", illegal, ON_ILLEGAL)
+        rewards, positions = check_rewards(rewards), check_start(start, game)
+        arguments = cls(game, policy, play_as, obs_type, illegal, rewards, positions)
+        arguments.check_play_as(play_as)
+        return arguments
+
+    def check_play_as(self, play_as: Any) -> str:
+        """`play_as`, if it may be played here.
+
+        Raises:
+            ValueError: there is no such seat, or there is no opponent and it is not the default.
+        """
+        if self.opponent is None and play_as != PLAY_AS[0]:
+            raise ValueError(f"play_as={shown(play_as)} needs an opponent: with opponent=None both sides step")
+        return one_of("play_as", play_as, PLAY_AS)
+
+    def setup(self, as_numbers: Callable[[list[int]], Numbers] = tuple) -> Setup:
+        """The settings for `protocol.begin`; `as_numbers` makes the sequences in it."""
+        starts = self.start or ()
+        owns, opps = [start.own for start in starts], [start.opp for start in starts]
+        return Setup(self.opponent is None, as_numbers(owns), as_numbers(opps))
+
+    def describe(self) -> dict[str, Any]:
+        """The arguments for JSON, to compare whether another environment plays the same games."""
+        start = None
+        if self.start is not None:
+            stones = [(position.own, position.opp) for position in self.start]
+            start = hashlib.sha256(repr(stones).encode()).hexdigest()
+        return {
+            "game": describe_game(self.game),
+            "opponent": None if self.opponent is None else str(self.opponent),
+            "play_as": self.play_as,
+            "illegal": self.illegal,
+            "rewards": list(self.rewards),
+            "start": start,
+        }
+
+
+def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
+    """The rewards for a win, a draw, a loss and a step that does not end the game (0 if not given).
+
+    Raises:
+        ValueError: `rewards` is not three or four finite numbers.
+    """
+    try:
+        numbers = tuple(float(reward) for reward in rewards) if isinstance(rewards, (list, tuple, np.ndarray)) else ()
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
+        raise ValueError(
+            f"rewards must be finite numbers (win, draw, loss) or (win, draw, loss, step), not {shown(rewards)}"
+        )
+    win, draw, loss, step = (*numbers, 0.0)[:4]
+    return win, draw, loss, step
+
+
+def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
+    """The positions that `start` names or gives; None for the empty board.
+
+    Raises:
+        ValueError: it is no name of starting positions, or not a sequence of unfinished positions of `game`.
+    """
+    if start is None:
+        return None
+    if isinstance(start, str):
+        from tictac_env.arena.game_record import starting_positions  # which may need the solver's tables
+
+        return starting_positions(game, start)
+    if not isinstance(start, (Sequence, PositionBatch)):
+        raise ValueError(f"start must be a name such as 'random:8' or a list of positions, not {shown(start)}")
+    positions = tuple(unfinished(start[i], game) for i in range(len(start)))
+    if not positions:
+        raise ValueError("start is empty; give positions, or None for the empty board")
+    return positions
+
+
+def unfinished(position: Any, game: Game) -> Position:
+    """`position` (or the position of a move string), if the game is not over there.
+
+    Raises:
+        ValueError: it is not a position of `game`, or the game is over there.
+    """
+    if isinstance(position, str):
+        position = Position.from_moves(game, position)
+    if not isinstance(position, Position):
+        raise ValueError(f"a position must be a Position or a move string, not {shown(position)}")
+    if position.game != game:
+        raise ValueError(f"{position!r} is not a position of this environment's game, {game!r}")
+    if position.is_over:
+        raise ValueError(f"no game can begin in the finished position {position!r}")
+    return position
+
+
+def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
+    """The options of a reset; an empty dict if there are none.
+
+    Raises:
+        ValueError: they are not a dict, or a key is unknown.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dict, not {shown(options)}")
+    for key in options:
+        one_of("options key", key, keys)
+    return options
+
+
 @dataclass(slots=True)
 class BoardState:
-    """Where the game on one board stands.
+    """The state of the game on one board.
 
     Attributes:
         own: the stones of the side to move.
@@ -42,8 +177,8 @@ class BoardState:
         learner: the seat whose observation is shown.
         over: whether no game is under way.
         random_state: the state of the board's randomness, or `NOT_SEEDED`.
-        games_begun: how many games have begun since the last seeded reset.
-        member: which opponent of a pool plays; 0 without a pool.
+        games_begun: the number of games begun since the last seeded reset.
+        member: the opponent that a pool has drawn; 0 without a pool.
         moves: the actions that led here.
     """
 
@@ -56,23 +191,9 @@ class BoardState:
     member: int = 0
     moves: list[int] = field(default_factory=list)
 
-    @property
-    def ended(self) -> bool:
-        """Whether a game has ended here, unlike on a board that none has begun on."""
-        return self.over and self.random_state != NOT_SEEDED
-
-    def to_json(self, game: Game) -> dict[str, Any]:
-        """What `from_json` takes, as JSON can hold it."""
-        return {"game": describe_game(game), **asdict(self)}
-
     @classmethod
     def from_json(cls, saved: Any, game: Game, num_members: int | None) -> Self:
-        """The state that was saved.
-
-        Args:
-            saved: what `to_json` gave.
-            game: the environment's rule book.
-            num_members: the size of its pool; None without one: `member` then says nothing.
+        """The state of a `BoardEnv.state_dict`, checked, for a pool of `num_members`; None without a pool.
 
         Raises:
             ValueError: `saved` is not such a dict, is of another game or a larger pool, or no game can be in it.
@@ -80,7 +201,8 @@ class BoardState:
         keys = {"game", *cls.__slots__}
         if not isinstance(saved, Mapping) or set(saved) != keys:
             raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {saved!r:.200}")
-        check_game(saved["game"], game)
+        if saved["game"] != describe_game(game):
+            raise ValueError(f"it is a state of {saved['game']}, not of {describe_game(game)}")
         limits = {
             "own": (0, MAX_INT),
             "opp": (0, MAX_INT),
@@ -113,26 +235,8 @@ class BoardState:
         return cls(moves=list(moves), **{name: saved[name] for name in (*limits, "over")})
 
 
-def check_game(saved: Any, game: Game) -> None:
-    """Checks that a state is one of `game`.
-
-    Raises:
-        ValueError: it is of another game.
-    """
-    if saved != describe_game(game):
-        raise ValueError(f"it is a state of {saved}, not of {describe_game(game)}")
-
-
 def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: int) -> str:
-    """Why no board can have these stones, "" if one can.
-
-    Args:
-        game: the rule book.
-        own: the stones of the side to move.
-        opp: the other side's.
-        playing: whether the board waits for an action.
-        random_state: the state of its randomness.
-    """
+    """Why no board, `playing` or not, can have these stones; "" if one can."""
     reason = game.status(own, opp).explain(game, own, opp)
     if not reason and playing and (random_state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
         reason = "the game is over, or never began"
@@ -165,7 +269,7 @@ class SharesOpponent:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled. It cannot know which pickler is at work, so it accepts whatever cloudpickle can pickle.
+        """The pickled state. It cannot know which pickler is at work, so it accepts whatever cloudpickle can pickle.
 
         Raises:
             TypeError: not even cloudpickle can pickle the opponent; the message names it.
@@ -183,7 +287,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
     """One board of any game. The environments' pages are the docstrings in `tictac_env.envs.shipped`.
 
     Args:
-        game: the rule book.
+        game: the rules.
         opponent: what `as_policy` accepts, or None: then `step` plays for both sides in turn.
         play_as: the learner's seat: "first", "second", "random" (drawn at each reset) or "alternate".
         obs_type: "planes", "board" or "code".
@@ -239,7 +343,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     @property
     def game(self) -> Game:
-        """The rule book."""
+        """The rules."""
         return self._game
 
     @property
@@ -248,21 +352,21 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         return self._opponent
 
     def describe(self) -> dict[str, Any]:
-        """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
+        """The arguments for JSON, to compare whether another environment plays the same games."""
         return self.arguments.describe()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a later `load_state_dict` needs to go on with this game, randomness included, for JSON."""
-        return self._board.to_json(self._game)
+        """The state that `load_state_dict` continues from, randomness included, for JSON."""
+        return {"game": describe_game(self._game), **asdict(self._board)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where the environment that `state_dict` was called on stood.
+        """Continues from a state of `state_dict`.
 
         Raises:
             ValueError: `state` is not such a dict, is of another game or a larger pool, or no game can be in it.
                 Nothing has changed then.
         """
-        self._go_on(BoardState.from_json(state, self._game, self._opponents.num_members))
+        self._restore(BoardState.from_json(state, self._game, self._opponents.num_members))
 
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
@@ -298,7 +402,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             raise ValueError(f"the opponent ends the game before the learner's first move, from {starts[start]!r}")
         if reply >= 0:
             moves.append(reply)
-        self._go_on(BoardState(own, opp, learner, False, state, games_begun + 1, member, moves))
+        self._restore(BoardState(own, opp, learner, False, state, games_begun + 1, member, moves))
         if self.render_mode == "human":
             self.render()
         return self._view(reply)
@@ -361,14 +465,15 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.
         """
-        return self._display.render(self.position, self._board.ended)
+        board = self._board
+        return self._display.render(self.position, board.over and board.random_state != NOT_SEEDED)
 
     def close(self) -> None:
         """Closes the window, if there is one."""
         self._display.close()
 
     def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
-        """The learner's observation and the info that goes with it."""
+        """The learner's observation and info."""
         board = self._board
         own, opp, learner = board.own, board.opp, board.learner
         if board.over:
@@ -378,8 +483,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             mask = self._mask(self._game.legal(own, opp))
         return self._observe(own, opp, learner), {"action_mask": mask, "seat": learner, "opponent_action": reply}
 
-    def _go_on(self, board: BoardState) -> None:
-        """Makes this the state of the board."""
+    def _restore(self, board: BoardState) -> None:
         self._board = board
         self._opponents.moves = board.moves
 

@@ -1,7 +1,7 @@
-"""The sizes in a game's name: "KInARow-v0:5x6-4" has 5 rows, 6 columns and lines of 4.
+"""The games known by name, and the sizes in a name: "KInARow-v0:5x6-4" has 5 rows, 6 columns and lines of 4.
 
-After the id of a family and a colon stand the sizes, as in a call of the function that makes its games: values in the
-order of its parameters, then parameters by name. Between values stands "x", "-" or a comma, whichever reads best.
+The sizes follow the id of a family and a colon, as in a call of the function that makes its games: values in the order
+of its parameters, then parameters by name. Between values is "x", "-" or a comma, whichever reads best.
 
     KInARow-v0:5x6-4                 rows=5, cols=6, connect=4
     KInARow-v0:4x4-3,gravity=False   rows=4, cols=4, connect=3, gravity=False
@@ -27,11 +27,7 @@ MAX_DIGITS = 9
 
 
 def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
-    """The sizes that a game's name gives after the colon, by the parameters of its family.
-
-    Raises:
-        ValueError: it does not give sizes so. Whether the family has parameters of these names is not checked.
-    """
+    """The sizes after the colon of a game's name. Whether the family has parameters of these names is not checked."""
     sizes: dict[str, int | bool] = {}
     named = False
     for part in name.partition(":")[2].split(","):
@@ -40,7 +36,7 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
             named = True
             pairs = [(parameter.strip(), value)]
         elif named:
-            raise ValueError(f"{name!r}: {part!r} stands after a size that is given by its name, and so needs one too")
+            raise ValueError(f"{name!r}: {part!r} follows a size that is given by its name, and so needs one too")
         else:
             values = re.split("[x-]", part)
             if len(sizes) + len(values) > len(parameters):
@@ -54,9 +50,9 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
 
 
 def write_sizes(sizes: Mapping[str, Any], usual: Mapping[str, Any]) -> str | None:
-    """What `read_sizes` reads so; None if these are not whole numbers, True and False.
+    """The sizes as `read_sizes` reads them, None if a name cannot hold them.
 
-    The whole numbers that come first are written in any case, the others only where they are not as `usual`.
+    The first integers are always written, the others only if they are not as `usual`.
     """
     if not all(type(value) in (bool, int) and value >= 0 for value in sizes.values()):
         return None
@@ -105,12 +101,7 @@ SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 100, 100
 
 
 def add_game(name: str, game: Game | Callable[..., Game]) -> None:
-    """Makes a rule book known by name, or a family of them by the function that makes one of any size.
-
-    Raises:
-        ValueError: the name is taken or not of the form `Name-v0`; or `game` is neither, or breaks the contract in a
-            way that a look at the empty board shows. The message says which.
-    """
+    """Adds a game, or a family by the function that makes a game of any size; see `tictac_env.register_game`."""
     if not isinstance(name, str) or not ID.fullmatch(name):
         raise ValueError(f"an id must be a word and a version, such as Hex-v0, not {name!r}")
     if name in GAMES or name in FAMILIES:
@@ -127,7 +118,7 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
                 raise ValueError(f"{name}: {parameter.name} has no default, so the game cannot be made by its name")
         default = game()
         if not isinstance(default, Game):
-            raise ValueError(f"{name}: {game!r} makes no Game but {default!r}")
+            raise ValueError(f"{name}: {game!r} must return a Game, got {default!r}")
         check_board(default)
         FAMILIES[name] = Family(game, default, tuple(parameter.name for parameter in parameters))
     else:
@@ -135,11 +126,7 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
 
 
 def check_board(game: Game) -> None:
-    """Checks what every part of the package relies on, as far as a look at the empty board shows it.
-
-    Raises:
-        ValueError: something breaks the contract; the message says what.
-    """
+    """Checks the contract as far as the empty board shows it; a ValueError names what breaks it."""
     for name in ("rows", "cols", "cells", "num_actions", "num_symmetries"):
         value: Any = getattr(game, name, None)
         check_int(value, f"{name} of {game!r}", low=1)
@@ -171,24 +158,20 @@ def check_board(game: Game) -> None:
 
 
 def check_int(value: Any, what: str, low: int = 0) -> None:
-    """Checks that a rule gives an int of at least `low`, which True and False are not.
-
-    Raises:
-        ValueError: it does not; the message says `what`.
-    """
+    """Checks that a rule gives an int of at least `low`, which True and False are not; `what` names it."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < low:
         raise ValueError(f"{what} must be an int of at least {low}, not {value!r}")
 
 
 def get_game(game: str | Game) -> Game:
-    """The rule book called `game`, which may be the rule book itself.
+    """The game called `game`, or `game` itself.
 
     Args:
-        game: a rule book, or a name, such as "ConnectFour-v0". A family's name may have sizes ("KInARow-v0:5x6-4", see
-            `tictac_env.games.registry`); without, it stands for the game of the usual ones.
+        game: a game, or a name, such as "ConnectFour-v0". A family's name may have sizes ("KInARow-v0:5x6-4", see
+            `tictac_env.games.registry`); without, it means the game of the usual ones.
 
     Raises:
-        ValueError: there is no game of that name or of these sizes, or it is neither a name nor a rule book.
+        ValueError: there is no game of that name or of these sizes, or it is neither a name nor a game.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -250,7 +233,7 @@ def _how_to_give_sizes() -> str:
 
 
 def make_game(name: str, **sizes: Any) -> Game:
-    """The rule book of that name, of a family the one of these sizes.
+    """The game of that name, of a family the one of these sizes.
 
     Raises:
         ValueError: there is no game of that name, it has no such sizes, or no game of these sizes is possible.
@@ -275,7 +258,7 @@ def known_names() -> list[str]:
 
 
 def game_name(game: Game) -> str | None:
-    """The name by which `get_game` finds `game`: its own or, of a family, with the sizes; None where there is none.
+    """The name by which `get_game` finds `game`: its own or, of a family, with the sizes; None if there is none.
 
     Example:
         >>> from tictac_env.games import KInARow, game_name
@@ -288,7 +271,7 @@ def game_name(game: Game) -> str | None:
 
 
 def game_name_of_sizes(family: str, game: Game) -> str | None:
-    """The name of a game of a family, with its sizes, the usual ones too; None where a name cannot hold them."""
+    """The name of a game of a family, with its sizes, the usual ones too; None if a name cannot hold them."""
     known = FAMILIES[family]
     arguments = game.arguments
     sizes = write_sizes({size: arguments[size] for size in known.sizes}, known.default.arguments)
@@ -296,13 +279,12 @@ def game_name_of_sizes(family: str, game: Game) -> str | None:
 
 
 def _own_name(game: Game) -> str | None:
-    """The name under which `game` is registered (a family's for its usual sizes), None where it is not."""
+    """The name under which `game` is registered, of a family for its usual sizes; else None."""
     defaults = {name: family.default for name, family in FAMILIES.items()}
     return next((name for name, known in (GAMES | defaults).items() if known == game), None)
 
 
 def _family_of(game: Game) -> str | None:
-    """The name of the family that `game` is of, None where it is of none."""
     for name, family in FAMILIES.items():
         if type(game) is type(family.default) and game.arguments.keys() == set(family.sizes):
             return name
@@ -310,7 +292,7 @@ def _family_of(game: Game) -> str | None:
 
 
 def describe_game(game: Game) -> str | dict[str, Any]:
-    """What JSON can hold to build the same game with `game_of`: its name, or its family's "id" and the sizes.
+    """A description for `game_of` that JSON can hold: the game's name, or its family's "id" and the sizes.
 
     A mapping is also what `gym.make` takes, as `gym.make(**description)`.
 
@@ -332,7 +314,7 @@ def describe_game(game: Game) -> str | dict[str, Any]:
 
 
 def gym_keywords(name: str) -> dict[str, Any]:
-    """What `gym.make` takes for the game called `name`: "id" and, where the name has sizes, these as keywords.
+    """The keywords of `gym.make` for the game called `name`: "id" and, if the name has sizes, these.
 
     Raises:
         ValueError: the name has sizes, and there is no such game.

@@ -25,9 +25,8 @@ from tictac_env.grading.grading import PAGE, Grade, confined, grade
 from tictac_env.grading.rubric import Rubric
 from tictac_env.grading.submissions import NOTEBOOK, Unusable, main_file, transformer
 from tictac_env.policies import Policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import IllegalMove, Position, canonical
 from tictac_env.progress import progress_bar
-from tictac_env.symmetry import canonical
 
 OPENINGS, PLIES = 8, 2
 """A class tournament begins from so many positions after so many plies."""

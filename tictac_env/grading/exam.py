@@ -21,9 +21,9 @@ from tictac_env.grading.process import GUARDS, Gone, Process, Reply
 from tictac_env.grading.rubric import THEOREMS, Rubric
 from tictac_env.grading.submissions import scratch_copy
 from tictac_env.observation import action_masks, legal_sets
+from tictac_env.position import canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, GameTable, TooManyPositions, tabulate
-from tictac_env.symmetry import canonical
 
 BATCH = 512
 """Positions asked at a time."""

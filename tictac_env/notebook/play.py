@@ -12,7 +12,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_env.checks import flag
 from tictac_env.cli.play import TerminalTable
 from tictac_env.cli.session import Series
-from tictac_env.envs.arguments import Arguments, unfinished
+from tictac_env.envs.single import Arguments, unfinished
 from tictac_env.games import Game, game_name, get_game, shown
 from tictac_env.policies import Player, game_for, load_player
 from tictac_env.position import Position

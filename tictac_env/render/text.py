@@ -12,20 +12,14 @@ X to move
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tictac_env.games import Game
 from tictac_env.position import Position, format_moves
-
-if TYPE_CHECKING:
-    from tictac_env.position import Position
-
 
 NAMES = ("X", "O")
 
 
 def render_text(position: Position, over: bool = False) -> str:
-    """The board of `position` in plain ASCII, a line for each row, and below it how the game stands (`status`).
+    """The board of `position` in plain ASCII, a line for each row, and below it the state of the game (`status`).
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
     line between stars, `*X*`. Where stones fall, an empty cell is a dot and the columns are numbered below the
@@ -71,14 +65,11 @@ def render_text(position: Position, over: bool = False) -> str:
 
 
 def status(position: Position, over: bool = False) -> str:
-    """How the game stands, as in "X to move", "X wins in column 4", "X wins with 1 5 9" and "draw".
+    """The state of the game, as in "X to move", "X wins in column 4", "X wins with 1 5 9" and "draw".
 
-    Where stones fall, a win is told by the column of the last move (left out where it is not known), elsewhere by
-    the cells of the winning line as they are written in move strings.
-
-    Args:
-        position: the position.
-        over: whether the game is over. Where the board does not show it, "X loses by an illegal move", being to move.
+    With gravity a win is given by the column of the last move, if that is known, else by the cells of the winning
+    line as in move strings. If the game is `over` and the board does not show it, the side to move lost by an illegal
+    move.
     """
     outcome = position.outcome
     if outcome is None:
@@ -92,31 +83,28 @@ def status(position: Position, over: bool = False) -> str:
 
 
 def _number(position: Position, row: int, col: int) -> str:
-    """The cell as it is written in a move string."""
+    """The cell as in a move string."""
     return format_moves(position.game, [row * position.game.cols + col])
 
 
 GAP = 3
-"""So many spaces lie between two boards."""
+"""The spaces between two boards."""
 
 
 def move_caption(game: Game, moves: tuple[int, ...]) -> str:
-    """The number of the last of some moves, who played it, and its name, as in "5. X 3"."""
+    """The number, player and name of the last move, as in "5. X 3"."""
     before, after = (Position.from_moves(game, some) for some in (moves[:-1], moves))
     named = after.to_moves()[len(before.to_moves()) :].lstrip("-")
     return f"{len(moves)}. {NAMES[before.seat]} {named}"
 
 
 def render_game_text(game: Game, moves: str, width: int = 100) -> str:
-    """The boards after each move of a game, side by side as far as they fit, and below them how it stands.
+    """The boards after each move of a game, side by side as far as they fit, and below them its state.
 
     Args:
-        game: the rule book.
+        game: the rules.
         moves: the game as a move string, of at least one move.
-        width: how many characters a line may have; a board that is wider stands alone.
-
-    Returns:
-        Lines without spaces at their ends, joined by newlines, with none after the last.
+        width: the most characters of a line; a board that is wider stands alone.
 
     Raises:
         ValueError: it is no game, or has no moves.

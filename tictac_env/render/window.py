@@ -1,15 +1,20 @@
-"""A window that shows positions and takes clicks and keys. It imports pygame-ce (or pygame) when it opens."""
+"""A window that shows positions and takes clicks and keys, and the display of an environment's render modes.
+
+pygame-ce (or pygame) is imported when a window opens.
+"""
 
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tictac_env.render.pixels import scene_to_rgb
-from tictac_env.render.scene import cell_at, scene
+import gymnasium as gym
+from gymnasium.error import DependencyNotInstalled
 
-if TYPE_CHECKING:
-    from tictac_env.position import Position
+from tictac_env.checks import one_of
+from tictac_env.position import Position
+from tictac_env.render.scene import cell_at, render_rgb, scene, scene_to_rgb
+from tictac_env.render.text import render_text
 
 #: How often a window that waits for a click looks for one, in times a second.
 WAITING_FPS = 30
@@ -47,7 +52,6 @@ class Window:
     """
 
     def __init__(self, title: str = "tictac", cell_size: int = 64) -> None:
-        """Nothing opens yet."""
         self.title = title
         self.cell_size = cell_size
         self._pygame: ModuleType | None = None
@@ -58,7 +62,7 @@ class Window:
         self._key: str | None = None
 
     def show(self, position: Position, fps: float = 0) -> None:
-        """Draw `position` and answer the window system.
+        """Draws `position` and answers the window system.
 
         Args:
             position: what to draw. A click or key that was meant for another position is forgotten.
@@ -111,7 +115,7 @@ class Window:
         return key
 
     def wait_for_action(self, position: Position) -> int:
-        """Show `position` until a legal action is clicked, and return it.
+        """Shows `position` until a legal action is clicked, and returns it.
 
         Raises:
             ValueError: `position` has no legal action.
@@ -126,7 +130,7 @@ class Window:
                 return action
 
     def wait_for_key(self, position: Position) -> str:
-        """Show `position` until a key is pressed, and return it as `pressed_key` does.
+        """Shows `position` until a key is pressed, and returns it as `pressed_key` does.
 
         Raises:
             WindowClosed, gymnasium.error.DependencyNotInstalled: as `show` does.
@@ -138,13 +142,12 @@ class Window:
                 return key
 
     def close(self) -> None:
-        """Close the window. Doing so again, or before it opened, does nothing."""
+        """Closes the window. Doing so again, or before it opened, does nothing."""
         if self._pygame is not None:
             self._pygame.display.quit()
         self._pygame = self._shown = self._click = self._key = None
 
     def _open(self) -> ModuleType:
-        """pygame, with its display running."""
         if self._pygame is None:
             self._pygame = import_pygame()
             self._clock = self._pygame.time.Clock()
@@ -154,7 +157,6 @@ class Window:
         return self._pygame
 
     def _draw(self, pygame: ModuleType, position: Position) -> None:
-        """Draw `position`, after fitting the window to it."""
         picture = scene(position)
         # The sizes of the screens, of which 90 % leaves room for bars and borders.
         screen_width, screen_height = pygame.display.get_desktop_sizes()[0]
@@ -170,11 +172,7 @@ class Window:
         pygame.display.flip()
 
     def _handle_events(self, pygame: ModuleType) -> None:
-        """Empty the event queue, remembering the latest click of the left button and the latest key.
-
-        Raises:
-            WindowClosed: the person closed the window.
-        """
+        """Empties the event queue, remembering the latest click of the left button and the latest key."""
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
                 self.close()
@@ -194,9 +192,60 @@ def import_pygame() -> ModuleType:
     try:
         import pygame
     except ImportError as error:
-        from gymnasium.error import DependencyNotInstalled
-
         raise DependencyNotInstalled(
             'a window needs pygame-ce, which is not installed; run: pip install "tictac-env[human]"'
         ) from error
     return pygame
+
+
+RENDER_MODES = ("human", "ansi", "rgb_array")
+RENDER_FPS = 2
+
+
+class Display:
+    """Shows the positions of one environment.
+
+    Args:
+        mode: "human" (a window), "ansi", "rgb_array" or None.
+        title: the window's.
+
+    Raises:
+        ValueError: there is no such mode.
+    """
+
+    def __init__(self, mode: str | None, title: str) -> None:
+        self._mode = None if mode is None else one_of("render_mode", mode, RENDER_MODES)
+        self._title = title
+        self._window: Window | None = None
+
+    def render(self, position: Position, over: bool) -> Any:
+        """The board: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
+
+        Args:
+            position: what to show.
+            over: whether a game has ended there, also by an illegal move, which only text shows.
+
+        Raises:
+            tictac_env.render.WindowClosed: the person closed the window.
+            gymnasium.error.DependencyNotInstalled: pygame is missing.
+        """
+        if self._mode == "ansi":
+            return render_text(position, over)
+        if self._mode == "rgb_array":
+            return render_rgb(position)
+        if self._mode == "human":
+            if self._window is None:
+                self._window = Window(self._title)
+            self._window.show(position, RENDER_FPS)
+            return None
+        gym.logger.warn("render() without a render mode does nothing; give one as render_mode=...")
+        return None
+
+    def close(self) -> None:
+        """Closes the window, if there is one; it opens again if something is shown."""
+        if self._window is not None:
+            self._window.close()
+
+    def __reduce__(self) -> tuple[type[Display], tuple[str | None, str]]:
+        """A copy opens its own window."""
+        return type(self), (self._mode, self._title)

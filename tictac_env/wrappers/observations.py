@@ -1,7 +1,8 @@
-"""Wrappers that change what an agent sees: masks and regrets in infos and observations, and boards in words."""
+"""Wrappers that add to observations and infos: action masks, regrets, complete infos, and boards in words."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import string
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from tictac_env.text_players.harness import BoardHarness, GameHarness
 Infos = dict[str, Any]
 
 AT_THE_END = {"outcome": 0, "illegal_action": -1}
-"""What infos have only where a game has ended (so), and what stands for it elsewhere."""
+"""The keys that infos have only at the end of a game, and their values before it."""
 
 
 @overload
@@ -36,12 +37,11 @@ def CompleteInfo(env: Any) -> Any:
     """Wraps an environment of this package so that every info key is there at every reset and step.
 
     Without it `outcome` and `illegal_action` come only at the end of a game (that ended so), which Minari's recorder
-    and TorchRL's readers of infos do not take. Until then `outcome` is 0, and `illegal_action` is -1 where none was;
-    that a game is over is told by `terminated`.
+    and TorchRL's readers of infos do not accept. Before the end `outcome` is 0; `illegal_action` is -1 if there was
+    none. `terminated` says that a game is over.
 
-    On many boards these are int64 (num_envs,), with `_outcome` and `_illegal_action` as ever. Where games begin anew in
-    the step in which they end (SAME_STEP), `final_obs` and `final_info` are there at every step, too, and `outcome` and
-    `illegal_action` are in `final_info`.
+    On many boards these are int64 (num_envs,), with `_outcome` and `_illegal_action` as usual. In the mode SAME_STEP,
+    `final_obs` and `final_info` are there at every step, too, and `outcome` and `illegal_action` are in `final_info`.
 
     Args:
         env: the environment, single or vector, or wrappers around it.
@@ -82,14 +82,16 @@ class CompleteInfoEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, reward, terminated, truncated, AT_THE_END | info
 
 
-class CompleteInfoVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters here
-    """Many boards with complete infos; see `CompleteInfo`, which makes it."""
-
+class _Boards(VectorWrapper):  # older Gymnasiums know no parameters here
     @property
     def autoreset_mode(self) -> AutoresetMode:
         """Gymnasium's; TorchRL looks for it here."""
         mode: AutoresetMode = self.metadata["autoreset_mode"]
         return mode
+
+
+class CompleteInfoVectorEnv(_Boards):
+    """Many boards with complete infos; see `CompleteInfo`, which makes it."""
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
         """As the environment's."""
@@ -112,7 +114,6 @@ class CompleteInfoVectorEnv(VectorWrapper):  # older Gymnasiums know no paramete
         }
 
     def _at_the_end(self, infos: Infos) -> Infos:
-        """What games that have ended have to say, for all boards."""
         found: Infos = {}
         for key, missing in AT_THE_END.items():
             given = infos.get(f"_{key}", np.zeros(self.num_envs, np.bool_))
@@ -122,7 +123,7 @@ class CompleteInfoVectorEnv(VectorWrapper):  # older Gymnasiums know no paramete
 
 KEYS = ("observation", "action_mask")
 INFO_KEY = "action_mask"
-"""Where an info has the mask."""
+"""The key of the mask in an info."""
 SB3_WRAPPER = ("tictac_agents.deep.sb3_vec_env", "MaskedVecEnv")
 """Module and class of the wrapper of Stable-Baselines3's environments, imported when it is used."""
 
@@ -185,7 +186,7 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
 
 @dataclass(frozen=True)
 class DictForm:
-    """How observation and mask make a dict; see `MaskedObservation`."""
+    """The form of a dict of observation and mask; see `MaskedObservation`."""
 
     keys: tuple[str, str]
     dtype: np.dtype[Any]
@@ -193,11 +194,7 @@ class DictForm:
 
     @classmethod
     def check(cls, keys: Keys, dtype: npt.DTypeLike, ones_when_over: bool) -> Self:
-        """The form with these arguments.
-
-        Raises:
-            ValueError: the keys are not two names, or the dtype cannot be a mask's.
-        """
+        """The form with these arguments; a ValueError names a wrong one."""
         names = () if isinstance(keys, str) else tuple(keys)
         if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
             raise ValueError(f"keys must be two different names, of observation and mask, not {shown(keys)}")
@@ -207,11 +204,7 @@ class DictForm:
         return cls((names[0], names[1]), kind, flag("ones_when_over", ones_when_over))
 
     def space(self, observations: Any, actions: Any) -> spaces.Dict:
-        """The space of such dicts.
-
-        Raises:
-            ValueError: the actions are not Discrete from 0.
-        """
+        """The space of such dicts; a ValueError unless the actions are Discrete from 0."""
         if not isinstance(actions, spaces.Discrete) or actions.start != 0:
             raise ValueError(f"only Discrete actions from 0 have such masks, not {actions}")
         mask = spaces.Box(0, 1, (int(actions.n),), self.dtype.type)
@@ -229,11 +222,7 @@ class MaskedEnv(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArg
     """One board with dict observations; see `MaskedObservation`, which makes it."""
 
     def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        keys: Keys = KEYS,
-        dtype: npt.DTypeLike = np.int8,
-        ones_when_over: bool = False,
+        self, env: gym.Env[Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
     ) -> None:
         self._form = form = DictForm.check(keys, dtype, ones_when_over)
         # Text, as a spec is to be JSON.
@@ -253,7 +242,7 @@ class MaskedEnv(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArg
         return self._form.join(observation, mask_in(info, self.env)), reward, terminated, truncated, info
 
 
-class MaskedVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters here
+class MaskedVectorEnv(_Boards):
     """Many boards with dict observations; see `MaskedObservation`, which makes it.
 
     The observations in `final_obs` are such dicts, too.
@@ -272,12 +261,6 @@ class MaskedVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters her
         self.single_observation_space = space
         self.observation_space = batch_space(space, env.num_envs)
         self._masks: npt.NDArray[Any] | None = None
-
-    @property
-    def autoreset_mode(self) -> AutoresetMode:
-        """Gymnasium's; TorchRL looks for it here."""
-        mode: AutoresetMode = self.metadata["autoreset_mode"]
-        return mode
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """As the environment's, with the masks in the observations."""
@@ -303,11 +286,7 @@ class MaskedVectorEnv(VectorWrapper):  # older Gymnasiums know no parameters her
 
 
 def mask_in(info: dict[str, Any], env: Any) -> npt.NDArray[Any]:
-    """The mask in an info.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The mask in an info of `env`; a ValueError if there is none."""
     if INFO_KEY not in info:
         raise ValueError(f"{env} gives no action mask: its info must have {INFO_KEY!r}; it has {sorted(info)}")
     mask: npt.NDArray[Any] = info[INFO_KEY]
@@ -318,11 +297,11 @@ REWARDS = ("game", "regret", "score_regret")
 
 
 class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
-    """Tells in `info` what each action has given away, by the exact solver.
+    """Adds the regret of each action to `info`, by the exact solver.
 
-    Of a position the value is what it leads to under perfect play of both sides, for the side that acts: 1 a win, 0 a
-    draw, -1 a loss. The regret of an action is the value of the position less the value after the action, before any
-    reply. So it is 0 for each action that keeps the value, whatever the opponent then does.
+    The value of a position is its result under perfect play of both sides, for the side that acts: 1 a win, 0 a draw,
+    -1 a loss. The regret of an action is the value of the position less the value after the action, before any reply.
+    So it is 0 for each action that keeps the value, whatever the opponent then does.
 
     | key of `info` | |
     | --- | --- |
@@ -330,17 +309,17 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     | `score_regret` | float, 0 or more, in exact score: 0 for the actions of best score only |
 
     Both are there after each `reset` too, and 0 there. An illegal action counts as a loss on the spot
-    (`tictac_env.solver.regret.move_regret`). With opponent=None both sides step, and each is told its own.
+    (`tictac_env.solver.regret.move_regret`). With opponent=None both sides step, and each gets its own.
 
-    As a reward, regret is the potential-based kind: what is best by it is best in the game against perfect play
-    ("Policy invariance under reward transformations", Ng, Harada and Russell, 1999). The opponent's mistakes do not
-    count: who learns by it learns to be perfect, and not to exploit a weak opponent.
+    As a reward, regret is potential-based: the best policy by it is best in the game against perfect play ("Policy
+    invariance under reward transformations", Ng, Harada and Russell, 1999). The opponent's mistakes do not count: an
+    agent learns to be perfect, and not to exploit a weak opponent.
 
     Args:
         env: an environment of this package of any one board, such as gym.make("ConnectFour-v0").
         reward: "game" leaves the reward as it is; "regret" or "score_regret" puts the negative of that in its place.
         scores: whether to find `score_regret`; without, on Connect Four, it is many times as fast and nan.
-        time_limit: seconds for each action, None for as long as it takes. What is not proven then is nan.
+        time_limit: seconds for each action, None for as long as it takes. A regret not proven by then is nan.
 
     Raises:
         ValueError: `env` is not one of this package, an argument is out of its range, or a reward may be nan by them.
@@ -380,7 +359,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
         return observation, info | {"regret": 0.0, "score_regret": 0.0 if self._scores else float("nan")}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Plays the action, and tells its regret."""
+        """Plays the action, with its regret in `info`."""
         position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
         observation, reward, terminated, truncated, info = self.env.step(action)
         reward, regrets = self.judge(position, as_integer(action), reward)
@@ -389,26 +368,21 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     def judge(
         self, position: Position, action: int | None, reward: SupportsFloat
     ) -> tuple[SupportsFloat, dict[str, float]]:
-        """What an action in a position earns, of which the game pays `reward`, and what `info` says of it; None is no
-        action at all.
-        """
-        regrets = self._regrets(position, action)
-        return (reward if self._reward == "game" else -regrets[self._reward]), regrets
-
-    def _regrets(self, position: Position, action: int | None) -> dict[str, float]:
+        """The reward of an action, for which the game pays `reward`, and its regrets; None is no action at all."""
         from tictac_env.solver.exact import NotProven
         from tictac_env.solver.regret import move_regret  # not above, as the solver is compiled
 
-        unknown = float("nan")
-        try:
+        regrets = {"regret": float("nan"), "score_regret": float("nan")}
+        with contextlib.suppress(NotProven):
             outcome, score = move_regret(position, action, weak=not self._scores, time_limit=self._time_limit)
-        except NotProven:
-            return {"regret": unknown, "score_regret": unknown}
-        return {"regret": float(outcome), "score_regret": unknown if score is None else float(score)}
+            regrets["regret"] = float(outcome)
+            if score is not None:
+                regrets["score_regret"] = float(score)
+        return (reward if self._reward == "game" else -regrets[self._reward]), regrets
 
 
 MAX_LENGTH = 1 << 16
-"""What the spaces say of the length of prompts and answers."""
+"""The most characters of prompts and answers, by the spaces."""
 
 
 class TextEnv(gym.Wrapper[str, str, Any, Any]):
@@ -421,9 +395,9 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
     is the board and who has won.
 
     Args:
-        env: an environment of this package of any one board; regrets are told of if it is, or wraps, a `RegretInfo`.
+        env: an environment of this package of any one board; `info` has regrets if it is, or wraps, a `RegretInfo`.
         harness: makes the prompts and reads the answers; a `BoardHarness` unless given.
-        retries: how many wrong answers are forgiven for each move.
+        retries: the number of wrong answers that are forgiven for each move.
 
     Raises:
         ValueError: `env` is not one of this package, or `retries` is no whole number.
@@ -488,7 +462,10 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
         info = dict(self._info or {}) | status
         info |= {"outcome": -1, "illegal_action": move, "action_mask": np.zeros_like(info["action_mask"])}
         reward: SupportsFloat = self.env.unwrapped.arguments.rewards[2]  # type: ignore[attr-defined]
-        if (judge := _regret_info(self.env)) is not None:
+        judge: gym.Env[Any, Any] = self.env
+        while isinstance(judge, gym.Wrapper) and not isinstance(judge, RegretInfo):
+            judge = judge.env
+        if isinstance(judge, RegretInfo):
             reward, regrets = judge.judge(self._position, None, reward)
             info |= regrets
         self._info = None
@@ -501,13 +478,6 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
     def _position(self) -> Position:
         position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
         return position
-
-
-def _regret_info(env: gym.Env[Any, Any]) -> RegretInfo | None:
-    """The `RegretInfo` among an environment's wrappers."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, RegretInfo):
-        env = env.env
-    return env if isinstance(env, RegretInfo) else None
 
 
 def _printable(text: str) -> str:

@@ -143,7 +143,6 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return self._observe(self._learner)[1]
 
     def render(self) -> Any:
-        """What the environment renders."""
         return self.env.render()
 
     def close(self) -> None:
@@ -159,11 +158,6 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return reply
 
     def _answer(self, agent: Any) -> int:
-        """The opponent's action.
-
-        Raises:
-            IllegalMove: it is illegal.
-        """
         opponent = self._playing
         observation, mask = self._observe(agent)
         legal = np.flatnonzero(mask).tolist()  # before the opponent gets at the mask
@@ -199,14 +193,13 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         policy = None if isinstance(opponent, (str, Policy)) else adapted(opponent)
         if policy is None:
             raise ValueError(
-                f"{shown(opponent)} cannot play {self.env}; what can is {RANDOM_PLAYER!r}, a model with `predict`, a "
+                f"{shown(opponent)} cannot play {self.env}; give {RANDOM_PLAYER!r}, a model with `predict`, a "
                 "function of observation and mask, or several of these in a Mixture or OpponentPool (other policies "
                 "play this package's games only)"
             )
         return policy
 
     def _member(self, mixture: Mixture, seed: int) -> Any:
-        """The member of a mixture or pool that `seed` draws, checked."""
         number = mixture.draw(seed)
         if self._game is not None:
             return mixture.member(number, self._game)
@@ -217,7 +210,6 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._reward += float(self.env.rewards.get(self._learner, 0))
 
     def _ended(self) -> bool:
-        """Whether the learner's game is over."""
         return bool(self.env.terminations[self._learner] or self.env.truncations[self._learner])
 
     def _observe(self, agent: Any) -> tuple[Any, Mask]:
@@ -232,7 +224,6 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return copy.copy(observation), np.array(mask, np.int8)
 
     def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
-        """The learner's observation and info."""
         observation, mask = self._observe(self._learner)
         seat = self.env.possible_agents.index(self._learner)
         return observation, {"action_mask": mask, "seat": seat, "opponent_action": reply}
@@ -243,11 +234,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
 
 
 def _check_masks(env: Any, agents: list[Any]) -> None:
-    """Checks that an AEC environment gives action masks. Where its spaces do not say so, its infos must.
-
-    Raises:
-        ValueError: it gives none.
-    """
+    """Checks that an AEC environment gives action masks. If its spaces do not say so, its infos must."""
     space = env.observation_space(agents[0])
     if isinstance(space, gym.spaces.Dict) and "action_mask" in space.spaces:
         return

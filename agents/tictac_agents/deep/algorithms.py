@@ -21,11 +21,11 @@ from tictac_agents.deep.settings import UNKNOWN, DeepSettings, DQNSettings, Mask
 from tictac_agents.settings import Settings
 from tictac_env.arena.game_record import starting_positions
 from tictac_env.checks import flag, number, one_of, whole
-from tictac_env.envs.arguments import Arguments
+from tictac_env.envs.single import Arguments
 from tictac_env.games import Game, describe_game, shown
 from tictac_env.policies import Policy, named_policy
+from tictac_env.position import symmetries
 from tictac_env.storage import writing
-from tictac_env.symmetry import symmetries
 
 try:
     import sb3_contrib

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.envs.arguments import check_options
-from tictac_env.envs.vector.vector_env import BoardVectorEnv
-from tictac_env.envs.vector.views import CALLED_ONCE
+from tictac_env.envs.single import check_options
+from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
 from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
 

@@ -30,11 +30,11 @@ from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
 from tictac_env.policies.heuristics import RandomPolicy, RulePolicy
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.policies.pool import Mixture
+from tictac_env.position import symmetries
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.minimax import Minimax, MinimaxFirst
 from tictac_env.storage import save_text
-from tictac_env.symmetry import symmetries
 
 Ints = npt.NDArray[np.int64]
 

@@ -17,9 +17,9 @@ from tictac_agents.ntuple.network import NTupleNetwork
 from tictac_agents.shipped import shipped_file
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.policies import Corrected
+from tictac_env.position import Symmetry, symmetries
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import reading, save_arrays
-from tictac_env.symmetry import Symmetry, symmetries
 
 PROVEN = Path(__file__).parent / "proven"
 KIND = "tictac_agents.proven"

@@ -11,9 +11,9 @@ from tictac_agents.tabular.rows import Ints
 from tictac_env.compiled import borrowing_kernel, is_kept, machine_code
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
+from tictac_env.envs.vector.board_batch import Opponents
 from tictac_env.envs.vector.boards import int64_array
 from tictac_env.envs.vector.kernels import CompiledOpponents
-from tictac_env.envs.vector.stepping import Opponents
 from tictac_env.games import Game
 
 COMPILED_AS = "whole games of learning with a table"

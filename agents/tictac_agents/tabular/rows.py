@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
+from tictac_env.position import symmetries
 from tictac_env.rng import LOW_32, mix
-from tictac_env.symmetry import symmetries
 
 COMPILED_AS = "the growth of a learner's table"
 

@@ -14,7 +14,7 @@ from tictac_agents.tabular.runs import Schedule
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_table import Backup, Entry, ValueTable
 from tictac_env.checks import flag, number, one_of, schedule
-from tictac_env.envs.arguments import check_rewards
+from tictac_env.envs.single import check_rewards
 from tictac_env.position import Position
 
 PLIES = ("all", "own")

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.compiled import machine_code
-from tictac_env.envs.arguments import Arguments
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
-from tictac_env.envs.single import MAX_INT, NOT_SEEDED, why_impossible
-from tictac_env.envs.vector import kernels, stepping
+from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossible
+from tictac_env.envs.vector import kernels
 from tictac_env.envs.vector.boards import (
     DEAL,
     LEGALITY,
@@ -31,10 +30,23 @@ from tictac_env.envs.vector.boards import (
     boards_of,
     int64_array,
 )
-from tictac_env.envs.vector.stepping import Opponents, StepSettings
-from tictac_env.envs.vector.views import NOT_WRITTEN, observations_of, write_observations
+from tictac_env.envs.vector.kernels import (
+    EXTERNAL,
+    NOBODY,
+    NOT_WRITTEN,
+    RANDOM_POLICY,
+    RULE_POLICY,
+    CompiledOpponents,
+    StepSettings,
+    write_observations,
+)
 from tictac_env.games import UNFINISHED, Game
-from tictac_env.observation import observation_type
+from tictac_env.observation import ObservationType, observation_type
+from tictac_env.policies import Policy
+from tictac_env.policies.heuristics import random_choices, rule_choices
+from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.policies.pool import OpponentPool
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, advance, mix, new_state
 
@@ -42,12 +54,7 @@ Infos = dict[str, Any]
 
 
 class LentInfos:
-    """The infos of steps that all write to the same arrays: read-only views of these, made once.
-
-    Args:
-        boards: the boards.
-        output: what the steps are written to.
-    """
+    """The infos of steps that all write to the same arrays: read-only views of these, made once."""
 
     def __init__(self, boards: Boards, output: StepBuffers) -> None:
         every = read_only(np.ones(len(boards.own), np.bool_))
@@ -60,12 +67,12 @@ class LentInfos:
         self._ending = {"outcome": read_only(boards.outcome), "_outcome": read_only(output.terminated)}
 
     def of_step(self, with_outcomes: bool) -> Infos:
-        """What the last step has to say, but for illegal actions and final infos."""
+        """The infos of the last step, without illegal actions and final infos."""
         return self._infos | self._ending if with_outcomes else self._infos.copy()
 
 
 def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Infos:
-    """What `LentInfos.of_step` gives, in arrays of its own; the mask is that of `output`."""
+    """The infos of `LentInfos.of_step` in arrays of their own; the mask is that of `output`."""
     every = np.ones(len(boards.own), np.bool_)
     shown = {
         "action_mask": output.action_masks,
@@ -107,6 +114,62 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
+COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE_POLICY}
+
+
+class Opponents:
+    """The opponents on the boards: one, the members of a pool, or none.
+
+    Attributes:
+        compiled: what the kernels know of them.
+        external: whether one of them is not compiled and has to be asked.
+    """
+
+    def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
+        self._opponent, self._game, self._obs_type = opponent, game, obs_type
+        self._weights: list[float] | None = None
+        self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
+
+    def update(self) -> None:
+        """Takes note of new members of the pool, and of changed weights."""
+        if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
+            self._read(list(self._opponent.cumulative))
+
+    def policy(self, member: int) -> Policy | None:
+        """The opponent of this number; without a pool there is only number 0."""
+        if isinstance(self._opponent, OpponentPool):
+            return self._opponent.member(member, self._game, self._obs_type)
+        return self._opponent
+
+    def answers(self, boards: Ints, members: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
+        """The actions of the `members` in the positions (own, opp) on these `boards`, all int64 (B,).
+
+        Raises:
+            ValueError: a policy does not answer with B integers.
+            IllegalMove: its choice is illegal; the message names it, the board, the choice and the position.
+        """
+        answers = np.empty(len(members), np.int64)
+        for number in np.unique(members).tolist():
+            asked = np.flatnonzero(members == number)
+            policy = self.policy(number)
+            replies = actions_of(policy, PositionBatch(self._game, own[asked], opp[asked]), seeds[asked])  # type: ignore[arg-type]  # nobody is never asked
+            answers[asked] = replies
+            playing = np.full(len(asked), PLAYING)
+            wrong = kernels.first_invalid(self._game, own[asked], opp[asked], playing, answers[asked], True)
+            if wrong >= 0:
+                board = asked[wrong]
+                position = Position(self._game, int(own[board]), int(opp[board]))
+                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[board]}")  # type: ignore[arg-type]
+        return answers
+
+    def _read(self, weights: list[float]) -> None:
+        policies = [self.policy(number) for number in range(max(1, len(weights)))]
+        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, EXTERNAL) for policy in policies]
+        self.compiled = CompiledOpponents(np.array(kinds, np.int64), np.array(weights, np.float64))
+        self.external = EXTERNAL in kinds
+        self._weights = weights
+
+
 PADDING = 72
 """Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
 
@@ -132,8 +195,7 @@ class BoardBatch:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
-        self._observation_type = observation_type(arguments.obs_type)
-        kernel = self._observation_type.kernel
+        kernel = observation_type(arguments.obs_type).kernel
         self._writer = NOT_WRITTEN if kernel is None else kernel
         self._rows: Ints = aligned((ROWS, count + PADDING))
         self._bind()
@@ -153,7 +215,7 @@ class BoardBatch:
         self._may_get_stuck = bool(arguments.start) or any(game.result(*opening) != UNFINISHED for opening in openings)
 
     def _bind(self) -> None:
-        """Makes what copies cannot share."""
+        """Makes the views and the machine code, which copies cannot share."""
         self.boards = boards_of(self.rows)
         self._step: Callable[..., Any] | None = None  # machine code
 
@@ -181,10 +243,10 @@ class BoardBatch:
         return over
 
     def load(self, rows: Ints) -> None:
-        """Takes over the rows of other boards, if they are possible ones.
+        """Takes over the rows of other boards.
 
         Raises:
-            ValueError: they cannot; the message names the first wrong board.
+            ValueError: they are impossible; the message names the first wrong board.
         """
         game = self._game
         if rows.shape != self.rows.shape or rows.dtype != np.int64:
@@ -279,14 +341,14 @@ class BoardBatch:
         if self._threads > 1:
             given = (*given, self._threads)
         if self._step is None:
-            self._step = machine_code(stepping.step_in_threads if self._threads > 1 else stepping.step, *given)
+            self._step = machine_code(kernels.step_in_threads if self._threads > 1 else kernels.step, *given)
         done: tuple[int, int, int] = self._step(*given)
         if len(draws) and done[0] < 0:
             self.sampler.drawn_ahead()
         return done
 
     def compile_step(self, output: StepBuffers) -> None:
-        """Compiles what steps with this output run, by steps that change nothing; all boards must be playing."""
+        """Compiles the kernels of steps with this output, by steps that change nothing; all boards must be playing."""
         invalid = np.full(self._count, -1)
         self.step(invalid, output, as_lent=False)  # which is refused
         if self._in_python():
@@ -303,16 +365,15 @@ class BoardBatch:
         if self._writer == NOT_WRITTEN:
             shown = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
             observations = output.last_observations if last else output.observations
-            observations[shown] = observations_of(self._observation_type, self._game, boards_of(self.rows[:, shown]))
+            kind = observation_type(self._arguments.obs_type)
+            observations[shown] = observations_of(kind, self._game, boards_of(self.rows[:, shown]))
 
     def _in_python(self) -> bool:
         """Whether Python has to answer or to observe within a step."""
         return self._opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
 
     def _step_in_python(self, actions: Ints, output: StepBuffers, count: int) -> tuple[int, int]:
-        """The kernel `step` on the first `count` boards, all or none, piece by piece, as Python has to answer or to
-        observe in between.
-        """
+        """The kernel `step` on the first `count` boards in pieces, as Python answers or observes in between."""
         game, rows, arrays = self._game, self._rows, output.arrays
         saved = self.rows.copy()
         try:
@@ -415,14 +476,14 @@ class Sampler:
         return self._lent
 
     def compile(self) -> None:
-        """Compiles what draws. Nothing must be drawn ahead: this writes where that would be."""
+        """Compiles the kernel that draws. Nothing must be drawn ahead: this writes there."""
         self._draw_to(self._draws[1 - self._latest])
 
     def _draw_to(self, actions: Ints) -> None:
         if self._threads > 1:
-            stepping.sample_in_threads(self._game, self._rows, actions, self.offset, self._threads)
+            kernels.sample_in_threads(self._game, self._rows, actions, self.offset, self._threads)
         else:
-            stepping.sample(self._game, self._rows, actions, self.offset, 0, self._count)
+            kernels.sample(self._game, self._rows, actions, self.offset, 0, self._count)
 
     def has_lent(self, actions: Any) -> bool:
         """Whether these are the actions lent last. They are legal then, as nobody can have changed them."""
@@ -435,7 +496,7 @@ class Sampler:
         return ahead
 
     def drawn_ahead(self) -> None:
-        """Says that a step has done so."""
+        """Records that this step has already drawn the actions."""
         self._ahead = True
 
     def write_states(self) -> None:
@@ -447,3 +508,11 @@ class Sampler:
     def restart(self) -> None:
         """Forgets everything but the states on the boards, which are new."""
         self.offset, self._ahead = 0, False
+
+
+def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
+    """The learners' observations of N boards, of a type that no kernel writes: (N, ...)."""
+    own, opp, learners = boards.own, boards.opp, boards.learner
+    movers = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
+    waits = movers != learners
+    return kind.observe_many(game, np.where(waits, opp, own), np.where(waits, own, opp), learners)

@@ -1,4 +1,4 @@
-"""What is done to many boards at once, compiled: move, deal, choose replies, play them, report.
+"""The compiled passes over many boards: move, deal, choose replies, play them, report; and a whole step of them.
 
 Each kernel is a pass over the boards `begin` to `end`. The passes that all boards go through have no branches, so that
 several boards are handled by one machine instruction where the processor can; the others visit the few boards that
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tictac_env.compiled import borrowing_kernel, kernel_methods
+from tictac_env.compiled import borrowing_kernel, kernel_methods, parallel_kernel, prange, store_bytes
 from tictac_env.envs.protocol import MAX_STARTS, Rewards, Setup, deal
 from tictac_env.envs.vector.boards import (
     DEAL,
     DEALT,
+    LEGALITY,
+    NO_CHECK,
     OPENING,
     OVER,
     PLAYING,
@@ -23,12 +25,14 @@ from tictac_env.envs.vector.boards import (
     Floats,
     Given,
     Ints,
+    StepArrays,
     boards_of,
 )
 from tictac_env.games import LOST, UNFINISHED, Game
+from tictac_env.observation import BOARD, CODE, PLANES
 from tictac_env.policies.heuristics import rule_choices
 from tictac_env.policies.policy import pick
-from tictac_env.rng import advance, mix
+from tictac_env.rng import STATES, advance, mix
 
 NOBODY, EXTERNAL, RANDOM_POLICY, RULE_POLICY = range(4)
 """The kinds of opponents; an EXTERNAL one is a policy that only Python can ask."""
@@ -302,7 +306,7 @@ def begin_games(rows: Ints, begin: int, end: int) -> None:
 
 @borrowing_kernel
 def store_finals(rows: Ints, finals: Ints, begin: int, end: int) -> None:
-    """Copies what is to be told of finished games to `finals`, as `buffers.Finals` has it; new games are then due."""
+    """Copies what is to be told of finished games to `finals`, as `StepArrays` has it; new games are then due."""
     boards = boards_of(rows)
     for i in range(begin, end):
         if boards.phase[i] == OVER:
@@ -311,3 +315,267 @@ def store_finals(rows: Ints, finals: Ints, begin: int, end: int) -> None:
             finals[2, i] = boards.outcome[i]
             finals[3, i] = boards.illegal[i]
             boards.phase[i] = DEAL
+
+
+NOT_WRITTEN = -1
+"""Stands for an observation type that has no kernel: only the masks are written."""
+
+
+@borrowing_kernel
+def write_observations(
+    game: Game, rows: Ints, obs_type: int, over_actions: int, output: StepArrays, shift: int, begin: int, end: int
+) -> None:
+    """Writes the learners' observations and action masks, those of board i as row i + `shift`.
+
+    With `shift` only boards whose game is over are shown.
+
+    Args:
+        game: the rule book.
+        rows: the boards, as `boards_of` takes them.
+        obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
+        over_actions: the actions that the mask of a finished game shows.
+        output: what they are written to.
+        shift: 0, or where the rows of last observations begin.
+        begin: the first board.
+        end: the one after the last.
+    """
+    boards, cells, codes, masks = boards_of(rows), output.cells, output.codes, output.masks
+    owns, opps = boards.own[begin:end], boards.opp[begin:end]
+    learners, phases = boards.learner[begin:end], boards.phase[begin:end]
+    for i in range(end - begin):
+        over = phases[i] == OVER
+        if shift and not over:
+            continue
+        own, opp, learner = owns[i], opps[i], learners[i]
+        legal = over_actions if over else game.legal(own, opp)
+        if learner != game.seat(own, opp):
+            own, opp = opp, own
+        row = begin + shift + i
+        at = row * game.num_actions
+        _put(game, legal, masks, at, game.num_actions // game.cols, at + game.num_actions)
+        if obs_type == CODE:
+            codes[row] = _code(game, own, opp, learner)
+        elif obs_type == BOARD:
+            _put_board(game, own, opp, cells, row * game.cells)
+        elif obs_type == PLANES:
+            at = row * 2 * game.cells
+            _put(game, own, cells, at, game.rows, at + 2 * game.cells)
+            _put(game, opp, cells, at + game.cells, game.rows, at + 2 * game.cells)
+
+
+@borrowing_kernel
+def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, behind: int) -> None:
+    """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 where there is one, else 0.
+
+    Where its cells are a byte apart a row is written at once, eight bytes at a time. What lies behind it is then zero
+    until the next row is written; only before `behind`, where another board begins, it is written to size.
+    """
+    cols = game.cols
+    for row in range(rows):
+        if game.row_bytes:
+            word = stones >> game.rows - 1 - row & game.row_bytes
+            if at + 8 <= behind:
+                store_bytes(cells, at, word, 8)
+            elif cols >= 4:
+                store_bytes(cells, at, word, 4)
+                store_bytes(cells, at + cols - 4, word >> 8 * (cols - 4), 4)
+            else:
+                for col in range(cols):
+                    cells[at + col] = word >> 8 * col & 1
+        else:
+            for col in range(cols):
+                cells[at + col] = stones & game.cell(row, col) != 0
+        at += cols
+
+
+@borrowing_kernel
+def _put_board(game: Game, own: int, opp: int, cells: Bytes, at: int) -> None:
+    """Writes the board to `cells` from `at` on: 1 for own stones, -1 for the other side's, 0 elsewhere."""
+    for row in range(game.rows):
+        for col in range(game.cols):
+            bit = game.cell(row, col)
+            cells[at] = (own & bit != 0) - (opp & bit != 0)
+            at += 1
+
+
+@borrowing_kernel
+def _code(game: Game, own: int, opp: int, seat: int) -> int:
+    """The base-3 code of a position, `own` being the stones of `seat`."""
+    code, weight = 0, 1
+    for row in range(game.rows):
+        for col in range(game.cols):
+            bit = game.cell(row, col)
+            code += weight * ((1 + seat) * (own & bit != 0) + (2 - seat) * (opp & bit != 0))
+            weight *= 3
+    return code
+
+
+BLOCK = 512
+"""How many boards go through the passes of a step together: few enough for the processor's nearest cache."""
+
+
+class StepSettings(NamedTuple):
+    """What a step does, the same for all boards.
+
+    Attributes:
+        checks: what the actions are checked for, as in `tictac_env.envs.vector.boards`.
+        obs_type: what `write_observations` writes.
+        over_actions: the actions that the mask of a finished game shows; see `BoardBatch`.
+        offset: how far the sampler's randomness has come since the boards' was written; see `Sampler`.
+    """
+
+    checks: int
+    obs_type: int
+    over_actions: int
+    offset: int
+
+
+@borrowing_kernel
+def sample(game: Game, rows: Ints, draws: Ints, offset: int, begin: int, end: int) -> None:
+    """Draws a legal action for each board, all with the same chance, by the sampler's randomness; 0 where none is.
+
+    That is not moved on: it is `offset` further than the boards say.
+    """
+    boards = boards_of(rows)
+    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    states, drawn = boards.sampler[begin:end], draws[begin:end]
+    for i in range(end - begin):
+        legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
+        index = (mix(advance(states[i] + offset & STATES)) >> 31) * legal.bit_count() >> 32
+        drawn[i] = nth(game, legal, index)
+
+
+@borrowing_kernel
+def step(
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
+) -> tuple[int, int, int]:
+    """A step of boards whose opponents are compiled, and let the learner move: the passes of `kernels` in turn.
+
+    Games that are over are dealt anew at once if `output` has room for finals.
+
+    Args:
+        game: the rule book.
+        rows: the boards, as `boards_of` takes them.
+        actions: int64 (N,).
+        replies: int64 (N,), room for the opponents' actions; all -1.
+        given: what a reset would say of games that begin: nothing.
+        setup: what the environment says of them.
+        opponents: who answers.
+        rewards: for a win, a draw, a loss and a step that does not end the game.
+        settings: what else the step does.
+        output: what it is written to.
+        draws: int64 (N,), where the next random actions are drawn to, as by `sample`; (0,) if they are not wanted.
+
+    Returns:
+        -1, how many actions were illegal and how many games have ended; or, if an action is invalid, the number of its
+        board, and nothing is done.
+    """
+    if settings.checks != NO_CHECK:
+        wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, 0, len(actions))
+        if wrong >= 0:
+            return wrong, 0, 0
+    num_illegal, num_ended = _step(
+        game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, 0, len(actions)
+    )
+    return -1, num_illegal, num_ended
+
+
+@parallel_kernel
+def step_in_threads(
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
+    threads: int,
+) -> tuple[int, int, int]:
+    """`step`, each thread taking its share of the boards."""
+    count = len(actions)
+    if settings.checks != NO_CHECK:
+        first_wrong = count
+        for thread in prange(threads):  # each thread looks at what it has in its own cache
+            begin, end = thread * count // threads, (thread + 1) * count // threads
+            wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, begin, end)
+            first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
+        if first_wrong < count:
+            return first_wrong, 0, 0
+    num_illegal = num_ended = 0
+    for thread in prange(threads):
+        begin, end = thread * count // threads, (thread + 1) * count // threads
+        illegal, over = _step(
+            game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, begin, end
+        )
+        num_illegal += illegal
+        num_ended += over
+    return -1, num_illegal, num_ended
+
+
+@borrowing_kernel
+def _first_invalid(game: Game, rows: Ints, actions: Ints, raises: bool, begin: int, end: int) -> int:
+    """The number of the first of the boards `begin` to `end` whose action is invalid; -1 if there is none."""
+    boards = boards_of(rows)
+    own, opp, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    wrong = first_invalid(game, own, opp, phases, actions[begin:end], raises)
+    return begin + wrong if wrong >= 0 else -1
+
+
+@borrowing_kernel
+def _step(
+    game: Game,
+    rows: Ints,
+    actions: Ints,
+    replies: Ints,
+    given: Given,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    settings: StepSettings,
+    output: StepArrays,
+    draws: Ints,
+    begin: int,
+    end: int,
+) -> tuple[int, int]:
+    """The step of the boards `begin` to `end`, whose actions are in range."""
+    obs_type, finals = settings.obs_type, output.finals
+    deals = not setup.self_play or len(setup.start_owns) > 0
+    num_illegal = num_ended = 0
+    for first in range(begin, end, BLOCK):
+        last = min(first + BLOCK, end)
+        num_illegal += move(game, rows, actions, setup.self_play, deals, first, last)
+        if deals:
+            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
+        over = write_rewards(rows, rewards, output.rewards, output.ended, first, last)
+        num_ended += over
+        if finals.shape[1] and over:
+            write_observations(game, rows, obs_type, 0, output, finals.shape[1], first, last)
+            store_finals(rows, finals, first, last)
+            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
+            begin_games(rows, first, last)
+        write_observations(game, rows, obs_type, settings.over_actions, output, 0, first, last)
+        if len(draws):
+            sample(game, rows, draws, settings.offset, first, last)
+    return num_illegal, num_ended
+
+
+@parallel_kernel
+def sample_in_threads(game: Game, rows: Ints, draws: Ints, offset: int, threads: int) -> None:
+    """`sample` for all boards, each thread taking its share of them."""
+    count = len(draws)
+    for thread in prange(threads):
+        sample(game, rows, draws, offset, thread * count // threads, (thread + 1) * count // threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Self
 
 import gymnasium as gym
@@ -13,18 +14,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from tictac_env.checks import flag, one_of, positive
+from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
-from tictac_env.envs.arguments import (
-    Arguments,
-    check_options,
-    read_actions,
-    read_given_starts,
-    read_mask,
-    read_play_as,
-    read_seeds,
-)
-from tictac_env.envs.single import SharesOpponent
+from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
+from tictac_env.envs.single import Arguments, SharesOpponent, check_options, unfinished
 from tictac_env.envs.vector.board_batch import (
     BoardBatch,
     Infos,
@@ -34,22 +27,22 @@ from tictac_env.envs.vector.board_batch import (
     illegal_infos,
     read_only,
 )
-from tictac_env.envs.vector.boards import OVER, Given, StepBuffers
-from tictac_env.envs.vector.views import HasBoardViews
+from tictac_env.envs.vector.boards import OVER, Given, Ints, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
-from tictac_env.render.display import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 
 MAX_ENVS, MAX_THREADS = 1 << 22, 256
 """4,194,304 boards of Connect Four take 4 GB."""
 
+Bools = npt.NDArray[np.bool_]
 Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
 
 
-class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
+class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     """Many boards of one game at once, as `gym.make_vec` makes them.
 
     ## Description
@@ -105,6 +98,7 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
     * v0: initial version
     """
 
+    _views: list[BoardView] | None = None
     metadata: dict[str, Any] = {  # noqa: RUF012  # as gym.vector.VectorEnv
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
@@ -168,7 +162,7 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
 
     @property
     def game(self) -> Game:
-        """The rule book."""
+        """The rules."""
         return self._game
 
     @property
@@ -182,16 +176,16 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
         return self._batch.batch
 
     def describe(self) -> dict[str, Any]:
-        """What the games played here depend on, for JSON: to see whether another environment plays the same games."""
+        """The arguments for JSON, to compare whether another environment plays the same games."""
         return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a later `load_state_dict` needs to go on with these games, randomness included, for JSON."""
+        """The state that `load_state_dict` continues from, randomness included, for JSON."""
         self._batch.sampler.write_states()
         return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where the environment that `state_dict` was called on stood.
+        """Continues from a state of `state_dict`.
 
         Raises:
             ValueError: `state` is not such a dict, or is of another game or another number of boards.
@@ -306,6 +300,50 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
             self.render()
         return self._returned(output, num_illegal, num_ended)
 
+    @property
+    def board_views(self) -> list[BoardView]:
+        """The boards one by one."""
+        if self._views is None:
+            self._views = [BoardView(self, number) for number in range(self.num_envs)]
+        return self._views
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What a method of each board returns, or the value of an attribute: a tuple of num_envs.
+
+        Raises:
+            AttributeError: boards have no such method or attribute; the message says what they have.
+        """
+        if name in CALLED_ONCE:
+            results = getattr(self, name)(*args, **kwargs)
+            return (None,) * self.num_envs if results is None else tuple(results)
+        found = [getattr(board, name) for board in self.board_views]
+        return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each board, such as "position": a tuple of num_envs. A method is called, as in Gymnasium.
+
+        Raises:
+            AttributeError: as for `call`.
+        """
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of your own on each board, for `get_attr`.
+
+        Args:
+            name: its name.
+            values: a list or tuple of num_envs, one for each; anything else is for all.
+
+        Raises:
+            ValueError: there are more or fewer values.
+            AttributeError: it is an attribute that boards have by themselves.
+        """
+        each = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(each) != self.num_envs:
+            raise ValueError(f"{name} needs a value, or a list of {self.num_envs}, not of {len(each)}: {values!r:.200}")
+        for board, value in zip(self.board_views, each, strict=True):
+            setattr(board, name, value)
+
     def render(self) -> tuple[Any, ...] | None:
         """The boards in the render mode: "ansi" strings, "rgb_array" uint8 (H, W, 3); "human" None, the first board.
 
@@ -323,7 +361,6 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
         self._display.close()
 
     def _returned(self, output: StepBuffers, num_illegal: int, num_ended: int) -> Step:
-        """What `step` returns."""
         final = output.finals.size > 0
         ending: Infos = {}
         if final and num_ended:
@@ -358,10 +395,144 @@ class BoardVectorEnv(HasBoardViews, SharesOpponent, gym.vector.VectorEnv[Any, An
                 )
 
     def _refusal(self, board: int, action: int) -> ValueError:
-        """The error for an action that cannot be played."""
         position = self.batch[board]
         if 0 <= action < self._game.num_actions:
             return illegal_move(position, action, f"the learner of board {board}")
         return ValueError(
             f"board {board}: an action must be in [0, {self._game.num_actions}), not {action}: {position!r}"
         )
+
+
+CALLED_ONCE = ("action_masks", "render")
+"""Methods that the vector environment answers for all boards at once."""
+
+
+class BoardView:
+    """One board of many, with the attributes of an environment of its own.
+
+    Attributes:
+        position: the position on it.
+    """
+
+    game = property(attrgetter("_envs.game"))
+    opponent = property(attrgetter("_envs.opponent"))
+    arguments = property(attrgetter("_envs.arguments"))
+    spec = property(attrgetter("_envs.spec"))
+    metadata = property(attrgetter("_envs.metadata"))
+    render_mode = property(attrgetter("_envs.render_mode"))
+    observation_space = property(attrgetter("_envs.single_observation_space"))
+    action_space = property(attrgetter("_envs.single_action_space"))
+
+    def __init__(self, envs: BoardVectorEnv, number: int) -> None:
+        self._envs: Any = envs
+        self._number = number
+
+    @property
+    def position(self) -> Position:
+        position: Position = self._envs.batch[self._number]
+        return position
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The board's action mask, int8 (num_actions,), as `BoardVectorEnv.action_masks` gives it."""
+        mask: npt.NDArray[np.int8] = self._envs.action_masks()[self._number]
+        return mask
+
+    def render(self) -> Any:
+        """The board as "ansi" (str) or "rgb_array" (uint8 (H, W, 3)); None for "human", which shows the first board."""
+        frames = self._envs.render()
+        return None if frames is None else frames[self._number]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a board of a vector environment has no {name!r}: boards are reset, stepped and closed together. It has"
+            f" {', '.join(known for known in vars(BoardView) if known[0] != '_')}, and what set_attr has set. "
+            'gym.make_vec(..., vectorization_mode="sync") makes an environment for each, which is much slower'
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name):
+            raise AttributeError(
+                f"{name!r} of a board cannot be set. What boards share is an argument of the environment; an "
+                "OpponentPool lets opponents join and leave, and reset(options=...) sets positions"
+            )
+        super().__setattr__(name, value)
+
+
+def read_mask(mask: Any, num_envs: int) -> Bools:
+    """The boards to reset, bool (num_envs,): all if `mask` is None."""
+    if mask is None:
+        return np.ones(num_envs, np.bool_)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,) or not mask.any():
+        raise ValueError(
+            f"reset_mask must be a bool array of shape ({num_envs},) with at least one True, not {shown(mask)}"
+        )
+    return mask.copy()
+
+
+def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """A seed, or None, for each board: s + i for board i if one number s is given."""
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        first = whole("seed", int(seed))
+        return [first + i for i in range(num_envs)]
+    if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
+        raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {shown(seed)}")
+    given = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    return [
+        None if one is None else whole(f"seed[{i}]", int(one) if isinstance(one, np.integer) else one)
+        for i, one in enumerate(given)
+    ]
+
+
+def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
+    """The stones that the chosen boards begin with: int64 (2, num_envs), own and opp, `NOT_GIVEN` if not given.
+
+    Args:
+        given: None, an unfinished position or move string for all, or a sequence of these and None, or a batch.
+        game: the rules.
+        chosen: bool (num_envs,); the entries of other boards are not read.
+    """
+    each = _each("position", given, (str, Position, type(None)), len(chosen))
+    starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
+    for i in () if given is None else np.flatnonzero(chosen).tolist():
+        one = each[i]
+        if one is not None:
+            position = unfinished(one, game)
+            starts[:, i] = position.own, position.opp
+    return starts
+
+
+def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
+    """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), the environment's own if not given."""
+    each = _each("play_as", given, (str, type(None)), len(chosen))
+    seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
+    for i in np.flatnonzero(chosen).tolist() if given is not None else ():
+        one = each[i]
+        if one is not None:
+            seats[i] = PLAY_AS.index(arguments.check_play_as(one))
+    return seats
+
+
+def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any:
+    if isinstance(given, single):
+        return [given] * num_envs
+    if not isinstance(given, (Sequence, PositionBatch, np.ndarray)) or len(given) != num_envs:
+        raise ValueError(f"{name} must be a single value or a sequence of {num_envs} values, not {shown(given)}")
+    return given
+
+
+def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
+    """The actions of a step as the kernels want them: int64 (num_envs,). The kernels check their range."""
+    chosen: Ints = actions
+    if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
+        try:
+            given = np.array(actions)
+        except ValueError:
+            raise ValueError(f"actions must be {num_envs} integers, not {shown(actions)}") from None
+        if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
+            raise ValueError(f"actions must be integers in [0, {num_actions}), not {given.dtype}: {shown(actions)}")
+        chosen = given.astype(np.int64)
+    if chosen.shape != (num_envs,):
+        raise ValueError(f"actions must have the shape ({num_envs},), not {chosen.shape}")
+    return chosen
