@@ -83,26 +83,6 @@ def test_a_run_says_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "learner" in terminal.getvalue() and "2,500 plies/s, epsilon 0.1" in terminal.getvalue()
 
 
-def test_whoever_does_not_want_progress_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_for(monkeypatch)
-    with progress_bar(10, "counting", show=False) as update:
-        update(4, "text")
-    assert list(track([1, 2], "items", show=False)) == [1, 2]
-    assert terminal.getvalue() == ""
-
-
-def test_an_error_passes_through_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal_for(monkeypatch)
-
-    def work() -> None:
-        with progress_bar(10, "counting") as update:
-            update(5, "")
-            raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        work()
-
-
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -135,16 +115,6 @@ def test_after_the_block_ctrl_c_interrupts_again() -> None:
         raise RuntimeError
     with pytest.raises(KeyboardInterrupt):
         interrupt()
-
-
-@in_main_thread
-def test_blocks_may_be_nested() -> None:
-    with interruptible() as outer:
-        with interruptible() as inner:
-            interrupt()
-            assert inner() and not outer()
-        interrupt()
-        assert outer()
 
 
 @in_main_thread

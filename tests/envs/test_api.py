@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 import threading
@@ -44,27 +43,6 @@ def variants() -> Iterator[dict[str, Any]]:
 every_variant = pytest.mark.parametrize(
     "kwargs", list(variants()), ids=lambda kwargs: "-".join(map(str, kwargs.values()))
 )
-
-
-def transcript(env: gym.Env[Any, Any], seed: int | None = None, games: int = 5) -> list[Any]:
-    """Everything an environment returns in some games of a learner that takes the legal actions in turn."""
-    heard: list[Any] = []
-    for game in range(games):
-        observation, info = env.reset(seed=seed if game == 0 else None)
-        heard.append((np.asarray(observation).tobytes(), repr(info)))
-        heard += go_on(env)
-    return heard
-
-
-def go_on(env: gym.Env[Any, Any]) -> list[Any]:
-    """Everything an environment returns until the end of its game."""
-    heard: list[Any] = []
-    terminated = False
-    while not terminated:
-        legal = np.flatnonzero(env.unwrapped.action_masks())
-        observation, reward, terminated, truncated, info = env.step(int(legal[len(heard) % len(legal)]))
-        heard.append((np.asarray(observation).tobytes(), reward, terminated, truncated, repr(info)))
-    return heard
 
 
 # Checkers and wrappers
@@ -126,59 +104,13 @@ def test_every_id_is_made_through_the_module_too(name: str) -> None:
     assert gym.make(env.spec).reset(seed=0)[0] in env.observation_space
 
 
-def test_unknown_keywords_are_refused() -> None:
-    with pytest.raises(TypeError, match="opponnent"):
-        gym.make(TTT, opponnent="rule")
-
-
 def run(code: str) -> str:
     """What a new interpreter prints."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
-HEAVY = ("numba", "torch", "pygame", "matplotlib", "scipy", "rich", "stable_baselines3")
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import tictac_env",
-        "import gymnasium, tictac_env; env = gymnasium.make('ConnectFour-v0', opponent='rule', render_mode='ansi'); "
-        "env.reset(seed=0); env.step(3); env.render()",
-    ],
-    ids=["import", "play"],
-)
-def test_nothing_heavy_is_imported(code: str) -> None:
-    assert run(f"{code}; import sys; print([name for name in {HEAVY} if name in sys.modules])") == "[]"
-
-
-# Seeds
-
-
-def test_environments_do_not_influence_each_other() -> None:
-    alone = [transcript(gym.make(C4, play_as="random"), seed=seed, games=1) for seed in range(3)]
-    envs = [gym.make(C4, play_as="random") for _ in range(3)]
-    heard: list[list[Any]] = []
-    for seed, env in enumerate(envs):
-        observation, info = env.reset(seed=seed)
-        heard.append([(observation.tobytes(), repr(info))])
-    over = [False] * 3
-    while not all(over):
-        for i, env in enumerate(envs):
-            if not over[i]:
-                legal = np.flatnonzero(env.unwrapped.action_masks())
-                observation, reward, over[i], truncated, info = env.step(int(legal[(len(heard[i]) - 1) % len(legal)]))
-                heard[i].append((observation.tobytes(), reward, over[i], truncated, repr(info)))
-    assert heard == alone
-
-
 # Copies and pickles
-
-
-def by_pickle(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    twin: gym.Env[Any, Any] = pickle.loads(pickle.dumps(env))
-    return twin
 
 
 DAMAGES: dict[str, tuple[Any, str]] = {
@@ -249,18 +181,6 @@ class Heavy:
 
     def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
         return int(np.argmax(action_masks)), None
-
-
-def test_a_models_weights_are_pickled_once() -> None:
-    pickle.dumps(gym.make(TTT, opponent=ModelPolicy(Heavy())).unwrapped)
-    assert Heavy.Weights.pickled == 1
-
-
-def test_a_function_of_a_module_is_pickled() -> None:
-    env = gym.make(TTT, opponent=lowest)
-    env.reset(seed=0)
-    env.step(4)
-    assert go_on(by_pickle(env)) == go_on(env)
 
 
 def test_a_model_policy_keeps_the_spec_whole() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -76,36 +75,6 @@ def test_gymnasiums_wrappers_of_observations_refuse_same_step() -> None:
     with pytest.raises(ValueError, match="NEXT_STEP or DISABLED"):
         vector.FlattenObservation(envs)
     assert MaskedObservation(envs).reset(seed=0)[0]["action_mask"].shape == (2, 9)
-
-
-def test_frames_are_stacked_and_games_cut_short() -> None:
-    env = single.FrameStackObservation(single.TimeLimit(gym.make(C4, opponent=None), 3), 2)
-    first, _ = env.reset(seed=0)
-    assert first.shape == (2, 2, 6, 7) and first in env.observation_space
-    for step in range(3):
-        second, _, terminated, truncated, info = env.step(step)
-        assert np.array_equal(second[0], first[1]) and not terminated and truncated == (step == 2)
-        assert second[1].sum() == step + 1 and info["action_mask"].sum() == 7
-        first = second
-
-
-@pytest.mark.slow
-def test_a_game_is_recorded_as_a_video(tmp_path: Path) -> None:
-    pytest.importorskip("moviepy")
-    from moviepy import VideoFileClip
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the other libraries' own
-        env = single.RecordVideo(gym.make(TTT, opponent=None, render_mode="rgb_array"), str(tmp_path))
-        env.reset(seed=0)
-        for cell in (0, 3, 1, 4, 2):
-            env.step(cell)
-        env.close()
-        (path,) = tmp_path.glob("*.mp4")
-        clip = VideoFileClip(str(path))
-        frame = env.unwrapped.render()
-        assert clip.n_frames >= 6 and clip.get_frame(0).shape == frame.shape
-        clip.close()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="without torch")

@@ -177,13 +177,6 @@ def test_many_boards_are_the_plain_ones_with_their_masks(mode: AutoresetMode, co
         over = over & ~chosen["reset_mask"]
 
 
-def test_single_environments_may_be_wrapped_each() -> None:
-    each: Any = gym.make_vec(TTT, 3, vectorization_mode="sync", wrappers=[MaskedObservation])
-    together = MaskedObservation(gym.make_vec(TTT, 3))
-    assert each.observation_space == together.observation_space
-    assert equal(each.reset(seed=0)[0], together.reset(seed=0)[0])
-
-
 # Stable-Baselines3
 
 
@@ -209,15 +202,6 @@ def test_stable_baselines_boards_are_the_plain_ones_with_their_masks() -> None:
                 last = heard[board]["terminal_observation"]
                 assert equal(last["observations"], infos[board]["terminal_observation"])
                 assert last["action_mask"].shape == (9,) and not last["action_mask"].any()
-
-
-def test_a_masked_model_learns_from_dicts() -> None:
-    sb3_contrib = pytest.importorskip("sb3_contrib")
-    from tictac_agents import SB3VecEnv
-
-    envs = MaskedObservation(SB3VecEnv(TTT, 8, illegal="raise"))
-    model = sb3_contrib.MaskablePPO("MultiInputPolicy", envs, n_steps=8, batch_size=64, n_epochs=1, device="cpu")
-    assert model.learn(64).num_timesteps == 64
 
 
 # Infos

@@ -19,7 +19,6 @@ import pytest
 from conftest import breadth
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
-from gymnasium.wrappers import vector as wrappers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -34,7 +33,6 @@ from tictac_env.rng import mix
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 UNLIKELY = 1e-4
-Actions = npt.NDArray[np.int64]
 
 
 class Drawing(Policy):
@@ -89,14 +87,6 @@ def test_sampled_actions_are_uniform_over_the_legal_ones(moves: str) -> None:
     assert chisquare(counts[list(legal)]).pvalue > UNLIKELY
 
 
-def test_successive_samples_and_those_of_neighbours_are_independent() -> None:
-    envs = make(TTT, 20_000, opponent=None)
-    envs.reset(seed=1)
-    first, second = envs.sample_actions(), envs.sample_actions()
-    for one, other in ((first, second), (first[:-1], first[1:])):
-        assert chisquare(np.bincount(9 * one + other, minlength=81)).pvalue > UNLIKELY
-
-
 def test_sampling_neither_moves_nor_disturbs_the_game() -> None:
     logs = []
     for sampled in (0, 3):
@@ -140,15 +130,6 @@ def test_a_masked_softmax_is_always_a_distribution_by_default(opponent: str, cop
     assert ended > 16
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-def test_in_the_other_modes_the_mask_of_a_finished_game_is_all_0(mode: AutoresetMode) -> None:
-    envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
-    envs.reset(seed=0, options={"position": ["1425", ""]})
-    *_, infos = envs.step([2, 0])
-    final = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
-    assert final["_outcome"].tolist() == [True, False] and not final["action_mask"][0].any()
-
-
 def test_samples_are_seeded_by_reset() -> None:
     envs = make(C4)
     envs.reset(seed=4)
@@ -158,26 +139,6 @@ def test_samples_are_seeded_by_reset() -> None:
     assert recorded(envs) == first
     envs.reset(seed=5)
     assert recorded(envs) != first
-
-
-def test_boards_that_are_not_seeded_go_on_and_the_others_begin_again() -> None:
-    envs = make(C4, opponent="random", play_as="random")
-    envs.reset(seed=4)
-    first = recorded(envs, 10)
-    envs.reset(seed=[4, None, 6, None, 8])
-    again = recorded(envs, 10)
-    for i in range(5):
-        assert ([step[0][i] for step in again[::2]] == [step[0][i] for step in first[::2]]) == (i % 2 == 0)
-
-
-def test_without_a_seed_games_differ() -> None:
-    logs = []
-    for _ in range(2):
-        envs = make(C4)
-        envs.reset()
-        logs.append(recorded(envs))
-    assert logs[0] != logs[1]
-    assert len({str(column) for column in np.array([step[0] for step in logs[0][::2]]).T.tolist()}) == 5
 
 
 # Copies, pickles, states
@@ -236,19 +197,6 @@ def test_a_state_saved_where_games_are_over_is_whole(mode: AutoresetMode) -> Non
     for one in (envs, twin):
         one.step([4, 4])
     assert twin.state_dict() == envs.state_dict()
-
-
-@pytest.mark.parametrize("twin_of", [deep, shallow])
-def test_copies_share_the_opponent_and_nothing_else(twin_of: Callable[[BoardVectorEnv], BoardVectorEnv]) -> None:
-    opponent = Drawing()
-    envs = make(TTT, opponent=opponent)
-    envs.reset(seed=0)
-    before = envs.state_dict()
-    twin = twin_of(envs)
-    assert twin.opponent is opponent
-    recorded(twin, 3)
-    twin.reset(seed=9)
-    assert envs.state_dict() == before
 
 
 @pytest.mark.parametrize("twin_of", [deep, shallow, pickled])
@@ -351,24 +299,6 @@ def test_what_was_returned_is_never_touched_again(opponent: str, obs_type: str, 
     for array, before in kept:
         if array.dtype != object:
             assert np.array_equal(array, before)
-
-
-@pytest.mark.parametrize("opponent", ["random", "asked", "nobody"])
-def test_what_was_returned_may_be_written_to(opponent: str) -> None:
-    """As with Gymnasium's own: nobody else looks at it, nor does the environment."""
-    logs = []
-    for spoil in (False, True):
-        envs = make(TTT, 6, opponent=OPPONENTS[opponent](), autoreset_mode="SameStep")
-        returned: Any = envs.reset(seed=1)
-        log: list[Any] = []
-        for _ in range(25):
-            log.append([array.tolist() for array in arrays(returned) if array.dtype != object])
-            if spoil:
-                for array in arrays(returned):
-                    array[:] = 1
-            returned = envs.step(envs.sample_actions())
-        logs.append(log)
-    assert logs[0] == logs[1]
 
 
 def test_infos_do_not_share_arrays() -> None:
@@ -525,37 +455,6 @@ def test_threads_play_the_same_games(cases: list[tuple[str | None, str]]) -> Non
 # Gymnasium's own tools
 
 
-def test_episode_statistics_are_recorded() -> None:
-    envs = wrappers.RecordEpisodeStatistics(make(TTT, 4, opponent=None))
-    envs.reset(seed=0)
-    for cell in (0, 3, 1, 4):
-        *_, infos = envs.step(np.full(4, cell))
-        assert "episode" not in infos
-    *_, infos = envs.step(np.array([2, 2, 8, 2]))
-    assert infos["_episode"].tolist() == [True, True, False, True]
-    assert infos["episode"]["l"].tolist() == [5, 5, 0, 5] and infos["episode"]["r"].tolist() == [1, 1, 0, 1]
-
-
-def test_wrappers_of_vector_environments_fit() -> None:
-    envs: Any = make(C4, 3)
-    for wrapper in (
-        wrappers.FlattenObservation,
-        lambda inner: wrappers.DtypeObservation(inner, np.float32),
-        lambda inner: wrappers.ClipReward(inner, -0.5, 0.5),
-        wrappers.DictInfoToList,
-    ):
-        envs = wrapper(envs)
-    observations, _ = envs.reset(seed=0)
-    assert observations.shape == (3, 84) and observations in envs.observation_space
-    ends = 0
-    for _ in range(60):
-        observations, rewards, terminations, _, infos = envs.step(envs.unwrapped.sample_actions())
-        assert observations.dtype == np.float32 and abs(rewards).max() <= 0.5
-        assert len(infos) == 3 and all(info["action_mask"].shape == (7,) for info in infos)
-        ends += terminations.sum()
-    assert ends > 3
-
-
 @pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
 def test_gymnasiums_tools_for_batches_fit(obs_type: str) -> None:
     envs = make(TTT, 3, obs_type=obs_type)
@@ -613,16 +512,6 @@ def test_boards_are_asked_one_by_one_as_gymnasiums_are() -> None:
     for name in ("opponent", "position", "action_masks"):
         with pytest.raises(AttributeError, match=f"'{name}' of a board cannot be set.*OpponentPool"):
             ours.set_attr(name, "rule")
-
-
-def test_wrappers_are_those_of_all_boards_or_of_single_environments() -> None:
-    envs = gym.wrappers.vector.TransformReward(make(TTT, 3, opponent=None), lambda reward: 10 * reward)
-    envs.reset(seed=0, options={"position": "1425"})
-    assert envs.step([2, 5, 2])[1].tolist() == [10, 0, 10]
-    single: Any = gym.make_vec(TTT, 3, vectorization_mode="sync", wrappers=[gym.wrappers.FlattenObservation])
-    assert single.reset(seed=0)[0].shape == (3, 18)
-    with pytest.raises(gym.error.Error, match="wrappers"):
-        gym.make_vec(TTT, 3, wrappers=[gym.wrappers.FlattenObservation])
 
 
 def test_rendering_gives_a_picture_for_each_board() -> None:

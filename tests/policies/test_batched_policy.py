@@ -13,7 +13,7 @@ import pytest
 from conftest import compiled_games, id_and_sizes
 
 from tictac_env.arena import play_match, verdict
-from tictac_env.games import GAMES, Game
+from tictac_env.games import Game
 from tictac_env.policies import (
     BatchedPolicy,
     FunctionPolicy,
@@ -21,12 +21,10 @@ from tictac_env.policies import (
     ModelPolicy,
     OpponentPool,
     Policy,
-    as_policy,
     check_policy,
 )
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.position import IllegalMove, Position
-from tictac_env.position_batch import PositionBatch
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 Mask = npt.NDArray[np.int8]
@@ -196,13 +194,6 @@ def test_an_illegal_action_is_named_with_its_position(action: int) -> None:
             use()
 
 
-def test_lists_and_small_integers_are_actions_too() -> None:
-    for kind in (list, lambda actions: actions.astype(np.uint8)):
-        policy = BatchedPolicy(lambda observations, masks, kind=kind: kind(masks.argmax(axis=1)))
-        assert policy.act_many(PositionBatch.of([Position.start(TTT)] * 3), np.zeros(3, np.int64)).tolist() == [0] * 3
-        assert play_match(policy, "random", games=2).total.games == 2
-
-
 def test_a_batched_function_that_draws_gets_a_seed_for_each_position() -> None:
     def drawing(observations: Any, masks: Mask, seed: Any) -> list[int]:
         assert seed.shape == (len(masks),)
@@ -219,11 +210,3 @@ def test_a_batched_function_that_draws_gets_a_seed_for_each_position() -> None:
     assert matches[0] == matches[1]
     with pytest.warns(UserWarning, match="draws but has no `probabilities`"):
         check_policy(BatchedPolicy(drawing), positions=30)
-
-
-def test_only_what_says_so_is_batched() -> None:
-    game = GAMES[TTT]
-    for player in (function(Network(False)), Network(False), "random", Mixture(["rule", Network(False)])):
-        assert not as_policy(player, game).batched
-    for player in (*players(Network()), Mixture(["rule", Network()]), OpponentPool([Network()])):
-        assert as_policy(player, game).batched

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -19,7 +17,7 @@ from conftest import ALL_GAMES, title
 
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
-from tictac_env.policies import POLICIES, Policy, ReflexPolicy, RulePolicy, check_policy, make_policy, uniform
+from tictac_env.policies import POLICIES, Policy, ReflexPolicy, check_policy, make_policy, uniform
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 
@@ -66,11 +64,6 @@ def test_every_policy_by_name_passes(name: str, game: str) -> None:
     fixed = name not in ("mcts", "level") or policy.probabilities(Position.start(game)) is not None
     with nullcontext() if fixed else pytest.warns(UserWarning, match="draws but has no `probabilities`"):
         check_policy(policy, game, positions=25)
-
-
-def test_every_policy_by_name_is_on_its_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "opponents.md").read_text(encoding="utf-8")
-    assert [name for name in POLICIES if not re.search(rf"^\| `{name}[`:]", page, re.MULTILINE)] == []
 
 
 def test_names_functions_and_models_are_checked_too() -> None:
@@ -137,22 +130,6 @@ def test_a_policy_that_needs_the_moves_of_the_game_is_told_so(act: Callable[[Pos
     with pytest.raises(ValueError, match=r"not known.*vector environment.*to_moves\(\)"):
         envs.step([4])
     check_policy(Mine(act=lambda position, seed: position.legal_actions[-len(position.to_moves()) % 2], **silent))
-
-
-def test_an_illegal_move_is_named_with_its_position() -> None:
-    with pytest.raises(IllegalMove, match=r"Mine chose action 4, illegal here \(legal are .*Position\.from"):
-        check_policy(Mine(act=lambda position, seed: 4, probabilities=lambda position: None))
-
-
-def test_a_move_that_is_illegal_for_a_rare_seed_only_is_found() -> None:
-    """One position in four is answered illegally, and only for odd seeds."""
-
-    def rarely(position: Position, seed: int) -> int:
-        taken = set(range(9)) - set(position.legal_actions)
-        return min(taken) if taken and position.ply % 4 == 3 and seed % 2 else position.legal_actions[0]
-
-    with pytest.raises(IllegalMove):
-        check_policy(Mine(act=rarely, probabilities=lambda position: None))
 
 
 def test_a_policy_that_is_no_pure_function_is_named() -> None:
@@ -242,12 +219,6 @@ def test_drawing_without_probabilities_is_warned_of() -> None:
         check_policy(Mine(probabilities=lambda position: None))  # draws nothing
 
 
-def test_the_warning_points_at_the_caller() -> None:
-    with pytest.warns(UserWarning, match="draws") as caught:
-        check_policy(Mine(act=drawn, probabilities=lambda position: None))
-    assert caught[0].filename == __file__
-
-
 def test_the_same_seed_tries_the_same_positions() -> None:
     def tried(seed: int) -> list[Position]:
         seen: list[Position] = []
@@ -262,17 +233,6 @@ def test_the_same_seed_tries_the_same_positions() -> None:
     assert tried(1) == tried(1) != tried(2)
     assert {position.ply for position in tried(1)} >= {0, 1, 2, 3, 4, 5}  # all stages of the game
     assert len(set(tried(1))) > 20
-
-
-def test_a_policy_of_a_known_kind_with_a_method_of_its_own_is_checked_by_it() -> None:
-    class Lowest(RulePolicy):
-        def act(self, position: Position, seed: int) -> int:
-            return position.legal_actions[0]
-
-        def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
-            return uniform(position.game, position.legal_actions[:1])
-
-    check_policy(Lowest())
 
 
 @pytest.mark.parametrize("positions", [0, -1, 2.5, True])

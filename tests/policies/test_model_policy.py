@@ -18,7 +18,7 @@ import tictac_agents
 from tictac_env import connect_four_v0
 from tictac_env.arena import play_match, round_robin, verdict
 from tictac_env.observation import Observer
-from tictac_env.policies import ModelPolicy, make_policy
+from tictac_env.policies import ModelPolicy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.wrappers import MaskedObservation, OpponentPolicyEnv, OpponentPool
@@ -119,15 +119,6 @@ def test_a_maskable_model_plays_legal_moves_to_the_end() -> None:
     assert set(table.names) == {"model", "random", "rule"}
 
 
-def test_models_in_matches_are_their_fixed_maps() -> None:
-    model = maskable(one_sided(TTT, "board"))
-    assert play_match(model, "random", TTT, games=30, seed=2) == play_match(
-        ModelPolicy(model), "random", TTT, games=30, seed=2
-    )
-    found = verdict(model)
-    assert found.policy == "MaskablePPO" and found.basis == "fixed map"
-
-
 def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
     """With the way out, wherever it happens."""
     model = dqn(one_sided(TTT, "planes"))
@@ -142,12 +133,6 @@ def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
         with pytest.raises(IllegalMove, match=r"DQN.* illegal here .*tictac_agents\.Snapshot\(model\)"):
             fails()
     assert verdict(tictac_agents.Snapshot(model)).as_first
-
-
-def test_players_without_a_way_out_get_no_hint() -> None:
-    with pytest.raises(IllegalMove) as error:
-        play_match(lambda observation, mask: 0, "random", TTT, games=10)
-    assert "Snapshot" not in str(error.value)
 
 
 # Observation spaces
@@ -226,33 +211,6 @@ def test_a_model_trained_on_pettingzoos_game_plays_ours() -> None:
         assert env.step(action)[4]["opponent_action"] == ours.step(action)[4]["opponent_action"]
 
 
-@pytest.mark.parametrize(
-    "space",
-    [
-        spaces.Box(0, 1, (2, 3, 3), np.float32),
-        spaces.Box(0, 1, (18,), np.float32),
-        spaces.Box(0, 1, (3, 3, 2), np.float32),
-        spaces.Box(-1, 1, (3, 3), np.float32),
-    ],
-    ids=str,
-)
-def test_many_observations_are_what_the_space_wants_too(space: spaces.Box) -> None:
-    class Model:
-        observation_space = space
-
-        def is_vectorized_observation(self) -> None: ...  # Stable-Baselines3's models have it
-
-        def predict(self, observation: Any, deterministic: bool) -> tuple[Any, None]:
-            every = observation if observation.ndim > len(space.shape) else observation[None]
-            assert every.dtype == space.dtype and all(one in space for one in every)
-            actions = (every.reshape(len(every), -1) @ np.arange(space.low.size)).astype(int) % 9
-            return actions if every is observation else actions[0], None
-
-    policy, positions = ModelPolicy(Model()), [Position.from_moves(TTT, moves) for moves in ("", "5", "51", "3524")]
-    one_by_one = [policy.act(position, 0) for position in positions]
-    assert policy.act_many(PositionBatch.of(positions), np.zeros(4, np.int64)).tolist() == one_by_one
-
-
 # Specs and copies
 
 
@@ -300,18 +258,3 @@ def test_copies_share_the_model_and_pickles_hold_it() -> None:
         twin = pickle.loads(pickle.dumps(thing))
         assert twin is not thing
     assert pickle.loads(pickle.dumps(env)).step(8)[4]["opponent_action"] == 1
-
-
-def test_a_raw_model_works_too() -> None:
-    model = maskable(one_sided(TTT, "planes"))
-    env = gym.make(TTT, opponent=model, play_as="second")
-    assert isinstance(env.unwrapped.opponent, ModelPolicy)
-    shared = copy.deepcopy(env)
-    assert shared.unwrapped.opponent is env.unwrapped.opponent
-    assert shared.reset(seed=0)[1]["opponent_action"] == env.reset(seed=0)[1]["opponent_action"]
-
-
-def test_a_model_is_no_name_of_a_policy() -> None:
-    assert str(ModelPolicy(Counting())) == "Counting"
-    with pytest.raises(ValueError, match="no policy is called 'Counting'"):
-        make_policy("Counting")
