@@ -24,15 +24,15 @@ from tictac_env.storage import check_writable, reading, save_arrays
 
 
 class Checkpoint:
-    """Saves what is learned, and loses nothing of it where a disk is full.
+    """Saves a learner now and then, and loses nothing if a disk is full.
 
     Args:
-        save: writes everything to a file, whole or not at all.
+        save: writes everything to a file, atomically.
         path: the file; None to save nothing.
-        seconds: the time between two saves, at least.
+        seconds: the least time between two saves.
 
     Raises:
-        OSError: the file cannot be written: told before anything is learned.
+        OSError: the file cannot be written, which is tried before anything is learned.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to save."""
+        """True if it is time to save."""
         return self._path is not None and time.monotonic() >= self._due
 
     def save_if_due(self) -> None:
-        """Saves if it is time to; what cannot be saved now is told, and saved later."""
+        """Saves if it is time to. A failure is reported, and the next save is tried later."""
         if self._path is None or not self.due:
             return
         try:
@@ -59,10 +59,10 @@ class Checkpoint:
         self._due = time.monotonic() + self._seconds
 
     def save_at_the_end(self) -> None:
-        """Saves; where the file cannot be written, in the system's folder for temporary files.
+        """Saves; if the file cannot be written, in the system's folder for temporary files.
 
         Raises:
-            OSError: the file cannot be written; the message says where what is learned is instead.
+            OSError: the file cannot be written; the message names the temporary file.
         """
         if self._path is None:
             return
@@ -102,7 +102,7 @@ class GamesLearner(Policy):
 
     Attributes:
         game: the rule book.
-        num_games: how many games it has learned from, at most 16,777,216.
+        num_games: the games it has learned from, at most 16,777,216.
     """
 
     MAX_GAMES: ClassVar[int] = MAX_GAMES
@@ -115,10 +115,8 @@ class GamesLearner(Policy):
     """For some games other settings than the constructor's, `total_games` among them, which the command line takes."""
     game: Game
     num_games: int = 0
-    _begun: int = 0
-    """How many games it had learned from when the run began."""
+    _begun: int = 0  # `num_games` at the beginning of the run, and at its end
     _goal: int = 0
-    """How many games it will have learned from when the run is over."""
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, **changes: Any) -> Self:
@@ -149,18 +147,18 @@ class GamesLearner(Policy):
 
     @property
     def is_done(self) -> bool:
-        """Whether it has learned from all games of its run."""
+        """True if it has learned from all games of its run."""
         return self.num_games >= self._goal
 
     @abstractmethod
     def _learn_some(self, most: int) -> int:
-        """Learns from some games, at most `most`, and returns how many they were."""
+        """Learns from some games, at most `most`, and returns their number."""
 
     def _begin(self, games: int) -> None:
-        """Gets ready to learn from so many games; most have nothing to do."""
+        """Prepares to learn from N games."""
 
     def _state_in_words(self) -> str:
-        """What the progress bar shows."""
+        """The text on the progress bar."""
         return ""
 
     def _check_game(self, position: Position) -> None:
@@ -217,19 +215,19 @@ class GamesLearner(Policy):
     ) -> Self:
         """Learns from games it plays by itself.
 
-        Ctrl-C stops soon and keeps what is learned; `resume` goes on.
+        Ctrl-C stops soon and keeps what is learned; `resume` continues.
 
         Args:
-            total_games: how many, at least 1.
+            total_games: the number of games, at least 1.
             callback: called now and then with the agent; returning False ends the run.
-            progress_bar: whether to show progress.
+            progress_bar: True to show progress.
             checkpoint: a file to save to now and then, and at the end.
-            checkpoint_seconds: the time between two saves, at least.
+            checkpoint_seconds: the least time between two saves.
 
         Raises:
-            ValueError: `total_games` is no positive whole number, or more than can still be counted.
-            OSError: the checkpoint cannot be written, which is tried first of all; or in the end no more. Then the
-                message says in which temporary file what is learned is instead.
+            ValueError: `total_games` is not a positive integer, or more than can still be counted.
+            OSError: the checkpoint cannot be written, which is tried first; or at the end it no longer can. Then the
+                message names the temporary file with what is learned.
         """
         positive("total_games", total_games, self.MAX_GAMES - self.num_games)
         self._begun, self._goal = self.num_games, self.num_games + total_games
@@ -243,7 +241,7 @@ class GamesLearner(Policy):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Self:
-        """Goes on with a run that was stopped, or that was loaded from its checkpoint; arguments as in `learn`.
+        """Continues a run that was stopped, or that was loaded from its checkpoint; arguments as in `learn`.
 
         The result is that of an unbroken run, to the bit.
         """

@@ -1,4 +1,4 @@
-"""What all learning curves share: rows, CSV, a picture of the exact verdicts, and TensorBoard."""
+"""Learning curves: rows, CSV, a picture of the exact verdicts, and TensorBoard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tictac_env.storage import save_text, writing
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of so many inches.
+    """An empty figure, its size in inches.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing; the message says how to install it.
@@ -35,7 +35,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Writes a figure to a PNG file, whole or not at all."""
+    """Writes a figure to a PNG file, atomically."""
     with writing(path) as file:
         figure.savefig(file, format="png", dpi=110)
 
@@ -47,14 +47,14 @@ JUDGED = ("exploitability", *RATES, "infallible")
 
 
 class Curve:
-    """Rows that tell of a learner, the first column saying how far it was.
+    """Rows of a learner's measures, the first column being its progress.
 
     Args:
         columns: their names.
         tensorboard: a folder for TensorBoard's event files; None for none.
 
     Attributes:
-        rows: dicts, with None where a column says nothing.
+        rows: dicts; a value may be None.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
@@ -63,10 +63,16 @@ class Curve:
     def __init__(self, columns: tuple[str, ...], tensorboard: str | os.PathLike[str] | None) -> None:
         self.columns = columns
         self.rows: list[dict[str, Any]] = []
-        self._writer = None if tensorboard is None else _summary_writer(tensorboard)
+        self._writer: Any = None
+        if tensorboard is not None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise DependencyNotInstalled('TensorBoard is missing: pip install "tictac-env[rl]"') from error
+            self._writer = SummaryWriter(str(tensorboard))
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows as CSV, whole or not at all."""
+        """Writes the rows as CSV, atomically."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
@@ -100,7 +106,7 @@ class Curve:
         save_figure(figure, path)
 
     def _log(self, values: Mapping[str, Any], at: int) -> None:
-        """Writes values to TensorBoard, if they are to be there, as `charts/` and their names; None is left out."""
+        """Writes values to TensorBoard, if it is wanted, as `charts/` and their names; None is left out."""
         if self._writer is not None:
             for name, value in values.items():
                 if value is not None:
@@ -109,30 +115,22 @@ class Curve:
 
 
 def judged_columns(found: Verdict) -> dict[str, Any]:
-    """What a verdict says, by the names of `JUDGED`."""
+    """The numbers of a verdict, by the names of `JUDGED`."""
     rates = (*found.as_first.against_random, *found.as_second.against_random)
     return dict(zip(JUDGED, (found.exploitability, *rates, found.infallible), strict=True))
-
-
-def _summary_writer(folder: str | os.PathLike[str]) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise DependencyNotInstalled('TensorBoard is missing: pip install "tictac-env[rl]"') from error
-    return SummaryWriter(str(folder))
 
 
 COLUMNS = ("games", "seconds", "games_per_second", "plies", "step", *JUDGED)
 
 
 class GamesCurve(Curve):
-    """A callback of a `GamesLearner`'s `learn` that notes now and then how the run goes, and once more at its end.
+    """A callback of a `GamesLearner`'s `learn` that adds a row now and then, and at the end of the run.
 
-    On a small game (at most 12 cells) it notes the exact verdict too. What a learner does not tell is None: only
-    `NTupleTD` counts plies and has a step that falls.
+    On a small game (at most 12 cells) the row has the exact verdict too. Only `NTupleTD` counts plies and has a step
+    that falls; for others these are None.
 
     Args:
-        every: how many games lie between two rows, or a few more, as these learners call back now and then.
+        every: the games between two rows, or a few more, as these learners call back now and then.
         tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
             columns; they are written by games.
         callback: another callback to call each time.

@@ -1,23 +1,32 @@
-"""Seeing what was learned: the values of a position's moves, and what one game teaches."""
+"""What an agent has learned: the values of a position's moves as data, text and picture; one game's backups."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tictac_agents.curves import new_figure, save_figure
 from tictac_agents.mcts.evaluators import HasValues
+from tictac_agents.mcts.mcts import MCTS
+from tictac_agents.ntuple.network import NTupleNetwork
+from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.planning.dynamic_programming import DynamicProgramming
+from tictac_agents.published.ariel_tree import GameTree
+from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_env.games import Game, game_name
+from tictac_env.games import game_name
+from tictac_env.policies import ModelPolicy, Policy
 from tictac_env.position import Position, format_moves
+from tictac_env.position_batch import PositionBatch
 from tictac_env.render.text import NAMES, status
 
 AFTER_POINT = " " * 5
 """Sets a stone below the digit before the point of a value."""
-
+NETWORK = "the network's values"
 
 Valued = HasValues | DynamicProgramming
 
@@ -44,7 +53,7 @@ def move_values(learner: Valued, position: Position) -> dict[int, float]:
 def values_text(learner: Valued, position: Position) -> str:
     """The values of all moves, laid out as the board, the best ones with a star; stones are X and O.
 
-    Where stones fall there is a line of values, one for each column, above the board.
+    If stones fall, a line of values, one for each column, is above the board.
 
     Raises:
         ValueError: as `move_values`.
@@ -85,13 +94,15 @@ def values_picture(learner: Valued, position: Position, path: str | os.PathLike[
     marks = position.to_array()
     rows, cols = marks.shape
     heat = np.full((rows, cols), np.nan)
-    figure = new_figure(0.9 * cols + 1.6, 0.9 * rows + 0.9)
+    figure = new_figure(0.9 * cols + 1.6, 0.9 * rows + 0.9)  # which says so if matplotlib is missing
+    from matplotlib.patches import Rectangle
+
     axis = figure.subplots()
     for action, value in values.items():
-        row, col = _landing(position, action)
+        row, col = np.argwhere(position.play(action).to_array() != marks)[0].tolist()
         heat[row, col] = value
         if value == best:
-            axis.add_patch(_frame(row, col))
+            axis.add_patch(Rectangle((col - 0.47, row - 0.47), 0.94, 0.94, fill=False, lw=2.5, edgecolor="tab:red"))
     image = axis.imshow(heat, cmap="YlGn")
     for row, col in np.ndindex(rows, cols):
         if not np.isnan(heat[row, col]):
@@ -113,7 +124,7 @@ def values_picture(learner: Valued, position: Position, path: str | os.PathLike[
 
 
 def game_text(learner: ValueTD, moves: str) -> str:
-    """One game, walked forwards, then what it teaches: every value before and after its backup, in their order.
+    """One game, walked forwards, then its backups in their order: every value before and after.
 
     For `ValueTD.preset("S1")` this is figure 2 of that system. Positions are shown by their base-3 codes. The learner
     does learn from the game (see `ValueTD.learn_game`); to look without learning, show it to a loaded copy.
@@ -166,25 +177,96 @@ def game_text(learner: ValueTD, moves: str) -> str:
         lines += ["", f"values of {name}", f"{'position':>12}  {'before':>12}  {'after':>12}"]
         for backup in backups:
             if backup.seat == seat:
-                code = _code(learner.game, seat, backup.own, backup.opp)
+                stones = (backup.opp, backup.own) if seat else (backup.own, backup.opp)
+                code = Position(learner.game, *(stones[::-1] if learner.game.seat(*stones) else stones)).code
                 lines.append(f"{code:>12}  {backup.before:>12.7f}  {backup.after:>12.7f}")
     return "\n".join(lines)
 
 
-def _landing(position: Position, action: int) -> tuple[int, int]:
-    """The cell that the stone of an action takes."""
-    row, col = np.argwhere(position.play(action).to_array() != position.to_array())[0].tolist()
-    return row, col
+@dataclass(frozen=True)
+class Thought:
+    """An agent's numbers for one legal action, None if it has none.
+
+    Attributes:
+        action: the action.
+        value: for the side to move, on the agent's own scale: mostly 1 for a win and -1 for a loss.
+        visits: the simulations that played it.
+        proven: 1 for a win, 0 for a draw, -1 for a loss, if tree search has proven it.
+        chance: the probability that it is played.
+    """
+
+    action: int
+    value: float | None = None
+    visits: int | None = None
+    proven: int | None = None
+    chance: float | None = None
 
 
-def _frame(row: int, col: int) -> Any:
-    from matplotlib.patches import Rectangle
+@dataclass(frozen=True)
+class Explanation:
+    """An agent's numbers for a position.
 
-    return Rectangle((col - 0.47, row - 0.47), 0.94, 0.94, fill=False, linewidth=2.5, edgecolor="tab:red")
+    Attributes:
+        kind: "visits" of tree search, "values", or "chances".
+        text: names the numbers, in a few words.
+        thoughts: one for each legal action, in ascending order.
+    """
+
+    kind: str
+    text: str
+    thoughts: tuple[Thought, ...]
 
 
-def _code(game: Game, seat: int, own: int, opp: int) -> int:
-    """The base-3 code of a position, given the stones of one seat and of the other."""
-    first, second = (opp, own) if seat else (own, opp)
-    mover = (second, first) if game.seat(first, second) else (first, second)
-    return Position(game, *mover).code
+def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | None:
+    """A policy's numbers for each legal action of an unfinished position; None if it has none.
+
+    Args:
+        policy: any policy; those of this package have some.
+        position: unfinished.
+        seed: of a search, in [0, 2**63): with the seed it plays with, the numbers are those behind that move.
+
+    Raises:
+        ValueError: the position is over, or of another game than the policy has learned.
+
+    Example:
+        >>> from tictac_agents import QLearning
+        >>> agent = QLearning.preset("self-play", seed=0).learn(total_episodes=2_000)
+        >>> [round(thought.value, 2) for thought in explain(agent, Position.from_moves("TicTacToe-v0", "152")).thoughts]
+        [0.0, -0.88, -0.99, -0.96, -0.96, -0.72]
+    """
+    if isinstance(policy, MCTS):
+        report = policy.search(position, seed)
+        thoughts = (
+            Thought(move.action, move.value if move.visits else None, move.visits, move.proven) for move in report.moves
+        )
+        text = f"visits and mean results of {report.simulations:,} simulations"
+        return Explanation("visits", text, tuple(thoughts))
+    agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
+    networks = NTupleNetwork, NTupleTD
+    if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
+        found = move_values(agent, position)
+        text = NETWORK if isinstance(agent, networks) else "its values"
+        return _valued(position, [found.get(action) for action in range(position.game.num_actions)], text)
+    if hasattr(agent, "values_many"):  # FittedQ, and below S2Network: to know their classes takes torch
+        return _valued(position, agent.values_many(PositionBatch.of([position]), position.seat)[0].tolist(), NETWORK)
+    if hasattr(agent, "layers"):
+        return _valued(position, agent.values(position).tolist(), NETWORK)
+    return _network(agent, position) if hasattr(agent, "scores_many") or hasattr(agent, "policy") else None
+
+
+def _network(agent: Any, position: Position) -> Explanation:
+    from tictac_agents.deep.callbacks import Snapshot
+
+    copy = agent if isinstance(agent, Snapshot) else Snapshot(agent)
+    scores = copy.scores_many(PositionBatch.of([position]))[0]
+    if copy.gives_values:
+        return _valued(position, scores.tolist(), NETWORK)
+    legal = list(position.legal_actions)
+    chances = np.exp(scores[legal] - scores[legal].max())
+    shares = (chances / chances.sum()).tolist()
+    thoughts = (Thought(action, chance=share) for action, share in zip(legal, shares, strict=True))
+    return Explanation("chances", "how likely the network holds each move", tuple(thoughts))
+
+
+def _valued(position: Position, values: Sequence[Any], text: str) -> Explanation:
+    return Explanation("values", text, tuple(Thought(action, values[action]) for action in position.legal_actions))

@@ -1,7 +1,8 @@
-"""What was learned, shown: laid out as the board, as a picture, and as the backups of one game, to the last digit."""
+"""What was learned, shown: as numbers, laid out as the board, as a picture, and as the backups of one game."""
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import playout
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents import MonteCarlo, PolicyIteration, QLearning, S0ValueTD, Sarsa, ValueIteration, ValueTD
-from tictac_agents.tabular.learner import Learner
-from tictac_agents.value_display import game_text, move_values, values_picture, values_text
-from tictac_env.games import Game
+import tictac_agents
+from tictac_agents import MCTS, GameTree, QLearning, S0ValueTD, ValueIteration, ValueTD
+from tictac_agents.value_display import explain, game_text, move_values, values_picture, values_text
+from tictac_env.games import Game, get_game
+from tictac_env.policies import ModelPolicy, make_policy
 from tictac_env.position import IllegalMove, Position
+
+POSITION = Position.from_moves("TicTacToe-v0", "1524")
+FALL = Position.from_moves("ConnectFour-v0", "444444")
 
 
 class Counting:
@@ -32,7 +38,7 @@ class Counting:
         return "Counting"
 
 
-def test_the_values_lie_as_the_board() -> None:
+def test_the_values_lie_as_the_board_with_gravity_above_their_columns() -> None:
     position = Position.from_moves("TicTacToe-v0", "158")
     assert values_text(Counting(position.game), position).splitlines() == [
         "    X        -0.750    -0.500",
@@ -40,39 +46,71 @@ def test_the_values_lie_as_the_board() -> None:
         "   +0.500*    X       -12.500",
         "O to move",
     ]
-
-
-def test_with_gravity_they_stand_above_their_columns() -> None:
     position = Position.from_moves("ConnectFour-v0", "4444443")
     lines = values_text(Counting(position.game), position).splitlines()
     assert lines[0] == "   -1.000    -0.750    -0.500     -        +0.000    +0.250*  -12.500"
     assert lines[1] == "    .         .         .         O         .         .         ."
-    assert lines[-2] == "    .         .         X         X         .         .         ."
-    assert lines[-1] == "O to move"
+    assert lines[-2:] == ["    .         .         X         X         .         .         .", "O to move"]
     assert len(lines) == 8
 
 
-@pytest.mark.parametrize("learner", [QLearning, Sarsa, MonteCarlo, ValueTD])
-def test_every_learners_values_are_shown(learner: type[Learner]) -> None:
-    agent: Any = learner("TicTacToe-v0", seed=0).learn(total_episodes=300, progress_bar=False)
-    position = Position.from_moves("TicTacToe-v0", "5")
-    values = agent.values(position.own, position.opp)
-    text = values_text(agent, position)
-    assert move_values(agent, position) == values
+@pytest.mark.parametrize("learner", ["QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"])
+def test_every_learners_values_are_shown(learner: str) -> None:
+    agent = getattr(tictac_agents, learner)("TicTacToe-v0", seed=0).learn(total_episodes=300, progress_bar=False)
+    values, text = move_values(agent, POSITION), values_text(agent, POSITION)
+    assert values == dict(agent.values(POSITION.own, POSITION.opp))
     assert f"{max(values.values()):+.3f}*" in text
-    assert sum(f"{value:+.3f}" in text for value in values.values()) == 8
+    assert sum(f"{value:+.3f}" in text for value in values.values()) == len(values)
+    assert {one.action: one.value for one in explain(agent, POSITION).thoughts} == values
 
 
-@pytest.mark.parametrize("learner", [PolicyIteration, ValueIteration])
-def test_dynamic_programming_is_shown_too(learner: Any) -> None:
-    agent = learner(gym.make("TicTacToe-v0", opponent="minimax-first")).learn(progress_bar=False)
-    start = Position.start("TicTacToe-v0")
+def agents() -> dict[str, Any]:
+    """An agent of each kind that gives values, by name; networks of torch where it is installed."""
+    made: dict[str, Any] = {
+        "planner": ValueIteration("TicTacToe-v0").learn(),
+        "tree": GameTree("TicTacToe-v0", seed=0).learn(500, progress_bar=False),
+        "ntuple": make_policy("ntuple", POSITION.game),
+        "ntuple:3": make_policy("ntuple:3", POSITION.game),
+        "S2Network": tictac_agents.S2Network.preset("S2", seed=0),
+    }
+    pytest.importorskip("sb3_contrib")
+    envs = tictac_agents.SB3VecEnv("TicTacToe-v0", num_envs=2, illegal="raise")
+    settings = {"seed": 0, "device": "cpu"}
+    return made | {
+        "FittedQ": tictac_agents.FittedQ("ConnectFour-v0", seed=0),
+        "DQN": ModelPolicy(tictac_agents.DQN("MlpPolicy", envs, buffer_size=500, **settings)),
+        "MaskablePPO": ModelPolicy(tictac_agents.MaskablePPO("MlpPolicy", envs, n_steps=8, batch_size=8, **settings)),
+    }
+
+
+def test_agents_explain_the_move_that_they_play() -> None:
+    for name, agent in agents().items():
+        position = FALL if name == "FittedQ" else POSITION
+        found: Any = explain(agent, position)
+        assert found.kind == ("chances" if name == "MaskablePPO" else "values"), name
+        assert [one.action for one in found.thoughts] == list(position.legal_actions)
+        numbers = [one.chance if name == "MaskablePPO" else one.value for one in found.thoughts]
+        if name == "MaskablePPO":
+            assert math.isclose(sum(numbers), 1, rel_tol=1e-5)
+        if name != "tree":  # which plays by visits
+            assert found.thoughts[int(np.argmax(numbers))].action == agent.act(position, 0), name
+    found = explain(MCTS(200), POSITION, seed=5)
+    assert found.kind == "visits" and sum(one.visits for one in found.thoughts) <= 200
+    assert MCTS(200).act(POSITION, 5) in [one.action for one in found.thoughts if one.proven == 1]  # X wins at once
+    assert explain(make_policy("rule"), POSITION) is None
+    with pytest.raises(ValueError, match="has learned"):
+        explain(QLearning("TicTacToe-v0", seed=0), playout(get_game("ConnectFour-v0"))[3])
+
+
+@pytest.mark.parametrize("learner", ["PolicyIteration", "ValueIteration"])
+def test_dynamic_programming_is_shown_too(learner: str) -> None:
+    made, start = getattr(tictac_agents, learner), Position.start("TicTacToe-v0")
+    agent = made(gym.make("TicTacToe-v0", opponent="minimax-first")).learn(progress_bar=False)
     assert values_text(agent, start).count("+0.000*") == 9
     with pytest.raises(ValueError, match="never comes to"):
         values_text(agent, Position.from_moves("TicTacToe-v0", "1"))
-    lake = learner("FrozenLake-v1").learn(progress_bar=False)
     with pytest.raises(ValueError, match="has learned None"):
-        values_text(lake, start)
+        values_text(made("FrozenLake-v1").learn(progress_bar=False), start)
 
 
 def test_what_cannot_be_shown_is_refused(tmp_path: Path) -> None:
@@ -88,16 +126,13 @@ def test_what_cannot_be_shown_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("game", "moves"), [("TicTacToe-v0", "158"), ("ConnectFour-v0", "4444443")])
 def test_the_picture_shows_the_values_as_heat(game: str, moves: str, tmp_path: Path) -> None:
     image = pytest.importorskip("matplotlib.image")
-    position = Position.from_moves(game, moves)
     path = tmp_path / "new" / "heat.png"
-    values_picture(Counting(position.game), position, path)
+    values_picture(Counting(get_game(game)), Position.from_moves(game, moves), path)
     pixels = image.imread(path)[..., :3]
     assert min(pixels.shape[:2]) > 250
     colours = np.unique((pixels.reshape(-1, 3) * 255).round().astype(int), axis=0)
-    assert [214, 39, 40] in colours.tolist()  # the frame around the best move
-    assert len(colours) > 30
+    assert [214, 39, 40] in colours.tolist() and len(colours) > 30  # the frame around the best move
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
-    assert [found.name for found in path.parent.iterdir()] == ["heat.png"]
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -105,48 +140,24 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         if name.split(".")[0] == "matplotlib":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    position = Position.start("TicTacToe-v0")
     with pytest.raises(DependencyNotInstalled, match=r'pip install "tictac-env\[plot\]"'):
-        values_picture(Counting(position.game), position, tmp_path / "heat.png")
-
-
-WORKED_EXAMPLE_5 = """\
-ply  move      position
-  0                   0
-  1  X 7            729
-  2  O 3            747
-  3  X 2            750
-  4  O 6           1236
-  5  X 8           3423
-  6  O 9          16545
-O wins with 3 6 9
-
-values of X
-    position        before         after
-        3423     0.5000000     0.4500000
-        1236     0.5000000     0.4950000
-         750     0.5000000     0.4995000
-         747     0.5000000     0.4999500
-         729     0.5000000     0.4999950
-           0     0.5000000     0.4999995
-
-values of O
-    position        before         after
-        3423     0.5000000     0.5500000
-        1236     0.5000000     0.5050000
-         750     0.5000000     0.5005000
-         747     0.5000000     0.5000500
-         729     0.5000000     0.5000050
-           0     0.5000000     0.5000005"""
+        values_picture(Counting(POSITION.game), POSITION, tmp_path / "heat.png")
 
 
 def test_a_training_game_is_told_to_the_last_digit() -> None:
-    assert game_text(ValueTD.preset("S1", seed=0), "732689") == WORKED_EXAMPLE_5
-
-
-def test_the_next_game_begins_where_the_last_one_ended() -> None:
+    """Worked example 5 of S1."""
     agent = ValueTD.preset("S1", seed=0)
-    game_text(agent, "732689")
+    lines = game_text(agent, "732689").splitlines()
+    moves = ("X 7", 729), ("O 3", 747), ("X 2", 750), ("O 6", 1236), ("X 8", 3423), ("O 9", 16545)
+    assert lines[2:8] == [f"{ply:3}  {move}   {code:>12}" for ply, (move, code) in enumerate(moves, 1)]
+    assert lines[8] == "O wins with 3 6 9"
+    lost = ["0.4500000", "0.4950000", "0.4995000", "0.4999500", "0.4999950", "0.4999995"]
+    won = ["0.5500000", "0.5050000", "0.5005000", "0.5000500", "0.5000050", "0.5000005"]
+    codes = 3423, 1236, 750, 747, 729, 0
+    for title, begin, after in (("values of X", 10, lost), ("values of O", 19, won)):
+        assert lines[begin] == title
+        told = [f"{code:>12}     0.5000000     {value}" for code, value in zip(codes, after, strict=True)]
+        assert lines[begin + 2 : begin + 8] == told
     assert "        3423     0.4500000     0.4050000" in game_text(agent, "732689").splitlines()
 
 
@@ -166,17 +177,11 @@ def test_what_is_told_is_every_change() -> None:
 
 def test_a_dead_game_ends_where_s0_ends_it() -> None:
     """Nothing is learned after the position in which neither side can win any more, nor about it."""
-    agent = S0ValueTD.preset("S0", seed=0)
-    game = "519738462"
-    dead = next(ply for ply in range(10) if agent.game.is_dead(*bits(agent, game[:ply])))
+    agent, game = S0ValueTD.preset("S0", seed=0), "519738462"
+    reached = [Position.from_moves(agent.game, game[:ply]) for ply in range(10)]
+    dead = next(ply for ply, position in enumerate(reached) if agent.game.is_dead(position.own, position.opp))
     assert dead < 9
-    told = {(backup.own | backup.opp).bit_count() for backup in agent.learn_game(game)}
-    assert told == set(range(dead))
-
-
-def bits(agent: ValueTD, moves: str) -> tuple[int, int]:
-    position = Position.from_moves(agent.game, moves)
-    return position.own, position.opp
+    assert {(backup.own | backup.opp).bit_count() for backup in agent.learn_game(game)} == set(range(dead))
 
 
 @pytest.mark.parametrize("moves", ["5", "", "55", "abc"])

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from benchmarks import ntuple
+from benchmarks import differential, ntuple
 from benchmarks.records import RunStore
 from tictac_agents import NTupleTD
 from tictac_env.arena import exact_results, move_accuracy, play_match
-from tools.results_tables import differential
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks import tournament
 from benchmarks.records import RESULTS
 from benchmarks.tournament_report import page, truth_text
 from tictac_env.arena import ResultStore, exploitability
-from tools.results_tables import tournament
 
 COMMITTED = json.loads((RESULTS / "tournament" / "results.json").read_text())
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueTD")
