@@ -1,4 +1,4 @@
-"""Our VecEnv and Stable-Baselines3's DummyVecEnv over the same boards, and what it takes to compare them."""
+"""Boards and settings of the tests of deep agents; our VecEnv beside Stable-Baselines3's DummyVecEnv."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ from tictac_env.policies import RandomPolicy
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 SMALL = {"id": "KInARow-v0", "rows": 4, "cols": 5, "connect": 3, "gravity": False}
 BOARDS = 5
+OFF_POLICY: dict[str, Any] = {"buffer_size": 2_000, "device": "cpu", "policy_kwargs": {"net_arch": [16]}, "seed": 0}
+ON_POLICY: dict[str, Any] = {"n_steps": 16, "batch_size": 128, "device": "cpu", "seed": 0}
 
 
 class Cautious(RandomPolicy):
     """Random play that is not compiled, so that it is asked."""
 
     reflex = None
+
+
+def self_play(name: str = TTT, num_envs: int = 8, **kwargs: Any) -> SB3VecEnv:
+    return SB3VecEnv(name, num_envs, opponent=None, illegal="raise", **kwargs)
 
 
 def dummy(num_envs: int = BOARDS, **kwargs: Any) -> DummyVecEnv:
@@ -53,10 +59,5 @@ def assert_same(mine: Any, theirs: Any) -> None:
 
 def choices(masks: npt.NDArray[np.int8], rng: np.random.Generator, illegal: float) -> npt.NDArray[np.int64]:
     """An action for each board: a legal one, or with some probability any."""
-    wild = rng.random(len(masks)) < illegal
-    return np.array(
-        [
-            rng.integers(len(mask)) if any_ else rng.choice(np.flatnonzero(mask))
-            for mask, any_ in zip(masks, wild, strict=True)
-        ]
-    )
+    pairs = zip(masks, rng.random(len(masks)) < illegal, strict=True)
+    return np.array([rng.integers(len(mask)) if wild else rng.choice(np.flatnonzero(mask)) for mask, wild in pairs])

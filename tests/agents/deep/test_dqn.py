@@ -15,23 +15,19 @@ from tictac_env.observation import Observer
 pytest.importorskip("stable_baselines3")
 import stable_baselines3 as sb3
 import torch
+from sb3_pairs import C4, OFF_POLICY, TTT, self_play
 from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
-from tictac_agents import DQN, SB3VecEnv
-from tictac_agents.deep.networks import ILLEGAL_VALUE, AfterstatePolicy, MaskedDQNPolicy
+from tictac_agents import DQN
+from tictac_agents.deep.networks import ILLEGAL_VALUE, MaskedDQNPolicy
 from tictac_agents.deep.settings import tuned
 
-TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
-SMALL = {"buffer_size": 4_000, "batch_size": 32, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
+SMALL: dict[str, Any] = {**OFF_POLICY, "buffer_size": 4_000, "batch_size": 32}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-def boards(name: str, num_envs: int = 8, **kwargs: Any) -> SB3VecEnv:
-    return SB3VecEnv(name, num_envs, opponent=None, illegal="raise", **kwargs)
 
 
 def filled(model: sb3.DQN, rounds: int = 40) -> sb3.DQN:
@@ -42,8 +38,8 @@ def filled(model: sb3.DQN, rounds: int = 40) -> sb3.DQN:
 
 @pytest.mark.parametrize("obs_type", ["planes", "board"])
 def test_the_network_sees_the_mask(name: str, obs_type: str) -> None:
-    envs = boards(name, obs_type=obs_type)
-    model = DQN("MlpPolicy", envs, seed=0, **SMALL)
+    envs = self_play(name, obs_type=obs_type)
+    model = DQN("MlpPolicy", envs, **SMALL)
     envs.seed(0)
     observations = envs.reset()
     rng = np.random.default_rng(0)
@@ -58,11 +54,11 @@ def test_the_network_sees_the_mask(name: str, obs_type: str) -> None:
 def test_no_illegal_action_is_ever_chosen(name: str, epsilon: float) -> None:
     """Not in warm-up, exploration or greedy play: the boards would raise."""
     settings = {"exploration_initial_eps": epsilon, "exploration_final_eps": epsilon, "learning_starts": 200}
-    DQN("MlpPolicy", boards(name), seed=0, **settings, **SMALL).learn(1_000)
+    DQN("MlpPolicy", self_play(name), **settings, **SMALL).learn(1_000)
 
 
 def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> None:
-    model = DQN("MlpPolicy", boards(TTT), seed=0, **SMALL)
+    model = DQN("MlpPolicy", self_play(TTT), **SMALL)
     model.exploration_rate = 1.0
     observation = np.zeros((2, 3, 3), np.int8)
     observation[0, 0, :2] = observation[1, 2, 1:] = 1
@@ -76,7 +72,7 @@ def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_predict_obeys_the_mask_too(deterministic: bool) -> None:
     """And what the network sees to be taken stays so."""
-    model = DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=0, **SMALL)
+    model = DQN("MlpPolicy", self_play(TTT), ema_decay=0.9, **SMALL)
     model.exploration_rate = 0.5
     observation = np.zeros((2, 3, 3), np.int8)
     observation[0, 0, 0] = 1
@@ -97,8 +93,8 @@ def test_predict_obeys_the_mask_too(deterministic: bool) -> None:
 
 def test_without_options_it_learns_what_stable_baselines3_learns() -> None:
     """Theirs with our masked networks, from the same replayed steps: the same weights to the last bit."""
-    mine = filled(DQN("MlpPolicy", boards(TTT), gamma=-1, double=False, symmetry=False, seed=0, **SMALL))
-    theirs = sb3.DQN(MaskedDQNPolicy, boards(TTT), learning_rate=1e-3, gamma=-1, seed=0, **SMALL)
+    mine = filled(DQN("MlpPolicy", self_play(TTT), gamma=-1, double=False, symmetry=False, **SMALL))
+    theirs = sb3.DQN(MaskedDQNPolicy, self_play(TTT), learning_rate=1e-3, gamma=-1, **SMALL)
     theirs._setup_learn(1)
     theirs.replay_buffer = mine.replay_buffer
     theirs.policy.load_state_dict(mine.policy.state_dict())
@@ -112,7 +108,7 @@ def test_without_options_it_learns_what_stable_baselines3_learns() -> None:
 def test_the_target_is_that_of_expected_sarsa(double: bool) -> None:
     """By hand: the best action, which with `double` the learning network chooses, or as often as said any legal one."""
     settings = {"gamma": -1, "double": double, "target_epsilon": 0.2}
-    model = filled(DQN("MlpPolicy", boards(TTT), seed=0, **settings, **SMALL))
+    model = filled(DQN("MlpPolicy", self_play(TTT), **settings, **SMALL))
     with torch.no_grad():
         for weights in model.q_net_target.parameters():
             weights.add_(0.3 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(0)))
@@ -138,7 +134,7 @@ def test_the_target_is_that_of_expected_sarsa(double: bool) -> None:
 def test_what_is_replayed_are_steps_of_the_game(name: str) -> None:
     """Under whatever symmetry: the action fills one empty cell, which then is the other side's."""
     game = GAMES[name]
-    model = filled(DQN("MlpPolicy", boards(name), seed=0, **SMALL))
+    model = filled(DQN("MlpPolicy", self_play(name), **SMALL))
     observer = Observer(game)
     from tictac_env.observation import read_observation
 
@@ -156,7 +152,7 @@ def test_what_is_replayed_are_steps_of_the_game(name: str) -> None:
 
 
 def test_averaged_weights_play_and_the_others_learn() -> None:
-    model = DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=0, **SMALL)
+    model = DQN("MlpPolicy", self_play(TTT), ema_decay=0.9, **SMALL)
     began = [one.clone() for one in model.q_net.parameters()]
     filled(model).train(1, 32)
     average, raw = model.policy.q_net_ema, model.q_net
@@ -168,19 +164,35 @@ def test_averaged_weights_play_and_the_others_learn() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"ema_decay": 1.0}, {"ema_decay": True}, {"target_epsilon": -0.1}, {"double": 1}, {"symmetry": None}]
+    ("settings", "named"),
+    [
+        ({"ema_decay": 1.0}, "ema_decay"),
+        ({"ema_decay": True}, "ema_decay"),
+        ({"target_epsilon": -0.1}, "target_epsilon"),
+        ({"double": 1}, "double"),
+        ({"symmetry": None}, "symmetry"),
+        ({"n_steps": 3}, "symmetry=False"),
+        ({"optimize_memory_usage": True}, "symmetry=False"),
+        ({"policy_kwargs": {"output": "tanh"}}, "output"),
+    ],
 )
-def test_wrong_settings_are_named(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        DQN("MlpPolicy", boards(TTT), **settings)
+def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        DQN("MlpPolicy", self_play(TTT), **settings)
+
+
+def test_returns_over_several_steps_and_smaller_buffers_are_of_games_as_they_were() -> None:
+    smaller = {"optimize_memory_usage": True, "replay_buffer_kwargs": {"handle_timeout_termination": False}}
+    for settings in ({"n_steps": 3, "gamma": -1}, smaller):
+        DQN("MlpPolicy", self_play(TTT), symmetry=False, **settings, **SMALL).learn(200)
 
 
 def test_observations_that_show_no_mask_are_refused() -> None:
     with pytest.raises(ValueError, match="obs_type"):
-        DQN("MlpPolicy", boards(TTT, obs_type="code"), buffer_size=10)
+        DQN("MlpPolicy", self_play(TTT, obs_type="code"), buffer_size=10)
     space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
     planes_last = gym.wrappers.TransformObservation(gym.make(TTT), lambda planes: np.moveaxis(planes, 0, -1), space)
-    for env in (planes_last, VecFrameStack(boards(TTT), 2), VecFrameStack(boards(C4, obs_type="board"), 2)):
+    for env in (planes_last, VecFrameStack(self_play(TTT), 2), VecFrameStack(self_play(C4, obs_type="board"), 2)):
         with pytest.raises(ValueError, match="obs_type"):
             DQN("MlpPolicy", env, symmetry=False, buffer_size=10)
 
@@ -196,15 +208,15 @@ def test_symmetries_of_an_unknown_game_are_refused() -> None:
 
 
 def test_a_seed_settles_everything() -> None:
-    models = [DQN("MlpPolicy", boards(TTT), ema_decay=0.9, seed=3, **SMALL).learn(400) for _ in range(2)]
+    models = [DQN("MlpPolicy", self_play(TTT), ema_decay=0.9, **SMALL | {"seed": 3}).learn(400) for _ in range(2)]
     weights = [model.policy.state_dict() for model in models]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
 
 
 @pytest.mark.parametrize("obs_type", ["planes", "board"])
 def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type: str) -> None:
-    game, envs = GAMES[name], boards(name, obs_type=obs_type)
-    net = DQN("AfterstatePolicy", envs, seed=0, **SMALL).q_net
+    game, envs = GAMES[name], self_play(name, obs_type=obs_type)
+    net = DQN("AfterstatePolicy", envs, **SMALL).q_net
     shown: list[torch.Tensor] = []
     net.q_net.register_forward_pre_hook(lambda module, inputs: shown.append(inputs[0]))
     envs.seed(0)
@@ -224,52 +236,27 @@ def test_afterstates_are_the_positions_that_actions_lead_to(name: str, obs_type:
         observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
 
 
-def test_a_network_may_have_values_between_0_and_1() -> None:
-    model = DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "sigmoid"}})
-    values = model.q_net(torch.zeros(1, 2, 3, 3))
-    assert ((values > 0) & (values < 1)).all()
-    with pytest.raises(ValueError, match="output"):
-        DQN("MlpPolicy", boards(TTT), **{**SMALL, "policy_kwargs": {"output": "tanh"}})
-
-
 @pytest.mark.parametrize(
     ("name", "sizes"), [("S2", [9, 36, 36, 9]), ("S2-self-play", [9, 36, 36, 9]), ("S4-prequel", [9, 18, 18, 1])]
 )
 def test_presets_have_the_published_layers(name: str, sizes: list[int]) -> None:
-    layers = [one for one in DQN.preset(name, seed=0, device="cpu").q_net.q_net if isinstance(one, torch.nn.Linear)]
+    net = DQN.preset(name, seed=0, device="cpu").q_net
+    layers = [one for one in net.q_net if isinstance(one, torch.nn.Linear)]
     assert [layers[0].in_features, *(layer.out_features for layer in layers)] == sizes
-
-
-@pytest.mark.slow
-def test_s2_learns_by_plain_gradient_descent_against_random_play() -> None:
-    model = DQN.preset("S2", seed=0, device="cpu", total_timesteps=60_000, num_envs=64, gradient_steps=1)
-    assert isinstance(model.policy.optimizer, torch.optim.SGD) and not isinstance(model.policy, AfterstatePolicy)
-    before, after = verdict(model), verdict(model.learn(model.settings.total_timesteps))
-    assert after.as_first.against_random.wins > 0.8 > before.as_first.against_random.wins
-
-
-def test_returns_over_several_steps_need_untouched_games() -> None:
-    with pytest.raises(ValueError, match="symmetry=False"):
-        DQN("MlpPolicy", boards(TTT), n_steps=3, **SMALL)
-    DQN("MlpPolicy", boards(TTT), n_steps=3, symmetry=False, gamma=-1, **SMALL).learn(200)
-
-
-def test_a_smaller_buffer_needs_untouched_games() -> None:
-    smaller = {"optimize_memory_usage": True, "replay_buffer_kwargs": {"handle_timeout_termination": False}}
-    with pytest.raises(ValueError, match="symmetry=False"):
-        DQN("MlpPolicy", boards(TTT), **smaller, **SMALL)
-    DQN("MlpPolicy", boards(TTT), symmetry=False, **smaller, **SMALL).learn(200)
+    if name == "S2":
+        values = net(torch.zeros(1, 3, 3))
+        assert ((values > 0) & (values < 1)).all()
 
 
 def test_rewards_may_be_normalised_and_observations_not() -> None:
     """Games are won or lost by 1; divided by the deviation of the returns, 0.5 here, that is 2."""
-    envs = VecNormalize(boards(TTT), norm_obs=False, training=False)
+    envs = VecNormalize(self_play(TTT), norm_obs=False, training=False)
     envs.ret_rms.var = np.array(0.25)
-    model = filled(DQN("MlpPolicy", envs, seed=0, **SMALL))
+    model = filled(DQN("MlpPolicy", envs, **SMALL))
     rewards = model.replay_buffer.sample(300, env=envs).rewards.numpy()
     assert np.allclose(np.unique(np.abs(rewards).round(3)), [0, 2])
     with pytest.raises(ValueError, match="norm_obs=False"):
-        DQN("MlpPolicy", VecNormalize(boards(TTT)), **SMALL)
+        DQN("MlpPolicy", VecNormalize(self_play(TTT)), **SMALL)
 
 
 def test_a_short_run_learns_to_beat_random_play() -> None:

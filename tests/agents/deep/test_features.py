@@ -14,27 +14,23 @@ from naive import NaiveBoard
 
 from tictac_env.arena import move_accuracy
 from tictac_env.games import GAMES, KInARow
-from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
 pytest.importorskip("sb3_contrib")
 import torch
+from sb3_pairs import C4, OFF_POLICY, ON_POLICY, TTT, self_play
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, Snapshot
 from tictac_agents.deep.networks import LineFeatures
 from tictac_agents.deep.settings import tuned
 
-TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 FAMILY = [game for game in ALL_GAMES if isinstance(game, KInARow)]
 LINES = {"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": C4}}
 CONV = {"features_extractor_class": "ConvFeatures", "features_extractor_kwargs": {"channels": 4}}
-OFF_POLICY = {"buffer_size": 2_000, "learning_starts": 64, "batch_size": 32}
-ON_POLICY = {"n_steps": 16, "batch_size": 32}
 KINDS: dict[str, Any] = {
-    "DQN": partial(DQN, "MlpPolicy", seed=0, device="cpu", **OFF_POLICY),
-    "DQN, afterstates": partial(DQN, "AfterstatePolicy", seed=0, device="cpu", **OFF_POLICY),
-    "MaskablePPO": partial(MaskablePPO, "MlpPolicy", seed=0, device="cpu", **ON_POLICY),
-    "MaskablePPO, afterstates": partial(MaskablePPO, "AfterstatePolicy", seed=0, device="cpu", **ON_POLICY),
+    f"{made.__name__}{', afterstates' * (policy != 'MlpPolicy')}": partial(made, policy, **settings)
+    for made, settings in ((DQN, OFF_POLICY | {"learning_starts": 64}), (MaskablePPO, ON_POLICY | {"batch_size": 32}))
+    for policy in ("MlpPolicy", "AfterstatePolicy")
 }
 
 
@@ -133,7 +129,7 @@ def test_features_of_other_boards_are_an_error(wrong: Any) -> None:
     ],
 )
 def test_a_model_is_trained_saved_and_loaded(kind: str, features: Any, obs_type: str, tmp_path: Path) -> None:
-    envs = SB3VecEnv(C4, 4, opponent=None, illegal="raise", obs_type=obs_type)
+    envs = self_play(C4, 4, obs_type=obs_type)
     model = KINDS[kind](envs, gamma=-1, policy_kwargs={**features, "net_arch": [8]}).learn(128)
     model.save(tmp_path / "model")
     loaded = type(model).load(tmp_path / "model", device="cpu")
@@ -160,17 +156,6 @@ def test_the_actor_sees_each_afterstate_and_the_critic_the_position() -> None:
     assert not now.any() and first.sum() == 1 and first[5 * 7] == 1
 
 
-@pytest.mark.parametrize("made", [DQN, MaskablePPO])
-def test_one_opponent_after_the_other_is_a_curriculum(made: Any) -> None:
-    lessons = tuned(made.__name__, C4).changed(
-        num_envs=4, opponent="random", gamma=1.0, play_as="alternate", illegal="lose", total_timesteps=64, batch_size=32
-    )
-    model = made.from_settings(lessons, 0, "cpu").learn(64)
-    model.set_env(lessons.changed(opponent="minimax:2", start="random:4").boards())
-    assert model.learn(64, reset_num_timesteps=False).num_timesteps == 128
-    assert model.settings.opponent == "minimax:2"
-
-
 def test_unknown_features_are_an_error() -> None:
     with pytest.raises(ValueError, match="features_extractor_class must be one of 'LineFeatures'"):
         KINDS["DQN"](SB3VecEnv(C4), policy_kwargs={"features_extractor_class": "LineFeature"})
@@ -184,13 +169,6 @@ def test_an_afterstate_has_one_value_whichever_way_it_is_asked_for() -> None:
     with torch.no_grad():
         all_at_once = model.q_net(observations).gather(1, actions)
         assert torch.allclose(model.q_net.values_of(observations, actions), all_at_once, atol=1e-6)
-
-
-def test_a_win_at_once_is_a_threat_in_its_column() -> None:
-    features = LineFeatures(space_of(GAMES[C4], "board"), C4)
-    position = Position.from_moves(C4, "112233")
-    seen = features(torch.as_tensor(PositionBatch.of([position]).observations("board")))[0]
-    assert seen[-28:-21].tolist() == [0, 0, 0, 1, 0, 0, 0]
 
 
 @pytest.mark.slow

@@ -5,23 +5,30 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import breadth
 from gymnasium.vector import AutoresetMode
 
-from tictac_env.games import GAMES, KInARow
+from tictac_env.games import GAMES
 from tictac_env.position import IllegalMove, Position
 from tictac_env.render import render_rgb
 from tictac_env.wrappers import OpponentPool
 
 pytest.importorskip("sb3_contrib")
+import sb3_contrib
+import stable_baselines3 as sb3
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from sb3_pairs import BOARDS, C4, SMALL, TTT, Cautious, assert_same, choices, dummy, ours
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import VecFrameStack
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 from stable_baselines3.common.vec_env.base_vec_env import tile_images
 
 from tictac_agents import SB3VecEnv
@@ -82,27 +89,19 @@ def test_what_is_kept_of_a_step_stays_as_it_is() -> None:
     assert_same(kept, copies)
 
 
-def test_illegal_moves_can_be_errors() -> None:
+def test_wrong_steps_are_the_errors_of_the_boards() -> None:
     envs = ours(id=TTT, illegal="raise")
+    with pytest.raises(gym.error.ResetNeeded):
+        envs.step(np.zeros(BOARDS, np.int64))
     envs.reset()
     envs.step(np.full(BOARDS, 4))
     before = envs.get_attr("position")
     with pytest.raises(IllegalMove, match="board 0"):
         envs.step(np.full(BOARDS, 4))
+    for actions in (np.full(BOARDS, 9), np.full(BOARDS, 0.5), np.zeros(3, np.int64), None):
+        with pytest.raises(ValueError, match="action"):
+            envs.step(actions)
     assert envs.get_attr("position") == before
-
-
-@pytest.mark.parametrize("actions", [np.full(BOARDS, 9), np.full(BOARDS, 0.5), np.zeros(3, np.int64), None], ids=str)
-def test_what_is_no_action_is_refused(actions: Any) -> None:
-    envs = ours(id=TTT)
-    envs.reset()
-    with pytest.raises(ValueError, match="action"):
-        envs.step(actions)
-
-
-def test_steps_before_the_reset_are_refused() -> None:
-    with pytest.raises(gym.error.ResetNeeded):
-        ours(id=TTT).step(np.zeros(BOARDS, np.int64))
 
 
 # Seeds and options
@@ -177,12 +176,9 @@ def test_masks_may_be_asked_for_some_boards_only() -> None:
     envs.step(np.arange(BOARDS))
     masks = get_action_masks(wrapped)
     assert masks.dtype == np.int8 and masks.sum(axis=1).tolist() == [7] * BOARDS
-    for indices in (2, [2], (0, 4), range(1, 3), None):
-        numbers = np.arange(BOARDS)[indices if not isinstance(indices, (range, tuple)) else list(indices)].reshape(-1)
-        if indices is None:
-            numbers = np.arange(BOARDS)
-        assert np.array_equal(envs.env_method("action_masks", indices=indices), masks[numbers])
-        assert np.array_equal([method() for method in envs.get_attr("action_masks", indices)], masks[numbers])
+    for indices, numbers in ((2, [2]), ([2], [2]), ((0, 4), [0, 4]), (range(1, 3), [1, 2]), (None, range(BOARDS))):
+        assert np.array_equal(envs.env_method("action_masks", indices=indices), masks[list(numbers)])
+        assert np.array_equal([method() for method in envs.get_attr("action_masks", indices)], masks[list(numbers)])
 
 
 def test_attributes_are_those_of_the_single_environments() -> None:
@@ -249,11 +245,6 @@ def test_it_is_made_from_an_id_a_game_or_a_vector_environment() -> None:
     assert SB3VecEnv(boards).envs is boards
 
 
-@pytest.mark.slow
-def test_it_is_made_from_a_game_of_any_size() -> None:
-    assert SB3VecEnv(KInARow.make(4, 5, 3, False)).reset().shape == (1, 2, 4, 5)
-
-
 @pytest.mark.parametrize(
     ("env", "kwargs", "message"),
     [
@@ -261,7 +252,6 @@ def test_it_is_made_from_a_game_of_any_size() -> None:
         (TTT, {"copy": False}, "copy"),
         (TTT, {"autoreset_mode": "NextStep"}, "autoreset_mode"),
         (TTT, {"opponent": "rul"}, "rule"),
-        (TTT, {"play_as": "third"}, "third"),
         (3, {}, "must be the id"),
         (gym.make(TTT), {}, "must be the id"),
         (gym.make_vec(TTT, num_envs=2), {}, "autoreset_mode"),
@@ -274,3 +264,127 @@ def test_it_is_made_from_a_game_of_any_size() -> None:
 def test_wrong_arguments_are_refused(env: Any, kwargs: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SB3VecEnv(env, **kwargs)
+
+
+# Stable-Baselines3's wrappers and algorithms on it
+
+
+def test_rewards_are_summed_as_the_game_gives_them() -> None:
+    """From the empty board of a reset on, whatever was under way before."""
+    envs = ours(num_envs=1, id=TTT, opponent=None, rewards=(1, 0, -1, -0.1))
+    for _ in range(2):
+        envs.reset()
+        envs.step([8])
+    envs.reset()
+    infos = [envs.step([action])[3][0] for action in (0, 3, 1, 4, 2, 8)]
+    assert infos[4]["episode"]["r"] == 0.6 and infos[4]["episode"]["l"] == 5
+    assert not any("episode" in info for info in infos[:4] + infos[5:])
+
+
+def test_evaluate_policy_takes_the_returns_of_the_games(recwarn: pytest.WarningsRecorder) -> None:
+    """And not what a wrapper makes of the rewards."""
+    envs = VecNormalize(ours(id=TTT, play_as="alternate"), norm_obs=False)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=16, seed=0, device="cpu")
+    returns, lengths = evaluate_policy(model, envs, n_eval_episodes=20, return_episode_rewards=True)
+    assert set(returns) <= {-1.0, 0.0, 1.0} and set(lengths) <= {1, 2, 3, 4, 5}
+    assert not recwarn.list
+
+
+def test_vec_monitor_counts_episodes(tmp_path: Path) -> None:
+    """It says, as over any monitored environment, that its figures replace those that are there."""
+    with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
+        envs = VecMonitor(ours(id=TTT), str(tmp_path / "mine"), info_keywords=("outcome", "seat"))
+    envs.seed(0)
+    envs.reset()
+    rng, episodes = np.random.default_rng(0), 0
+    for _ in range(20):
+        infos = envs.step(choices(get_action_masks(envs), rng, 0.1))[3]
+        assert all(("episode" in info) == ("outcome" in info) for info in infos)
+        episodes += sum("episode" in info for info in infos)
+    envs.close()
+    assert len((tmp_path / "mine.monitor.csv").read_text().splitlines()) == 2 + episodes > 2 + BOARDS
+
+
+def test_stacked_frames_and_normalised_rewards_are_those_of_a_dummy_vec_env() -> None:
+    mine, theirs = (VecNormalize(VecFrameStack(make(id=TTT, obs_type="board"), 2)) for make in (ours, dummy))
+    for envs in (mine, theirs):
+        envs.seed(0)
+    assert_same(mine.reset(), theirs.reset())
+    for action in range(9):
+        actions = (np.arange(BOARDS) + action) % 9
+        assert_same(mine.step(actions), theirs.step(actions))
+
+
+ROLLOUTS = {"n_steps": 16, "device": "cpu"}
+ALGORITHMS = {
+    "DQN": (sb3.DQN, {"learning_starts": 100, "buffer_size": 2000, "device": "cpu"}),
+    "PPO": (sb3.PPO, ROLLOUTS),
+    "A2C": (sb3.A2C, ROLLOUTS),
+    "MaskablePPO": (sb3_contrib.MaskablePPO, ROLLOUTS),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "obs_type"),
+    breadth([("MaskablePPO", "planes")], product(ALGORITHMS, ["planes", "board"])),
+)
+def test_an_algorithm_learns_the_same_as_on_a_dummy_vec_env(name: str, obs_type: str) -> None:
+    """To the last bit of the last weight, and no warning is given."""
+    algorithm, settings = ALGORITHMS[name]
+    kwargs = {"id": TTT, "obs_type": obs_type, "play_as": "alternate"}
+    models = [
+        algorithm("MlpPolicy", make(num_envs=8, **kwargs), seed=0, **settings).learn(1024) for make in (ours, dummy)
+    ]
+    mine, theirs = (model.policy.state_dict() for model in models)
+    untrained = algorithm("MlpPolicy", ours(num_envs=8, **kwargs), seed=0, **settings).policy.state_dict()
+    for key, weights in theirs.items():
+        assert mine[key].equal(weights)
+    assert any(not untrained[key].equal(weights) for key, weights in theirs.items())
+    played = [[(episode["r"], episode["l"]) for episode in model.ep_info_buffer] for model in models]
+    assert played[0] and played[0] == played[1]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_learns_from_codes(name: str) -> None:
+    algorithm, settings = ALGORITHMS[name]
+    envs = ours(num_envs=8, id=TTT, obs_type="code")
+    settings = settings | {"policy_kwargs": {"net_arch": [4]}}
+    assert algorithm("MlpPolicy", envs, seed=0, **settings).learn(256).num_timesteps == 256
+
+
+@pytest.mark.slow
+def test_without_masks_an_algorithm_learns_to_avoid_what_is_illegal() -> None:
+    """An illegal move loses, so the mean reward of an untrained model is far below 0."""
+    settings = {"n_steps": 64, "batch_size": 256, "learning_rate": 2e-3, "seed": 0, "device": "cpu"}
+    model = sb3.PPO("MlpPolicy", SB3VecEnv(TTT, num_envs=32), **settings)
+    envs = SB3VecEnv(TTT, num_envs=32)
+    rewards = []
+    for steps in (0, 20_000):
+        envs.seed(0)
+        rewards.append(evaluate_policy(model.learn(steps), envs, n_eval_episodes=500)[0])
+    assert rewards[0] < 0 and rewards[1] > 0.7
+
+
+class Recruit(BaseCallback):
+    """Adds an opponent to a pool in the middle of the training, and lets nobody else play."""
+
+    def __init__(self, pool: OpponentPool) -> None:
+        super().__init__()
+        self.pool = pool
+        self.seen: list[set[int]] = [set(), set()]
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps == 512:
+            self.pool.add("minimax-first")
+            self.pool.weights = [0, 1]
+        late = self.num_timesteps > 1024
+        self.seen[late] |= {info["opponent_action"] for info in self.locals["env"].reset_infos}
+        return True
+
+
+def test_opponents_join_a_pool_during_training() -> None:
+    pool = OpponentPool(["random"])
+    envs = SB3VecEnv(TTT, num_envs=16, opponent=pool, play_as="second")
+    recruit = Recruit(pool)
+    sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=16, seed=0, device="cpu").learn(2048, recruit)
+    assert recruit.seen[0] == set(range(9)) and recruit.seen[1] == {0}  # all openings draw: it plays the lowest

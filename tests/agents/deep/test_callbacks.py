@@ -1,0 +1,310 @@
+"""Callbacks: exact verdicts while a model learns, what is logged and shown, pools of its earlier selves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import breadth
+
+from tictac_env.arena import verdict
+from tictac_env.policies import ModelPolicy, check_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.wrappers import OpponentPool
+
+pytest.importorskip("sb3_contrib")
+import sb3_contrib
+import stable_baselines3 as sb3
+from sb3_pairs import C4, OFF_POLICY, ON_POLICY, TTT, dummy, self_play
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import VecFrameStack
+
+from tictac_agents import (
+    DQN,
+    ExactEvalCallback,
+    GamesCallback,
+    MaskablePPO,
+    ProgressCallback,
+    SB3VecEnv,
+    SelfPlayCallback,
+    Snapshot,
+)
+
+# Exact verdicts
+
+
+def test_the_best_model_by_exact_verdicts_is_kept(tmp_path: Path) -> None:
+    exact = ExactEvalCallback(400, best_model_save_path=tmp_path)
+    DQN("MlpPolicy", self_play(), **OFF_POLICY).learn(2_016, exact)
+    assert [one.num_timesteps for one in exact.judgements] == [400, 800, 1200, 1600, 2000]
+    seconds = [one.cpu_seconds for one in exact.judgements]
+    assert seconds == sorted(seconds) and seconds[0] > 0
+    assert exact.best is not None and exact.best.rank == max(one.rank for one in exact.judgements)
+    assert exact.best.verdict == verdict(DQN.load(tmp_path / "best_model", device="cpu"))
+
+
+@pytest.mark.parametrize(("stop", "steps"), [(True, 104), (False, 416)])
+def test_a_verdict_that_cannot_be_beaten_may_end_the_run_and_is_written(
+    stop: bool, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perfect = verdict("minimax")
+    monkeypatch.setattr("tictac_agents.deep.callbacks.tabulated_verdict", lambda *arguments: perfect)
+    exact = ExactEvalCallback(100, stop_when_proven=stop)
+    model = DQN("MlpPolicy", self_play(), **OFF_POLICY)
+    assert logged(model, 400, exact, tmp_path)[-1]["eval/proven"] == 1
+    assert exact.judgements[0].proven and model.num_timesteps == steps
+
+
+def test_illegal_play_is_worse_than_any_other() -> None:
+    exact = ExactEvalCallback(100)
+    sb3.DQN("MlpPolicy", SB3VecEnv(TTT, 4), **OFF_POLICY).learn(200, exact)
+    assert [one.verdict for one in exact.judgements] == [None, None]
+    assert not exact.judgements[0].proven and exact.judgements[0].rank[0] == -float("inf")
+
+
+def logged(model: Any, steps: int, callback: Any, folder: Path) -> list[dict[str, float]]:
+    """The rows of the log of a run."""
+    model.set_logger(configure(str(folder), ["csv"]))
+    model.learn(steps, callback, log_interval=None)
+    model.logger.close()
+    with (folder / "progress.csv").open(newline="") as file:
+        return [{key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_games_are_logged(opponent: str | None, tmp_path: Path) -> None:
+    model = DQN("MlpPolicy", SB3VecEnv(TTT, 8, opponent=opponent), learning_starts=64, **OFF_POLICY)
+    rows = logged(model, 1_200, [ExactEvalCallback(400), GamesCallback(400)], tmp_path)
+    last = rows[-1]
+    assert len(rows) == 3 and last["charts/SPS"] > 0 and last["charts/illegal_rate"] == 0
+    lengths = (5, 9) if opponent is None else (3, 5)
+    assert lengths[0] <= last["charts/episode_length"] <= lengths[1]
+    assert 0 <= last[f"charts/win_rate_{opponent or 'self'}_first"] <= 1
+
+
+def test_self_play_counts_the_first_seats_wins() -> None:
+    """Uniformly random play: the first wins 58.5 %."""
+    games = GamesCallback(100_000)
+    settings = {"learning_starts": 10_000, "exploration_initial_eps": 1.0}
+    DQN("MlpPolicy", self_play(num_envs=64), **settings, **OFF_POLICY).learn(8_000, games)
+    assert list(games._outcomes) == [("self", "first")]
+    first = games._outcomes["self", "first"]
+    assert first.count(1) / len(first) == pytest.approx(0.585, abs=0.05)
+    assert first.count(-1) / len(first) == pytest.approx(0.288, abs=0.05)
+
+
+SCALARS = {
+    *(f"charts/{name}" for name in ("SPS", "return", "episode_length", "illegal_rate")),
+    *(f"charts/win_rate_{who}_{seat}" for who in ("random", "minimax", "copies") for seat in ("first", "second")),
+    *(f"eval/{name}" for name in ("exploitability", "proven", "illegal")),
+    *(f"eval/win_rate_{who}_{seat}" for who in ("random", "best") for seat in ("first", "second")),
+}
+
+
+@pytest.mark.parametrize("algorithm", [DQN, MaskablePPO])
+def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Path) -> None:
+    """As TensorBoard itself reads it."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    pool = OpponentPool(["random", "minimax"])
+    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="alternate")
+    settings = OFF_POLICY | {"learning_starts": 64} if algorithm is DQN else ON_POLICY
+    model = algorithm("MlpPolicy", envs, tensorboard_log=str(tmp_path), **settings)
+    callbacks = [ExactEvalCallback(1_024), GamesCallback(1_024), SelfPlayCallback(pool, 1_024)]
+    model.learn(4_096, callbacks)
+    model.logger.close()
+    events = EventAccumulator(str(next(tmp_path.iterdir())))
+    events.Reload()
+    written = set(events.Tags()["scalars"])
+    expected = SCALARS | {"train/loss"} | ({"rollout/exploration_rate"} if algorithm is DQN else set())
+    assert expected <= written, expected - written
+    rates = {tag: [event.value for event in events.Scalars(tag)] for tag in expected}
+    assert [event.step for event in events.Scalars("eval/exploitability")] == [1_024, 2_048, 3_072, 4_096]
+    assert all(0 <= rate <= 1 for tag, values in rates.items() if "win_rate" in tag for rate in values)
+    assert max(rates["charts/win_rate_minimax_second"]) < max(rates["charts/win_rate_random_second"])
+    last = callbacks[0].judgements[-1].verdict
+    assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.wins)
+
+
+POOL = OpponentPool(["random"])
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        *((lambda value=value: ExactEvalCallback(value), "eval_freq") for value in (0, -1, 1.5, True)),
+        (lambda: GamesCallback(0), "log_freq"),
+        (lambda: SelfPlayCallback(POOL, snapshot_freq=0), "snapshot_freq"),
+        (lambda: SelfPlayCallback(POOL, active=1.5), "active"),  # type: ignore[arg-type]
+        (lambda: SelfPlayCallback(POOL, share=1.1), "share"),
+        (lambda: SelfPlayCallback(POOL, sampling="oldest"), "sampling"),
+    ],
+)
+def test_wrong_arguments_are_named(made: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        made()
+
+
+def test_other_boards_are_refused() -> None:
+    for callback, named in ((ExactEvalCallback(64), "which game"), (SelfPlayCallback(POOL), "SB3VecEnv")):
+        with pytest.raises(ValueError, match=named):
+            sb3.PPO("MlpPolicy", "CartPole-v1", n_steps=64, device="cpu").learn(64, callback)
+    with pytest.raises(ValueError, match="opponent is the pool"):
+        MaskablePPO("MlpPolicy", SB3VecEnv(TTT), **ON_POLICY).learn(128, SelfPlayCallback(POOL))
+
+
+# The progress bar
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Makes standard error a terminal, and each step of a run take a second, so that each is shown."""
+    screen, seconds = io.StringIO(), iter(range(1_000_000))
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("tictac_env.progress.time.monotonic", lambda: float(next(seconds)))
+    return screen
+
+
+@pytest.mark.parametrize("legal", [True, False])
+def test_speed_wins_and_the_last_verdict_are_shown(legal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, exact = on_terminal(monkeypatch), ExactEvalCallback(32)
+    model = (
+        DQN("MlpPolicy", self_play(), **OFF_POLICY) if legal else sb3.DQN("MlpPolicy", SB3VecEnv(TTT, 4), **OFF_POLICY)
+    )
+    model.learn(160, [exact, ProgressCallback(exact)])
+    shown, last = screen.getvalue(), exact.judgements[-1].verdict
+    assert "DQN" in shown and "100%" in shown and ("plies/s, X won " in shown) == legal
+    assert (f"exploitability {last.exploitability:.3f}" if last else "plays illegal moves") in shown
+
+
+def test_nothing_is_shown_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    DQN("MlpPolicy", SB3VecEnv(C4, 4), **OFF_POLICY).learn(64, ProgressCallback())
+    assert capsys.readouterr() == ("", "")
+
+
+class Stones(BaseCallback):
+    """Counts the stones of the games that have ended."""
+
+    ended = 0
+
+    def _on_step(self) -> bool:
+        finals = [info["terminal_observation"] for info in self.locals["infos"] if "terminal_observation" in info]
+        self.ended += sum(int(np.count_nonzero(final)) for final in finals)
+        return True
+
+
+@pytest.mark.parametrize("made", [SB3VecEnv, dummy], ids=["many boards", "single boards"])
+@pytest.mark.parametrize("kwargs", [{"opponent": None}, {"opponent": "rule", "play_as": "second"}], ids=str)
+def test_the_plies_of_both_sides_are_counted(made: Any, kwargs: dict[str, Any]) -> None:
+    envs = SB3VecEnv(TTT, 4, **kwargs) if made is SB3VecEnv else dummy(4, id=TTT, **kwargs)
+    stones, progress = Stones(), ProgressCallback()
+    DQN("MlpPolicy", envs, **OFF_POLICY).learn(208, [stones, progress])
+    on_boards = sum(position.ply for position in envs.get_attr("position"))
+    openings = 0 if kwargs["opponent"] is None else 4  # before the run began
+    assert progress._state()[:2] == (208, stones.ended + on_boards - openings)
+
+
+def test_the_bar_goes_when_a_run_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch)
+    before = set(threading.enumerate())
+    model = sb3.DQN("MlpPolicy", SB3VecEnv(TTT, 4, illegal="raise"), learning_starts=0, **OFF_POLICY)
+    with pytest.raises(IllegalMove), closing(ProgressCallback()) as progress:
+        model.learn(5_000, progress)
+    for drawing in set(threading.enumerate()) - before:
+        drawing.join(10)
+        assert not drawing.is_alive()
+
+
+# Copies of a model
+
+
+def model_of(algorithm: Any, name: str = TTT, obs_type: str = "planes") -> Any:
+    off_policy = "DQN" in algorithm.__name__
+    settings = OFF_POLICY if off_policy else {"seed": 0} if algorithm is sb3.A2C else ON_POLICY
+    return algorithm("MlpPolicy", SB3VecEnv(name, 8, obs_type=obs_type), **settings)
+
+
+@pytest.mark.parametrize("name", [TTT, C4])
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+@pytest.mark.parametrize("algorithm", [DQN, MaskablePPO])
+def test_a_snapshot_plays_as_the_model_did(algorithm: Any, obs_type: str, name: str) -> None:
+    model = model_of(algorithm, name, obs_type)
+    snapshot = Snapshot(model)
+    check_policy(snapshot, name)
+    if name == TTT:
+        before = verdict(ModelPolicy(model))
+        model.learn(256)
+        found = verdict(snapshot)
+        assert before.as_first == found.as_first != verdict(ModelPolicy(model)).as_first
+        assert before.as_second == found.as_second
+
+
+@pytest.mark.parametrize("algorithm", [sb3.DQN, sb3.PPO, sb3.A2C])
+def test_snapshots_of_models_without_masks_play_legally(algorithm: Any) -> None:
+    check_policy(Snapshot(model_of(algorithm)), TTT)
+
+
+@pytest.mark.parametrize("algorithm", [sb3.DQN, sb3_contrib.MaskablePPO])
+def test_a_snapshot_may_see_the_planes_last(algorithm: Any) -> None:
+    space = gym.spaces.Box(0, 1, (6, 7, 2), np.int8)
+    env = gym.wrappers.TransformObservation(gym.make(C4), lambda planes: np.moveaxis(planes, 0, -1), space)
+    model = algorithm("MlpPolicy", env, **(OFF_POLICY if algorithm is sb3.DQN else ON_POLICY))
+    snapshot = Snapshot(model)
+    check_policy(snapshot, C4)
+    for moves in ("", "1", "44", "4435"):
+        position = Position.from_moves(C4, moves)
+        assert snapshot.act(position, 0) == ModelPolicy(model).act(position, 0)
+
+
+def test_models_that_see_something_else_are_refused() -> None:
+    with pytest.raises(ValueError, match="obs_type"):
+        Snapshot(model_of(sb3.PPO, obs_type="code"))
+    with pytest.raises(ValueError, match="obs_type"):
+        Snapshot(sb3.PPO("MlpPolicy", VecFrameStack(SB3VecEnv(TTT), 2, "first"), device="cpu"))
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 3\)"):
+        Snapshot(model_of(sb3.PPO)).act(Position.from_moves(C4, ""), 0)
+
+
+@pytest.mark.parametrize("sampling", breadth(["latest"], ["uniform", "prioritised"]))
+def test_snapshots_join_and_share_the_games(sampling: str) -> None:
+    pool = OpponentPool(["random", "rule"], [1, 3])
+    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="random")
+    callback = SelfPlayCallback(pool, 512, sampling, active=3, share=0.6)
+    MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(512 * 6, callback)
+    assert [str(one) for one in pool.players[2:]] == [f"snapshot {512 * (i + 1)}" for i in range(6)]
+    weights = np.array(pool.weights)
+    assert weights[:2].tolist() == pytest.approx([0.1, 0.3])
+    assert np.count_nonzero(weights[2:]) == 3 and weights[-1] == pytest.approx(0.2)
+    if sampling == "latest":
+        assert np.flatnonzero(weights[2:]).tolist() == [3, 4, 5]
+    assert callback.games.sum() > 500 and (callback.games[:7] > 0).all()
+    assert ((callback.wins >= 0) & (callback.wins <= callback.games)).all()
+
+
+def test_games_are_counted_for_the_opponent_that_played_them() -> None:
+    """One that never loses and one that mostly does: their counts cannot be mixed up."""
+    pool = OpponentPool(["minimax", "random"])
+    callback = SelfPlayCallback(pool, 10_000)
+    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="random")
+    MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(4_096, callback)
+    rates = callback.wins / callback.games
+    assert callback.games.min() > 300
+    assert rates[0] < 0.2 and rates[1] > 0.4
+
+
+def test_prioritised_sampling_prefers_those_that_beat_the_learner() -> None:
+    callback = SelfPlayCallback(OpponentPool(["random"]), sampling="prioritised", active=2)
+    callback.games, callback.wins = np.array([0, 98, 98]), np.array([0.0, 98.0, 0.0])
+    drawn = np.concatenate([callback._earlier(np.array([1, 2])) for _ in range(300)])
+    assert np.count_nonzero(drawn == 2) > 280
