@@ -1,7 +1,7 @@
 """The players of exported files, in plain Python and NumPy: the template that `export.submission` fills in.
 
-An exported file has the parts that its player needs, each from one line of dashes to the next, and its own text here,
-its own settings and its own `PLAYER`. This file plays "rule" on Connect Four.
+An exported file has the parts of its player, each from one line of dashes to the next, and its own text here, settings
+and `PLAYER`. This file plays "rule" on Connect Four.
 """
 
 from __future__ import annotations
@@ -99,17 +99,13 @@ class OutOfTime(Exception):
 
 
 class Player:
-    """The base of all players."""
+    """The base of all players: `choose` gives the action in an unfinished position.
+
+    `own` and `opp` are the stones of the side to move and of the other. `seed` decides among equally good actions. A
+    search answers at the time `end`, by `perf_counter`, with its result so far.
+    """
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The action in an unfinished position.
-
-        Args:
-            own: the stones of the side to move.
-            opp: the stones of the other side.
-            seed: decides among equally good actions.
-            end: when, by `perf_counter`, a search has to answer by what it has found so far.
-        """
         raise NotImplementedError
 
 
@@ -126,7 +122,6 @@ class Random(Player):
     """Plays any legal action."""
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """An action by the seed."""
         legal = list(moves(own, opp))
         return legal[seed % len(legal)]
 
@@ -135,10 +130,9 @@ class Random(Player):
 
 
 class Rule(Player):
-    """Wins if it can, else blocks a win, else plays near the centre."""
+    """Plays the lowest win, or the lowest block, or by the seed one of the actions nearest to the centre."""
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The lowest win, or the lowest block, or by the seed one of the actions nearest to the centre."""
         legal = moves(own, opp)
         for stones in (own, opp):
             for action, stone in legal.items():
@@ -154,18 +148,12 @@ class Rule(Player):
 
 
 class Mixture(Player):
-    """Draws one of several players for each move.
-
-    Args:
-        players: the players.
-        cumulative: the running sums of their weights.
-    """
+    """Draws one of several players for each move; `cumulative` are the running sums of their weights."""
 
     def __init__(self, players: Sequence[Player], cumulative: Sequence[float]) -> None:
         self.players, self.cumulative = players, cumulative
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The action of the player that the seed draws."""
         share, drawn = seed * 2.0**-63 * self.cumulative[-1], 0
         while drawn < len(self.players) - 1 and share >= self.cumulative[drawn]:
             drawn += 1
@@ -176,19 +164,15 @@ class Mixture(Player):
 
 
 class Minimax(Player):
-    """Looks `depth` plies ahead, by alpha-beta search; prefers near wins and far losses.
+    """Searches `depth` plies by alpha-beta; prefers near wins and far losses, with `signs` only wins to losses.
 
-    Args:
-        depth: the number of plies.
-        first: True for the lowest of the best actions, whatever the seed.
-        signs: True to ask only who wins, not how soon.
+    It plays one of the best actions by the seed, with `first` the lowest.
     """
 
     def __init__(self, depth: int, first: bool, signs: bool) -> None:
         self.depth, self.first, self.signs, self.end = depth, first, signs, inf
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """One of the best actions, by the deepest search that time allows."""
         self.end = end
         legal = moves(own, opp)
         best, most = list(legal), min(self.depth, len(CELLS) - (own | opp).bit_count())
@@ -229,11 +213,11 @@ class Minimax(Player):
 
 
 class NTuples(Player):
-    """Adds up a weight for each tuple of cells, by what stands there; may look ahead, by alpha-beta search.
+    """Adds up a weight for each tuple of cells, by its content; may search by alpha-beta.
 
     Args:
-        plies: the plies to look ahead, forced replies not counted; 1 for no search.
-        seconds: the longest time for that.
+        plies: the depth of the search, forced replies not counted; 1 for none.
+        seconds: its longest time.
         cells: int64 (P, n), the cells of each tuple and of its images, numbered row by row from the top left.
         begins: int64 (P,), the address of the first weight of each.
         weights: int32 (W, 2), for each content of each tuple the weight after a move of the first side, and the second.
@@ -250,7 +234,6 @@ class NTuples(Player):
         self.best_stone: dict[tuple[int, int], int] = {}
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The best action of the deepest search that ends in time; in the middle among equals."""
         action = self.at_once(own, opp)
         if self.plies > 1:
             self.end = min(end, perf_counter() + self.seconds)
@@ -315,9 +298,8 @@ class NTuples(Player):
         return best
 
     def sensible(self, own: int, opp: int) -> tuple[int, bool, int]:
-        """Returns the cells worth a stone, whether they are forced, and the score if there are none, as one side wins.
-
-        A side that cannot win at once blocks a win of the other side, and plays below none.
+        """The cells worth a stone, if they are forced, and the score if there are none, as one side wins. A side that
+        cannot win at once blocks a win of the other side, and plays below none.
         """
         stones, free, danger = (own | opp).bit_count(), playable(own, opp), threats(opp)
         if threats(own) & free:
@@ -343,12 +325,9 @@ class NTuples(Player):
 
 
 class Moves(Player):
-    """Plays a given move in each position of a list.
+    """Plays a given move in each of N positions, int64 (N, 2).
 
-    Args:
-        positions: int64 (N, 2), own and opp.
-        actions: int8 (N,).
-        strict: True to refuse all other positions; otherwise it plays the lowest legal action there.
+    Others are refused if `strict`; otherwise it plays the lowest legal action there.
     """
 
     def __init__(self, positions: Any, actions: Any, strict: bool) -> None:
@@ -356,11 +335,6 @@ class Moves(Player):
         self.strict = strict
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The given move.
-
-        Raises:
-            ValueError: there is none.
-        """
         if self.strict and (own, opp) not in self.known:
             raise ValueError(f"no game reaches the position with stones {own} and {opp}, or it is over there")
         action = self.known.get((own, opp))
@@ -386,7 +360,6 @@ class StateValues(Player):
         self.tables, self.win, self.other = tables, win, other
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The best action."""
         table = self.tables[(own | opp).bit_count() % 2]
         values = {}
         for action, stone in moves(own, opp).items():
@@ -405,8 +378,7 @@ class Network(Player):
         sees: "planes" of either side, "planes last" or a "board" of 1, 0 and -1.
         after: True if it sees the position after each action and has one output; otherwise it has one for each action.
         activations: the name of the function after each layer.
-        arrays: the weights and biases of each layer, "weight_0", "bias_0", ...; "windows", float32 (W, cells), if its
-            inputs are features of lines.
+        arrays: "weight_0", "bias_0", ... of each layer; "windows", float32 (W, cells), if it sees features of lines.
     """
 
     ACTIVATIONS: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -418,14 +390,12 @@ class Network(Player):
         "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
         "Tanh": np.tanh,
     }
-    """The functions, by their names in PyTorch."""
 
     def __init__(self, sees: str, after: bool, activations: Sequence[str], **arrays: Any) -> None:
         self.sees, self.after, self.windows = sees, after, arrays.get("windows")
         self.layers = [(arrays[f"weight_{i}"], arrays[f"bias_{i}"], name) for i, name in enumerate(activations)]
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        """The best action."""
         legal = moves(own, opp)
         if self.after:
             outputs = {action: self.outputs(own | stone, opp)[0] for action, stone in legal.items()}
@@ -434,7 +404,6 @@ class Network(Player):
         return max(legal, key=lambda action: outputs[action])
 
     def outputs(self, own: int, opp: int) -> npt.NDArray[np.float32]:
-        """The outputs for a position: float32 (outputs,)."""
         planes = np.array([[stones & cell != 0 for cell in CELLS] for stones in (own, opp)], np.float32)
         x: Any = planes.T if self.sees == "planes last" else planes
         if self.layers[0][0].ndim == 4:

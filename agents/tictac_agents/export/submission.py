@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.export.agent_template import Network
-from tictac_agents.ntuple.network import NTupleNetwork
+from tictac_agents.ntuple.network import NTupleNetwork, image
 from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.tabular.action_values import ActionValues
 from tictac_agents.tabular.value_table import ValueTable
@@ -110,7 +110,16 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
     rules = game_for(game, player, default="ConnectFour-v0")
     found = load_player(player, rules)
     whole("seed", seed, SEED_LIMIT)
-    written = _expression(found.policy, rules, seed)
+    written = None
+    if rules.cells <= SMALL_CELLS and not isinstance(found.policy, HumanPolicy):
+        written = _moves_of_small_game(found.policy, rules, seed)
+    elif type(rules) is KInARow:
+        written = _player(found.policy, rules)
+    if written is None:
+        raise ValueError(
+            f"{found.policy} ({type(found.policy).__name__}) cannot be exported for {game_name(rules) or repr(rules)}; "
+            f"can: {ALLOWED}"
+        )
     title = TITLE.format(
         game=game_name(rules) or repr(rules),
         player=_quoted(found.name),
@@ -129,26 +138,8 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
 
 
 def _quoted(text: str) -> str:
-    """Escapes a text so that it ends no docstring: a player's name may be that of a file, with any characters."""
+    """A text that ends no docstring: a player's name may be that of a file, with any characters."""
     return json.dumps(text)[1:-1]
-
-
-def _expression(policy: Policy, game: Game, seed: int) -> str:
-    """Writes the call of a class of the template that makes a policy's player.
-
-    Raises:
-        ValueError: there is none; the message lists the policies that have one.
-    """
-    written = None
-    if not isinstance(policy, HumanPolicy) and game.cells <= SMALL_CELLS:
-        written = _moves_of_small_game(policy, game, seed)
-    elif type(game) is KInARow:
-        written = _player(policy, game)
-    if written is None:
-        raise ValueError(
-            f"{policy} ({type(policy).__name__}) cannot be exported for {game_name(game) or repr(game)}; can: {ALLOWED}"
-        )
-    return written
 
 
 def _player(policy: Any, game: KInARow) -> str | None:
@@ -193,7 +184,7 @@ def _moves_of_small_game(policy: Policy, game: Game, seed: int) -> str:
 
 
 def _moves(game: Game, positions: Ints, actions: Ints, strict: bool) -> str:
-    """The call for a list of positions, int64 (N, 2), and a move in each."""
+    """The call for N positions, int64 (N, 2), and a move in each."""
     template = KInARow.make(game.rows, game.cols, 1, gravity=False)  # which numbers the cells as the template does
     translated = np.zeros_like(positions)
     for cell in np.ndindex(game.rows, game.cols):
@@ -211,13 +202,8 @@ def _table(learner: ActionValues | ValueTD) -> str | None:
         new = {"win": float(table.win), "other": float(table.initial_value)}
         return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **new)
     game, stored = learner.game, learner.positions[:, :2]
-    images = []
-    for symmetry in symmetries(game) if learner.symmetry else symmetries(game)[:1]:
-        image = np.zeros_like(stored)
-        for cell, goal in symmetry.bits:
-            image |= np.where(stored & cell, goal, 0)
-        images.append(image)
-    positions = np.unique(np.concatenate(images), axis=0)
+    shown = symmetries(game) if learner.symmetry else symmetries(game)[:1]
+    positions = np.unique(np.concatenate([image(symmetry, stored) for symmetry in shown]), axis=0)
     batch = PositionBatch(game, positions[:, 0].copy(), positions[:, 1].copy())
     return _moves(game, positions, learner.act_many(batch, np.zeros(len(positions), np.int64)), strict=False)
 
@@ -227,18 +213,15 @@ def _n_tuples(network: NTupleNetwork) -> str:
     images = network.images
     length = len(network.tuples[0])
     number = np.repeat(np.arange(len(network.tuples)), len(images) // len(network.tuples))
-    arrays = {
-        "cells": np.array(images, np.int64),
-        "begins": number << 2 * length,
-        "weights": network.weights.reshape(-1, 2),
-    }
+    weights = network.weights.reshape(-1, 2)
+    arrays = {"cells": np.array(images, np.int64), "begins": number << 2 * length, "weights": weights}
     if network.milliseconds is None:
         return _call("NTuples", arrays, plies=network.plies, seconds=math.inf)
     return _call("NTuples", arrays, plies=network.game.cells, seconds=network.milliseconds / 1000)
 
 
 def _network(model: Any, game: KInARow) -> str | None:
-    """The call for a model of Stable-Baselines3, or for a `Snapshot` of one; None if it is no such model.
+    """The call for a model of Stable-Baselines3, or for a `Snapshot` of one; None for anything else.
 
     Raises:
         ValueError: the network has a part that the template does not have, or it sees neither planes nor boards.

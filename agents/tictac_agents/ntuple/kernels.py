@@ -1,7 +1,7 @@
 """The values of positions by an n-tuple network, compiled: from scratch, and from stone to stone.
 
-A value is that of a position for the side that has just moved. A weight is a whole number, `ONE` being 1: so a sum of
-weights is the same in whatever order it is added up, from scratch or stone by stone, by one thread or by many.
+A value is that of a position for the side that has just moved. A weight is an integer, `ONE` being 1: so a sum of
+weights is the same in any order, from scratch or stone by stone, by one thread or by many.
 """
 
 from __future__ import annotations
@@ -21,10 +21,19 @@ UInt32s = npt.NDArray[np.uint32]
 Cells = tuple[int, ...]
 """The cells of a tuple, numbered row by row from the top left."""
 
+Int32s = npt.NDArray[np.int32]
+
 BITS = 64
 """A board has fewer bits than this."""
 TRIES = 100
-"""How many walks are made at most for each tuple that is wanted."""
+"""The most walks for each tuple that is wanted."""
+ONE = 1 << 26
+"""A weight of 1; weights are less than 32 in size."""
+WIN = 1 << 40
+"""The score of a win, less the number of stones it takes; sums of weights are far smaller."""
+ILLEGAL = -2 * WIN
+"""Less than every score."""
+TWO = np.uint32(2)
 
 
 def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cells, ...]:
@@ -33,7 +42,7 @@ def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cel
     No two hold the same cells or, up to a symmetry of the board, mirrored ones.
 
     Raises:
-        ValueError: so many different ones were not found.
+        ValueError: fewer different ones were found.
     """
     random = np.random.default_rng(seed)
     found: list[Cells] = []
@@ -44,7 +53,13 @@ def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cel
         here = int(random.integers(game.cells))
         cells = {here}
         while len(cells) < length:
-            near = neighbours(game, here)
+            row, col = divmod(here, game.cols)
+            near = [
+                below * game.cols + right
+                for below in range(max(row - 1, 0), min(row + 2, game.rows))
+                for right in range(max(col - 1, 0), min(col + 2, game.cols))
+                if (below, right) != (row, col)
+            ]
             here = near[int(random.integers(len(near)))]
             cells.add(here)
         # Stones come to lie on the lowest cells first. As the lowest digits of an address these keep what is often
@@ -61,17 +76,6 @@ def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cel
     return tuple(found)
 
 
-def neighbours(game: KInARow, cell: int) -> list[int]:
-    """The cells next to a cell, also diagonally."""
-    row, col = divmod(cell, game.cols)
-    return [
-        below * game.cols + right
-        for below in range(max(row - 1, 0), min(row + 2, game.rows))
-        for right in range(max(col - 1, 0), min(col + 2, game.cols))
-        if (below, right) != (row, col)
-    ]
-
-
 def images_of(game: KInARow, cells: Cells) -> list[Cells]:
     """A tuple's images under the symmetries of the board, itself first, each in the order of its cells."""
     places = [divmod(cell, game.cols) for cell in cells]
@@ -82,22 +86,24 @@ def images_of(game: KInARow, cells: Cells) -> list[Cells]:
 
 
 class Layout(NamedTuple):
-    """The P images of the tuples, and what a stone changes in them.
+    """The P images of the tuples, and the changes that a stone makes in them.
 
     The state of an image is a number of two bits a cell: 0 empty; 1 a stone of the first seat, 2 one of the second;
     with gravity 3 empty and playable next. Its address is that number below the number of its tuple:
 
         | tuple | cell n-1 | ... | cell 1 | cell 0 |
+
+    Attributes:
+        begins: (65,): for each bit of the board where its entries begin in `touched` and `changes`.
+        touched: (E,): an image that a stone on this cell changes.
+        changes: (2, E): what a stone of the first seat, and one of the second, XORs to its address.
+        empty: (P,): the addresses on the empty board.
     """
 
     begins: Ints
-    """(65,): for each bit of the board where its entries begin in `touched` and `changes`."""
     touched: UInt32s
-    """(E,): an image that a stone on this cell changes."""
     changes: UInt32s
-    """(2, E): what a stone of the first seat, and one of the second, changes in its address, to be XORed to it."""
     empty: UInt32s
-    """(P,): the addresses on the empty board."""
 
 
 def layout_of(game: KInARow, tuples: Sequence[Cells], symmetric: bool = True) -> Layout:
@@ -137,40 +143,31 @@ def layout_of(game: KInARow, tuples: Sequence[Cells], symmetric: bool = True) ->
     )
 
 
-Int32s = npt.NDArray[np.int32]
-
-ONE = 1 << 26
-"""A weight of 1; weights are less than 32 in size."""
-WIN = 1 << 40
-"""The score of a win, less the number of stones it takes; sums of weights are far smaller."""
-ILLEGAL = -2 * WIN
-"""Less than every score."""
-TWO = np.uint32(2)
-
-
 @kernel_methods
 class Tables(NamedTuple):
     """A network, and a board as it sees it, which no two threads may share.
 
     The weights of the two seats stand side by side, so that one line of the processor's cache has both.
+
+    Attributes:
+        begins, touched, changes, empty: see `Layout`.
+        weights: (2 * addresses,): for each address its weight after a move of the first seat, then of the second.
+        addresses: (P,): scratch, the address of each image on the board.
+        current: (2 * P,): scratch, the weights at these addresses.
+        sums: (2,): scratch, the sums of these, one for each seat.
     """
 
     begins: Ints
     touched: UInt32s
     changes: UInt32s
     empty: UInt32s
-    """These four are explained by `Layout`."""
     weights: Int32s
-    """(2 * addresses,): for each address its weight after a move of the first seat, then after one of the second."""
     addresses: UInt32s
-    """(P,): scratch, the address of each image on the board."""
     current: Int32s
-    """(2 * P,): scratch, the weights at these addresses."""
     sums: Ints
-    """(2,): scratch, the sums of these, one for each seat."""
 
     def leaf_value(self, game: Any, own: int, opp: int, state: int) -> tuple[float, int]:
-        """The value of an unfinished position for the side to move, in [-1, 1]; see `mcts.leaves`."""
+        """The value of an unfinished position for the side to move, in [-1, 1]; see `mcts.simulation.Leaves`."""
         show(game, self, own, opp)
         return -squash(self.sums[1 - game.seat(own, opp)]), state
 

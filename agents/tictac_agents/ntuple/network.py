@@ -1,4 +1,4 @@
-"""A learned n-tuple network that plays: as a policy, as a search's evaluator, and in the shipped file."""
+"""N-tuple networks that play: as policies, as evaluators of a search, in the shipped files, and with corrections."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from tictac_agents.ntuple.kernels import (
 )
 from tictac_agents.ntuple.search import MAX_PLIES, look_for, look_plies
 from tictac_agents.predicts import Predicts, allowed_actions
-from tictac_agents.shipped import shipped_file
 from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_of, get_game, shown
+from tictac_env.games import Game, describe_game, game_name, game_of, get_game, shown
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.observation import read_observation
-from tictac_env.policies import Policy
-from tictac_env.position import Position
+from tictac_env.policies import Corrected, Policy
+from tictac_env.position import Position, Symmetry, symmetries
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import reading, save_arrays
 
 KIND = "tictac_agents.NTupleNetwork"
-SHIPPED = Path(__file__).parent / "shipped"
+PROVEN_KIND = "tictac_agents.proven"
+SHIPPED, PROVEN = Path(__file__).parent / "shipped", Path(__file__).parent / "proven"
 MILLISECONDS = 0.001, 1e9
-"""How long a search may take."""
+"""The least and the longest time of a search."""
 MAX_LENGTH = 12
 """A tuple of more cells would have 2**26 weights and more."""
 
@@ -49,11 +49,11 @@ class NTupleNetwork(Predicts, Policy):
 
     ## Description
 
-    An n-tuple network (Lucas 2008) looks at a position through tuples of n cells. What stands on the cells of a tuple
-    is a number; it names an entry of the tuple's table, and the value is tanh of the sum of all entries. A tuple and
-    its images under the board's symmetries share a table. Each seat has tables of its own.
+    An n-tuple network (Lucas 2008) looks at a position through tuples of n cells. The content of a tuple's cells is a
+    number; it names an entry of the tuple's table, and the value is tanh of the sum of all entries. A tuple and its
+    images under the board's symmetries share a table. Each seat has tables of its own.
 
-    It is what `NTupleTD` has learned. The values are those of afterstates: of the position that an action leads to, for
+    `NTupleTD` learns it. The values are those of afterstates: of the position that an action leads to, for
     the side that plays it. By the one-move rule of published agents it takes a win and lets the other side win at once
     only if it must, whatever the tables say. It is an evaluator for `MCTS` too.
 
@@ -65,12 +65,12 @@ class NTupleNetwork(Predicts, Policy):
         game: a game of the `KInARow` family, by its name or its rule book.
         tuples: the cells of each tuple, all of one length, numbered row by row from the top left.
         weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.kernels.Tables`.
-        symmetric: whether the images of a tuple share its table; else there are no images.
-        plies: how far it looks ahead, from 1 to 20; 1, without `milliseconds`, is to compare the values of its actions.
-            Further on alpha-beta search takes the best for each side, and forced replies count as no ply.
-        milliseconds: time a move by the clock, instead: it looks two plies ahead, then one more as long as there is
-            time, and stops when the choice is clear. The policy is then no pure function: the machine's speed, and what
-            else it does, decides how far it sees.
+        symmetric: True if the images of a tuple share its table; otherwise there are no images.
+        plies: the depth of alpha-beta search, from 1 to 20, forced replies not counted; 1, without `milliseconds`, is
+            to compare the values of its actions.
+        milliseconds: wall-clock time a move, instead: it looks two plies ahead, then one more as long as there is time,
+            and stops when the choice is clear. The policy is then no pure function: the machine's speed and load decide
+            how far it sees.
 
     Raises:
         ValueError: the game is of another family, the tuples or the weights do not fit, or a number is out of range.
@@ -131,8 +131,6 @@ class NTupleNetwork(Predicts, Policy):
     def from_name(cls, game: Game, argument: str) -> Policy:
         """`ntuple`, `ntuple:<plies>`, `ntuple:<milliseconds>ms` or `ntuple:proven`."""
         if argument == "proven":
-            from tictac_agents.ntuple.proven_player import proven_player  # which needs this module
-
             return proven_player(game)
         plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
         if plies is not None:
@@ -147,7 +145,7 @@ class NTupleNetwork(Predicts, Policy):
         return shared(game, None, float(time[1]))
 
     def looking_ahead(self, plies: int | None = None, *, milliseconds: float | None = None) -> Self:
-        """The same network, looking so many plies ahead, or for so long; without either not at all."""
+        """The same network with another search: N plies ahead, or for a time; without either, none."""
         return type(self)(self.game, self.tuples, self.weights, self.symmetric, plies, milliseconds=milliseconds)
 
     @property
@@ -155,19 +153,19 @@ class NTupleNetwork(Predicts, Policy):
         return self.milliseconds is None
 
     def act(self, position: Position, seed: int) -> int:
-        return int(self._chosen(PositionBatch.of([position]))[0])
+        return int(self._searched(PositionBatch.of([position]), exact=False)[1][0])
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return self._chosen(batch)
+        return self._searched(batch, exact=False)[1]
 
     def values(self, own: int, opp: int) -> Mapping[int, float]:
         """The value of each legal action, in [-1, 1]."""
         position = Position(self.game, own, opp)
-        scores = self._scores(PositionBatch.of([position]))[0].tolist()
+        scores = self._searched(PositionBatch.of([position]), exact=True)[0][0].tolist()
         return {action: as_value(scores[action]) for action in position.legal_actions}
 
     def compiled(self, game: Game) -> Tables:
-        """What a search asks, with scratch memory of its own: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
+        """The record for a search, with scratch memory of its own: see `mcts.evaluators.CompiledEvaluator`."""
         if game != self.game:
             raise ValueError(f"the network plays {describe_game(self.game)}, not {describe_game(game)}")
         return new_tables(self.layout, self.weights)
@@ -179,14 +177,14 @@ class NTupleNetwork(Predicts, Policy):
         return [image for images in groups for image in images]
 
     def quantised(self, bits: int = 16) -> tuple[Ints, int]:
-        """The weights as whole numbers of so many bits, int64, and the power of 2 by which to multiply them."""
+        """The weights as integers of N bits, int64, and the power of 2 by which to multiply them."""
         most = (1 << bits - 1) - 1
         unit = 1 << max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
         # The largest may be rounded up to a power of two, for which there is no bit.
         return ((self.weights.astype(np.int64) + unit // 2) // unit).clip(-most, most), unit
 
     def rounded(self, bits: int = 16) -> Self:
-        """The same network with weights of so many bits, which makes its file small."""
+        """The same network with weights of N bits, which makes its file small."""
         whole, unit = self.quantised(bits)
         plies = self.plies if self.milliseconds is None else None
         return type(self)(self.game, self.tuples, whole * unit, self.symmetric, plies, milliseconds=self.milliseconds)
@@ -211,16 +209,8 @@ class NTupleNetwork(Predicts, Policy):
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         position = Position(self.game, *read_observation(self.game, observation))
-        scores = self._scores(PositionBatch.of([position]))[0]
+        scores = self._searched(PositionBatch.of([position]), exact=True)[0][0]
         return max(allowed_actions(position, action_masks), key=lambda action: scores[action])
-
-    def _chosen(self, batch: PositionBatch) -> Ints:
-        """The action in each of B positions, int64 (B,)."""
-        return self._searched(batch, exact=False)[1]
-
-    def _scores(self, batch: PositionBatch) -> Ints:
-        """See `kernels.score_actions`: int64 (B, num_actions)."""
-        return self._searched(batch, exact=True)[0]
 
     @in_one_line()
     def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Ints, Ints]:
@@ -268,3 +258,78 @@ def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cell
         if len(set(cells)) < len(cells) or not all(cell in range(game.cells) for cell in cells):
             raise ValueError(f"a tuple must have different cells from 0 to {game.cells - 1}, not {shown(cells)}")
     return found
+
+
+def save_player(
+    network: NTupleNetwork, corrections: Mapping[tuple[int, int], int], path: str | os.PathLike[str]
+) -> None:
+    """Writes a network and its corrections to an .npz file (see `tictac_env.storage`).
+
+    Args:
+        network: the player of all other positions; its search is not kept.
+        corrections: the action for each position `(own, opp)`, and so for its images under the board's symmetries.
+        path: the file.
+    """
+    stones = np.array(sorted(corrections), np.int64).reshape(-1, 2)
+    actions = np.array([corrections[own, opp] for own, opp in stones.tolist()], np.int8)
+    meta = {"game": describe_game(network.game), "tuples": network.tuples, "symmetric": network.symmetric}
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "weights": network.weights,
+        "own": stones[:, 0],
+        "opp": stones[:, 1],
+        "actions": actions,
+    }
+    save_arrays(path, PROVEN_KIND, meta, arrays)
+
+
+def load_player(path: str | os.PathLike[str]) -> Corrected:
+    """The player of a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, or holds something else.
+    """
+    with reading(path, PROVEN_KIND, "file of a network with corrections") as (meta, arrays):
+        game = game_of(meta["game"])
+        network = NTupleNetwork(game, meta["tuples"], arrays["weights"], meta["symmetric"])
+        every = [
+            np.stack([image(symmetry, arrays["own"]), image(symmetry, arrays["opp"]), actions])
+            for symmetry in symmetries(game)
+            for actions in [np.array(symmetry.actions)[arrays["actions"]]]
+        ]
+        given = np.concatenate(every, axis=1)
+        # A position that is its own mirror image comes twice, with two moves.
+        own, opp, actions = given[:, np.unique(given[:2], axis=1, return_index=True)[1]]
+        return Corrected(network, PositionBatch(game, own, opp), actions, "ntuple:proven")
+
+
+def image(symmetry: Symmetry, stones: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """`Symmetry.apply` of many sets of cells."""
+    found = np.zeros_like(stones)
+    for source, target in symmetry.bits:
+        found |= np.where(stones & source, target, 0)
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def proven_player(game: Game) -> Corrected:
+    """The policy "ntuple:proven": a network, corrected where it would throw a win away (`tools/prove_ntuple.py`).
+
+    Raises:
+        ValueError: there is none for this game; the message lists the games that have one.
+    """
+    return load_player(shipped_file(PROVEN, game))
+
+
+def shipped_file(folder: Path, game: str | Game) -> Path:
+    """The file for a game in a folder of the package.
+
+    Raises:
+        ValueError: there is none for this game; the message lists the games that have one.
+    """
+    rules = get_game(game)
+    path = folder / f"{game_name(rules)}.npz"
+    if not path.exists():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.npz")))
+        raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there are {known}")
+    return path

@@ -36,13 +36,11 @@ MAX_BATCH = 64
 TOGETHER = 0.5
 """What the games of a batch may take away of the error of a position that they share; with 2 it would never settle."""
 PARTS = 256
-"""In so many parts of a run the step falls, or in fewer if it is short."""
+"""The parts of a run in which the step falls; fewer if it is short."""
 LONGEST = 8_192
-"""How many games a part may have, so that Ctrl-C is heard soon."""
+"""Games per compiled chunk; small enough to react to Ctrl-C."""
 COMPARED = 256
-"""By how many games one thread and several are compared, at most."""
-SAVED = Coherence._fields
-"""What a file holds of temporal coherence, by these names."""
+"""The most games by which one thread and several are compared."""
 
 
 class NTupleTD(GamesLearner):
@@ -50,60 +48,60 @@ class NTupleTD(GamesLearner):
 
     ## Description
 
-    After each move stands an afterstate: a position together with whose move led to it. The network (`NTupleNetwork`)
-    gives it a value from -1 to 1 for the side that has just moved. Both sides play the action whose afterstate has the
-    highest value, or one worth less by at most `margin`, and with the chance `epsilon` any. After the game the value of
-    each afterstate moves towards
+    Each move leads to an afterstate: a position and the side that has moved. The network (`NTupleNetwork`) gives it a
+    value from -1 to 1 for that side. Both sides play the action whose afterstate has the highest value, or one worth
+    less by at most `margin`, and with the chance `epsilon` a random one. After the game the value of each afterstate
+    moves towards
 
         target = -discount * (trace * target of the next + (1 - trace) * value of the next)
 
-    and that of the last towards the result. Where the next move was not the best, the target is -discount * the
-    value of the best one instead: what follows is no fruit of this position (but see `erring_seat`). Every entry in the
-    sum gets the same share of `step` times the error, so that an update takes away this part of it.
+    and that of the last towards the result. If the next move was not the best, the target is -discount * the value of
+    the best one instead: later results do not credit this position (but see `erring_seat`). Every entry in the sum gets
+    the same share of `step` times the error, so that an update takes away this part of it.
 
-    The error is that of the value. This is the gradient of the cross-entropy of (1 + value) / 2, a logistic function of
-    the sum. With `logistic=False` it is that of the squared error, which is smaller by the factor 1 - value**2, so that
-    what is firmly believed is hardly unlearned.
+    The error is that of the value, the gradient of the cross-entropy of (1 + value) / 2, a logistic function of the
+    sum. With `logistic=False` it is that of the squared error, which is smaller by the factor 1 - value**2, so that
+    extreme values hardly change.
 
     By the one-move rule (`rule`) each side takes a win, blocks the other side's, and opens none to it. Positions
     in which this decides the game are ends, and never learned.
 
-    Games are played in batches by the weights as they are, the larger the smaller the step: from 2 games on up to 64.
-    All sums are whole numbers. So the same seed gives the same network, to the bit, for any number of threads.
+    Games are played in batches of 2 to 64 by the weights as they are, the smaller the step the larger. All sums are
+    integers. So the same seed gives the same network, to the bit, for any number of threads.
 
     It can also play on from given games: see `start_from`.
 
     Args:
         game: a game of the `KInARow` family, by its name or its rule book.
-        tuples: how many tuples the network has, random walks drawn by the seed, up to symmetries all different.
-        length: how many cells a tuple has, from 1 to 12. There are 2 * 4**length weights a tuple, of 4 bytes.
-        step: what part of an error an update takes away in the beginning, in (0, 2].
-        final_step: what part it takes away at the end of the run; between them the step falls geometrically.
+        tuples: the number of tuples, random walks drawn by the seed, up to symmetries all different.
+        length: the cells of a tuple, from 1 to 12. There are 2 * 4**length weights a tuple, of 4 bytes.
+        step: the part of an error that an update takes away at the beginning, in (0, 2].
+        final_step: the part at the end of the run; between them the step falls geometrically.
         trace: lambda, in [0, 1].
         discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
         epsilon: the chance of an exploring move, in [0, 1].
         erring: the part of the games in which one side errs, in [0, 1]: it explores with the chance 0.3. So the other
-            one learns to win when it can.
-        erring_seat: the side that errs, 0 or 1; None draws it by lot. The errors of a given side count: what follows
-            them is taken for a fruit of the positions before. So these are worth what is to be expected in games
-            against a side that errs, and the other one learns to lead it into errors. Drawn by lot, errors only show
-            more positions; each is worth what it is if neither side errs.
+            side learns to win when it can.
+        erring_seat: the side that errs, 0 or 1; None draws it by lot. The errors of a given side count: the results
+            after them credit the positions before. So these have their expected value in games against a side that
+            errs, and the other side learns to lead it into errors. Drawn by lot, errors only show more positions; each
+            is worth what it is if neither side errs.
         margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
             has many such moves, so that the other side learns to win against all of them.
-        logistic: whether the error is that of the value, the gradient of the cross-entropy; else that of its square.
-        rule: whether the one-move rule holds in self-play.
-        symmetric: whether the images of a tuple under the board's symmetries share its weights; else it has none.
-        coherence: whether each weight's step is multiplied by its temporal coherence: how far what it was to get so far
-            has one sign. This needs 16 bytes more a weight.
+        logistic: True for the error of the value, the gradient of the cross-entropy; False for that of its square.
+        rule: True if the one-move rule holds in self-play.
+        symmetric: True if the images of a tuple under the board's symmetries share its weights; otherwise it has none.
+        coherence: True to multiply each weight's step by its temporal coherence: how far its updates so far have one
+            sign. This needs 16 bytes more a weight.
         averaging: the last part of the run whose weights are averaged, in [0, 1]; the average plays.
-        threads: how many threads learn. While one is faster, as on busy cores, one does: now and then the times of some
-            games are compared.
+        threads: the number of threads that learn. While one is faster, as on busy cores, one does: now and then the
+            times of some games are compared.
         seed: of the tuples and of self-play; None for fresh entropy.
 
     Attributes:
-        num_games: how many games it has learned from.
-        num_plies: how many plies these had.
-        network: what it plays by.
+        num_games: the games it has learned from.
+        num_plies: the plies of these games.
+        network: the network that plays.
 
     Raises:
         ValueError: an argument is out of range, or the game is of another family.
@@ -236,7 +234,7 @@ class NTupleTD(GamesLearner):
 
     @property
     def _player(self) -> NTupleNetwork:
-        """The network that plays; not a copy where nothing is averaged, and else one copy for as long as it holds."""
+        """The network that plays; with averaging one copy for as long as it holds."""
         if not self._averaged:
             return self._learning
         if self._average is None:
@@ -251,7 +249,7 @@ class NTupleTD(GamesLearner):
 
     @property
     def _part(self) -> tuple[int, int]:
-        """The part of the run to which the next game belongs, counted from 0, and how many there are."""
+        """The part of the run of the next game, counted from 0, and the number of parts."""
         games = max(self._goal - self._begun, 1)
         parts = min(PARTS, max(1, games // MAX_BATCH))
         return min(parts - 1, ((self.num_games - self._begun + 1) * parts - 1) // games), parts
@@ -353,17 +351,13 @@ class NTupleTD(GamesLearner):
         loaded._starts = as_shaped("starts", arrays["starts"], np.int8, (len(arrays["starts"]), loaded.game.cells + 1))
         shape = loaded._weights.shape
         loaded._sums = as_shaped("sums", arrays["sums"], np.int64, shape if loaded._averaged else (0,))
-        of_coherence = (as_shaped(name, arrays[name], np.int64, shape if loaded.coherence else (0,)) for name in SAVED)
-        loaded._coherence = Coherence(*of_coherence)
+        entries = shape if loaded.coherence else (0,)
+        loaded._coherence = Coherence(*(as_shaped(one, arrays[one], np.int64, entries) for one in Coherence._fields))
         return loaded
 
 
 def as_shaped(name: str, array: npt.NDArray[Any], dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """An array as it was read, if it is of this type and shape.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """`array`, if it is of this type and shape; a ValueError otherwise."""
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"{name} must be {np.dtype(dtype)} {shape}, not {array.dtype} {array.shape}")
     return array

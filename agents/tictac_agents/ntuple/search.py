@@ -1,9 +1,9 @@
-"""Alpha-beta search over the values of an n-tuple network, deeper and deeper, compiled.
+"""Alpha-beta search over the values of an n-tuple network, by iterative deepening, compiled.
 
-A search of one more ply begins with what the one before has learned: which move was best in a position, and which ones
-refuted others most. So nearly always the best is tried first, and much of the rest need not be searched. It keeps the
-positions between the root and the one looked at on a stack, as Numba's machine code must not call itself; so it can
-pause at any of them and go on later, when Python has looked at the clock.
+Each iteration begins with what the one before has learned: the best move of a position, and the moves that refuted
+others most. So nearly always the best is tried first, and much of the rest need not be searched. The positions between
+the root and the current one are on a stack, as Numba's machine code must not call itself; so the search can pause at
+any of them and continue later, when Python has looked at the clock.
 """
 
 from __future__ import annotations
@@ -16,24 +16,42 @@ from typing import NamedTuple
 import numpy as np
 
 from tictac_agents.ntuple.kernels import ILLEGAL, WIN, Ints, Tables, place, show, sum_after
-from tictac_agents.ntuple.position_table import SURE, UNKNOWN, enter, look_up, new_table
 from tictac_agents.ntuple.self_play import sensible
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.rng import mix
 
 OWN, OPP, MINE, THEIRS, SEAT, DEPTH, LEFT, ALPHA, BETA, BEST, CHOICE, COUNT, NEXT, BIT = range(14)
-"""What the stack has of a position: the stones and threats of the side to move and of the other, the seat, the plies to
-search from here and from the next position, the window, the best score so far, 1 more than the bit of its move, how
-many moves there are, the next one, and the bit of the stone that led to the position."""
+"""A row of the stack: the stones and threats of the side to move and of the other, the seat, the plies to search from
+here and from the next position, the window, the best score so far, 1 more than the bit of its move, the number of
+moves, the next one, and the bit of the stone that led to the position."""
 LEVEL, NODES, SEARCHED = range(3)
-"""What `state` has: how far from the root it is, the positions it has looked at, and the plies it has finished."""
+"""The `state`: the distance from the root, the positions looked at, and the plies finished."""
+SURE = WIN >> 1
+"""Scores beyond this, and below its opposite, are certain wins and losses."""
+UNKNOWN = ILLEGAL
+SCORE, INFO = 2, 3
+"""The last two numbers of a row of the table, after `OWN` and `OPP`."""
+LOWER, UPPER = 1, 2
+"""Bits: the score is at least so high, or at most."""
+MAX_ROWS = 1 << 20
+"""32 MB; memory is taken as rows are filled."""
+MAX_PLIES = 20
+ROWS_A_MS = 1024
+"""About as many positions as are entered into the table in a millisecond."""
+CHUNK = 1 << 17
+"""The most positions between two looks at the clock, when Ctrl-C is heard: less than a tenth of a second."""
+ALL = 1 << 62
+"""More positions than any search looks at."""
+
+Clock = Callable[[], float]
 
 
 class Search(NamedTuple):
     """A search of one position at a time, and its memory, which no two threads may share."""
 
     table: Ints
-    """See `position_table`."""
+    """See `new_table`."""
     stack: Ints
     """(cells + 2, 14)."""
     moves: Ints
@@ -49,14 +67,14 @@ class Search(NamedTuple):
     """(64,): as the last finished search has found it."""
     state: Ints
     exact: bool
-    """Whether all scores at the root are wanted, rather than upper bounds of all but the best."""
+    """True if all scores at the root are wanted, rather than upper bounds of all but the best."""
     timed: bool
-    """Whether a deeper search may stand in for a shallower one, and whether to stop once the choice is clear."""
+    """True if a deeper search may replace a shallower one, and if to stop once the choice is clear."""
 
 
 @kernel
 def begin(game: KInARow, tables: Tables, search: Search, own: int, opp: int) -> None:
-    """Sets a search to an unfinished position. It forgets all but its table, which holds for any position."""
+    """Sets a search to an unfinished position. All but its table, which holds for any position, is forgotten."""
     show(game, tables, own, opp)
     seat = game.seat(own, opp)
     at, state = search.stack[0], search.state
@@ -71,7 +89,7 @@ def begin(game: KInARow, tables: Tables, search: Search, own: int, opp: int) -> 
 
 @borrowing_kernel
 def start(game: KInARow, search: Search, depth: int) -> None:
-    """Begins to search the root `depth` plies deep, what was best before first."""
+    """Begins to search the root `depth` plies deep, the best move so far first."""
     at = search.stack[0]
     at[DEPTH], at[LEFT] = depth, depth - 1
     at[ALPHA], at[BETA], at[BEST], at[NEXT] = UNKNOWN, -UNKNOWN, UNKNOWN, 0
@@ -81,9 +99,8 @@ def start(game: KInARow, search: Search, depth: int) -> None:
 
 @kernel
 def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int) -> bool:
-    """Searches deeper and deeper, until `nodes` more positions or a few more were looked at; whether it is done.
-
-    It is done after a search of `plies`, or of as many as there are empty cells.
+    """Searches deeper and deeper, until some `nodes` more positions were looked at; True if it is done, after a search
+    of `plies`, or of as many as there are empty cells.
     """
     state, root = search.state, search.stack[0]
     most = min(plies, max(2, game.cells - (root[OWN] | root[OPP]).bit_count()))
@@ -100,7 +117,7 @@ def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int
 
 @borrowing_kernel
 def is_clear(search: Search) -> bool:
-    """Whether a move surely wins, or all others surely lose."""
+    """True if a move surely wins, or all others surely lose."""
     if search.state[SEARCHED] < 2:
         return False
     root, hopes = search.stack[0], 0
@@ -116,7 +133,7 @@ def is_clear(search: Search) -> bool:
 def answer(game: KInARow, search: Search, scores: Ints) -> int:
     """The best action so far; fills scores, int64 (num_actions,), with those of the last finished search.
 
-    A search under way counts as soon as it has found something. If that is a loss, a move that it has not come to is
+    An unfinished search counts as soon as it has found something. If that is a loss, a move that it has not come to is
     better.
     """
     root = search.stack[0]
@@ -136,7 +153,7 @@ def answer(game: KInARow, search: Search, scores: Ints) -> int:
 
 @borrowing_kernel
 def go_on(game: KInARow, tables: Tables, search: Search, end: int) -> bool:
-    """Goes on with the search of the root until it is finished, or `end` positions were looked at; whether it is."""
+    """Continues the search of the root until it is finished, or `end` positions were looked at; True if finished."""
     stack, moves, state = search.stack, search.moves, search.state
     level = int(state[LEVEL])
     while state[NODES] < end:
@@ -173,16 +190,15 @@ def go_on(game: KInARow, tables: Tables, search: Search, end: int) -> bool:
 
 @borrowing_kernel
 def prefers(search: Search, at: Ints, bit: int) -> int:
-    """1 if a move at the root is nearer to the middle than the best so far, so that it only has to be as good; else 0.
-
-    Then the choice among equals does not depend on the order in which they were tried.
+    """1 if a move at the root is nearer to the middle than the best so far, so that it only has to be as good; or 0. So
+    the choice among equals does not depend on the order in which they were tried.
     """
     return int(at[BEST] != UNKNOWN and search.ranks[bit] < search.ranks[at[CHOICE] - 1])
 
 
 @borrowing_kernel
 def take(search: Search, level: int, score: int) -> None:
-    """Takes note of what the next move of a position on the stack is worth."""
+    """Records the score of the next move of a position on the stack."""
     at = search.stack[level]
     bit = int(search.moves[level, at[NEXT]])
     at[NEXT] += 1
@@ -232,7 +248,7 @@ def visit(
 def best_value(
     game: KInARow, tables: Tables, search: Search, own: int, opp: int, theirs: int, seat: int, cells: int, beta: int
 ) -> int:
-    """The score of the best of some cells, as the network or the next ply tells; at least beta, a bound."""
+    """The score of the best of some cells, by the network or the next ply; at least beta, a bound."""
     best = UNKNOWN
     stones = (own | opp).bit_count() + 1
     moves = search.moves[len(search.moves) - 1]
@@ -250,7 +266,7 @@ def best_value(
 
 @borrowing_kernel
 def arrange(search: Search, moves: Ints, cells: int, seat: int, first: int) -> int:
-    """Writes the bits of some cells to `moves`, bit `first` - 1 first, then what refuted most; returns how many."""
+    """Writes the bits of some cells to `moves`, bit `first` - 1 first, then what refuted most; returns the number."""
     history = search.history[seat]
     count = 0
     while cells:
@@ -266,27 +282,10 @@ def arrange(search: Search, moves: Ints, cells: int, seat: int, first: int) -> i
     return count
 
 
-Clock = Callable[[], float]
-
-MAX_PLIES = 20
-ROWS_A_MS = 1024
-"""About as many positions as are entered into the table in a millisecond."""
-CHUNK = 1 << 17
-"""At most so many positions are looked at before the clock is, and Ctrl-C heard: less than a tenth of a second."""
-ALL = 1 << 62
-"""More positions than any search looks at."""
-
-
 def look_plies(game: KInARow, tables: Tables, own: Ints, opp: Ints, plies: int, exact: bool) -> tuple[Ints, Ints]:
-    """Searches B positions `plies` deep, at least 2. The result depends on nothing else.
+    """Searches B positions, own and opp int64 (B,), `plies` deep, at least 2. The result depends on nothing else.
 
-    Args:
-        game: the rule book.
-        tables: the network.
-        own: int64 (B,), the stones of the sides to move.
-        opp: the other sides'.
-        plies: how deep.
-        exact: whether all scores are wanted, rather than upper bounds of all but the best.
+    Without `exact` all scores but the best are upper bounds.
 
     Returns:
         int64 (B, num_actions): the scores as `kernels.score_actions` gives them; int64 (B,): the best actions, those in
@@ -312,19 +311,10 @@ def search_all(
 def look_for(
     game: KInARow, tables: Tables, own: Ints, opp: Ints, milliseconds: float, exact: bool, clock: Clock = perf_counter
 ) -> tuple[Ints, Ints]:
-    """Searches each of B positions for some time, but two plies at least; see `look_plies`.
+    """Searches each of B positions for `milliseconds`, but two plies at least; see `look_plies`.
 
-    A search ends sooner when a move surely wins, or all others surely lose. The one that the time cuts short has its
-    say about the action, not about the scores.
-
-    Args:
-        game: the rule book.
-        tables: the network.
-        own: see `look_plies`.
-        opp: see `look_plies`.
-        milliseconds: for each position.
-        exact: see `look_plies`.
-        clock: tells the time in seconds.
+    A search ends sooner when a move surely wins, or all others surely lose. The iteration that the time cuts short
+    counts for the action, not for the scores.
     """
     scores, actions = np.empty((len(own), game.num_actions), np.int64), np.empty(len(own), np.int64)
     for i in range(len(own)):
@@ -337,7 +327,7 @@ def look_for(
 
 
 def deepen_until(game: KInARow, tables: Tables, search: Search, seconds: float, clock: Clock) -> bool:
-    """Searches deeper and deeper, looking at the clock five times or more; whether it is done before time is over."""
+    """Searches deeper and deeper, looking at the clock five times or more; True if done before the time is over."""
     began, before, nodes = clock(), int(search.state[NODES]), 64
     while not deepen(game, tables, search, game.cells, nodes):
         elapsed = clock() - began
@@ -348,8 +338,52 @@ def deepen_until(game: KInARow, tables: Tables, search: Search, seconds: float, 
     return True
 
 
+def new_table(rows: float) -> Ints:
+    """An empty transposition table of at least N rows, a power of two from 2**4 to `MAX_ROWS`: int64 (R, 4).
+
+    A row is a position, a score, and in one number the plies that were searched, which bound the score is, and the best
+    move. Two rows stand side by side: the first keeps the deeper search, the second takes whatever else comes.
+    """
+    wanted = int(min(max(rows, 16), MAX_ROWS))
+    return np.zeros((1 << (wanted - 1).bit_length(), 4), np.int64)
+
+
+@borrowing_kernel
+def look_up(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int, mixed: bool) -> tuple[int, int]:
+    """The entry of a position that is to be searched `depth` plies deep with the window (alpha, beta).
+
+    Only a search as deep has the score that this one would find; `mixed` also takes deeper ones, and wins and losses
+    that are certain at any depth.
+
+    Returns:
+        The score or a bound that decides it, or `UNKNOWN`; 1 more than the bit of the best move, 0 if none is known.
+    """
+    place = int(mix(own ^ mix(opp)) & len(table) - 2)
+    for row in range(place, place + 2):
+        known = table[row]
+        if known[OWN] == own and known[OPP] == opp:
+            score, info = int(known[SCORE]), int(known[INFO])
+            bounds, searched = info >> 6 & 3, info & 63
+            if searched < depth or (searched > depth and not mixed):
+                bounds &= 0 if not mixed else LOWER if score > SURE else UPPER if score < -SURE else 0
+            decides = (bounds & LOWER and score >= beta) or (bounds & UPPER and score <= alpha) or bounds == 3
+            return score if decides else UNKNOWN, info >> 8
+    return UNKNOWN, 0
+
+
+@borrowing_kernel
+def enter(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int, score: int, move: int) -> None:
+    """Enters the result of a search: see `look_up`."""
+    place = int(mix(own ^ mix(opp)) & len(table) - 2)
+    row = table[place]
+    if (row[OWN] != own or row[OPP] != opp) and row[INFO] & 63 > depth:
+        row = table[place + 1]
+    bounds = (LOWER if score > alpha else 0) | (UPPER if score < beta else 0)
+    row[OWN], row[OPP], row[SCORE], row[INFO] = own, opp, score, move << 8 | bounds << 6 | depth
+
+
 def new_search(game: KInARow, rows: float, exact: bool, timed: bool) -> Search:
-    """A search with an empty table of about so many rows."""
+    """A search with an empty table of about N rows."""
     return Search(
         table=new_table(rows),
         stack=np.zeros((game.cells + 2, 14), np.int64),
@@ -366,7 +400,7 @@ def new_search(game: KInARow, rows: float, exact: bool, timed: bool) -> Search:
 
 @functools.lru_cache(maxsize=64)
 def ranks_of(game: KInARow) -> Ints:
-    """For each cell how many actions are nearer to the middle than its own: int64 (64,)."""
+    """For each cell the number of actions nearer to the middle than its own: int64 (64,)."""
     middle = (game.num_actions - 1) / 2
     ranks = np.zeros(64, np.int64)
     for rank, action in enumerate(sorted(range(game.num_actions), key=lambda action: abs(action - middle))):

@@ -1,8 +1,8 @@
-"""Games of a network against itself, and what it learns from them, compiled.
+"""Games of a network against itself, and its updates from them, compiled.
 
-A batch of games is played with the weights as they are; then each teaches the network what it has shown. Both halves
-are shared among threads: the games of a batch, and the tuples. A sum of whole numbers is the same in any order, so the
-weights do not depend on how many threads there are.
+A batch of games is played with the weights as they are; then the weights are updated from each. Both halves are shared
+among threads: the games of a batch, and the tuples. A sum of integers is the same in any order, so the weights do not
+depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -37,19 +37,22 @@ Floats = npt.NDArray[np.float64]
 CHANCES = 1 << 30
 """Chances are counted in parts of this."""
 APART = 16
-"""So many numbers of 8 bytes take two lines of the processor's cache. What one thread writes often lies that far from
-what another does: they would wait for each other if they wrote to the same line."""
+"""Numbers of 8 bytes in two lines of the processor's cache, the distance between what two threads write often: they
+would wait for each other on the same line."""
 ERROR = 0.3
-"""The chance that a move of the side that errs is any."""
+"""The chance that a move of the side that errs is random."""
 
 
 class Teaching(NamedTuple):
-    """How games are played, and what is learned from them; `NTupleTD` explains it."""
+    """The settings of the games and of the updates; `NTupleTD` explains them.
+
+    An `erring_seat` of -1 draws it by lot. `starts`, (S, cells + 1), are the games to begin with: the number of their
+    stones, then the bit of each stone.
+    """
 
     epsilon: float
     erring: float
     erring_seat: int
-    """-1 draws it by lot."""
     margin: float
     trace: float
     discount: float
@@ -57,32 +60,34 @@ class Teaching(NamedTuple):
     logistic: bool
     start_chance: float
     starts: npt.NDArray[np.int8]
-    """(S, cells + 1): games to go on with: the number of their stones, then the bit of each stone."""
 
 
 class Batch(NamedTuple):
-    """K games, and scratch memory for as many threads as there are."""
+    """K games, and scratch memory for each thread.
+
+    Attributes:
+        stones: (K, cells): the number of the bit of each stone.
+        amounts: (K, cells): what each weight gets for the position after that stone.
+        plies: (K,).
+        addresses, current, sums: (threads, P), and so on: see `Tables`.
+        values: (threads, 2, cells): the value of each position of a game, and of the best action that led to it.
+        shares: (threads + 1,): where the images begin whose weights a thread updates; a tuple's share its weights.
+        entries: (threads + 1, 64): and for each bit where these begin in `touched`.
+        found: (threads, 64): the value of each cell that may be next, by its bit's number.
+        added: (2 * P,): the sums of amounts that each image's weights have got so far.
+    """
 
     stones: npt.NDArray[np.int8]
-    """(K, cells): the number of the bit of each stone."""
     amounts: Int32s
-    """(K, cells): what each weight gets for the position after that stone."""
     plies: Ints
-    """(K,)."""
     addresses: UInt32s
-    """(threads, P), and so on: see `Tables`."""
     current: Int32s
     sums: Ints
     values: Floats
-    """(threads, 2, cells): the value of each position of a game, and that of the best action that led to it."""
     shares: Ints
-    """(threads + 1,): where the images begin whose weights a thread sees to; those of a tuple share its weights."""
     entries: Ints
-    """(threads + 1, 64): and for each bit where these begin in `touched`."""
     found: Floats
-    """(threads, 64): the value of each cell that may be next, by its bit's number."""
     added: Ints
-    """(2 * P,): the sums of amounts up to which each image's weights have got theirs."""
 
 
 class Coherence(NamedTuple):
@@ -120,19 +125,10 @@ def learn_games(
     game: KInARow, tables: Tables, coherence: Coherence, teaching: Teaching, batch: Batch, size: int, step: float,
     seed: int, begin: int, end: int,
 ) -> int:  # fmt: skip
-    """Learns from the games of the numbers `begin` to `end`; returns how many plies they had.
+    """Learns from the games of the numbers `begin` to `end`; returns the number of their plies.
 
-    Args:
-        game: the rule book.
-        tables: the network.
-        coherence: see there.
-        teaching: see there.
-        batch: see there.
-        size: how many games are played before the network learns from them.
-        step: how much of a position's error an update takes away.
-        seed: with it and its number each game's randomness begins; in [0, 2**62).
-        begin: see above.
-        end: see above.
+    `size` games are played before the network learns from them. An update takes away the part `step` of a position's
+    error. The randomness of each game begins with `seed`, in [0, 2**62), and its number.
     """
     plies = 0
     for first in range(begin, end, size):
@@ -163,7 +159,7 @@ def learn_games_in_threads(
 
 @borrowing_kernel
 def plies_of(batch: Batch, games: int) -> int:
-    """How many plies the first games of a batch had."""
+    """The plies of the first games of a batch."""
     plies = 0
     for i in range(games):
         plies += int(batch.plies[i])
@@ -191,7 +187,7 @@ def play_game(
     game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, i: int, values: Floats, bests: Floats,
     found: Floats, state: int,
 ) -> None:  # fmt: skip
-    """Plays game `i` of a batch, and finds what each of its positions teaches."""
+    """Plays game `i` of a batch, and finds the amounts by which its positions change their weights."""
     stones, amounts = batch.stones[i], batch.amounts[i]
     own, opp = game.start()
     seat = 0
@@ -238,7 +234,7 @@ def play_game(
     for ply in range(plies - 1, begin - 1, -1):
         if ply < plies - 1:
             if explored >> ply + 1 & 1:
-                target = bests[ply + 1]  # what follows is no fruit of this position
+                target = bests[ply + 1]  # later results do not credit this position (exploratory move)
             else:
                 target = teaching.trace * target + (1.0 - teaching.trace) * values[ply + 1]
             target *= -teaching.discount
@@ -274,18 +270,10 @@ def at_least(choices: int, found: Floats, value: float) -> int:
 
 @borrowing_kernel
 def sensible(game: KInARow, own: int, opp: int, mine: int, theirs: int, rule: bool) -> tuple[int, int]:
-    """The cells worth a stone of the side to move, and the result for it where there are none.
+    """The cells worth a stone of the side to move, and the result for it if there are none.
 
-    There are none where it can win at once, nor in a full board. By the one-move rule a side blocks a win of the other
-    side's, and opens none to it; if it has to, it is lost.
-
-    Args:
-        game: the rule book.
-        own: the stones of the side to move.
-        opp: the other side's.
-        mine: the cells, empty or not, with which the side to move wins (`threats`).
-        theirs: those with which the other side does.
-        rule: whether the one-move rule holds.
+    There are none if it can win at once, nor on a full board. By the one-move `rule` a side blocks a win of the other
+    side, and opens none to it; if it has to, it is lost. `mine` and `theirs` are the `threats` of the two sides.
     """
     playable = game.playable(own, opp)
     if mine & playable:
@@ -301,10 +289,10 @@ def sensible(game: KInARow, own: int, opp: int, mine: int, theirs: int, rule: bo
 
 @borrowing_kernel
 def take_in(tables: Tables, coherence: Coherence, batch: Batch, games: int, thread: int) -> None:
-    """Gives the weights that a thread sees to what the first `games` games of a batch teach.
+    """Updates the weights of a thread from the first `games` games of a batch.
 
-    The address of an image changes with few of the stones. So the amounts of each seat are summed up as the game goes
-    on; when an address changes, its weights get what has come together since it was new.
+    The address of an image changes with few of the stones. So the amounts of each seat are summed up through the game;
+    when an address changes, its weights get the sum since it was new.
     """
     begin, end = batch.shares[thread], batch.shares[thread + 1]
     for i in range(games):

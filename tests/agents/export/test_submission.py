@@ -8,17 +8,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ALL_GAMES, HEX, title
 
+import tictac_agents
 from examples.hex import Hex
 from tictac_agents import MonteCarlo, NTupleNetwork, QLearning, Sarsa, ValueTD
 from tictac_agents.export import agent_template, export_agent, submission
 from tictac_agents.export.submission import TEMPLATE
 from tictac_env.cli import main
 from tictac_env.games import Game, KInARow, get_game
-from tictac_env.policies import load_player
+from tictac_env.policies import as_policy, load_player
 from tictac_env.policies.pool import Mixture
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
@@ -144,33 +146,22 @@ def test_small_games_of_other_families_are_exported() -> None:
         submission("random", Hex.make(4))
 
 
-@pytest.mark.parametrize("game", FAMILY, ids=title)
-def test_the_rules_in_the_file_are_ours(game: KInARow) -> None:
-    assert_same_rules(game, 20)
-
-
-@pytest.mark.slow
-def test_the_rules_in_the_file_are_ours_in_many_games() -> None:
-    assert_same_rules(get_game(GAME), 10_000)
-
-
-def assert_same_rules(ours: Any, games: int) -> None:
+@pytest.mark.parametrize("ours", FAMILY, ids=title)
+def test_the_rules_in_the_file_are_ours(ours: KInARow) -> None:
     draw, theirs = random.Random(0), rules_in_the_file(ours)
-    for _ in range(games):
+    for _ in range(20):
         own, opp = ours.start()
         while ours.result(own, opp) == 2:
             assert not theirs["has_line"](opp) and own | opp != theirs["FULL"]
             stones = {action: ours.stone(own, opp, action) for action in range(ours.num_actions)}
             assert theirs["moves"](own, opp) == {action: stone for action, stone in stones.items() if stone}
-            assert theirs["threats"](own) == ours.threats(own) and theirs["playable"](own, opp) == ours.playable(
-                own, opp
-            )
+            assert theirs["threats"](own) == ours.threats(own)
+            assert theirs["playable"](own, opp) == ours.playable(own, opp)
             board = Position(ours, own, opp).to_array().reshape(-1).tolist()
             assert theirs["read_board"](board, 1 + ours.seat(own, opp)) == (own, opp)
             own, opp = ours.play(own, opp, draw.choice([action for action, stone in stones.items() if stone]))
-        assert theirs["has_line"](opp) == (ours.result(own, opp) == -1) and (own | opp == theirs["FULL"]) >= (
-            ours.result(own, opp) == 0
-        )
+        assert theirs["has_line"](opp) == (ours.result(own, opp) == -1)
+        assert own | opp == theirs["FULL"] or ours.result(own, opp) != 0
 
 
 def rules_in_the_file(game: KInARow) -> dict[str, Any]:
@@ -205,13 +196,6 @@ def test_a_search_ends_in_time(player: str) -> None:
     limit = 1000 if player == "ntuple by time" else 0.4
     action = names["agent"](seen(position), CONFIGURATION | {"actTimeout": limit})
     assert action in position.legal_actions and 25 <= looks <= 40
-
-
-def test_a_search_without_time_plays_what_a_shallower_one_has_found() -> None:
-    names = loaded(submission("minimax:9"))
-    looks = iter(range(10**6))
-    names["perf_counter"] = lambda: next(looks) / 100
-    assert names["agent"](seen(Position.from_moves(GAME, "112233")), CONFIGURATION | {"actTimeout": 0.4}) == 3
 
 
 def test_a_file_needs_numpy_only_and_says_what_it_is() -> None:
@@ -276,3 +260,64 @@ def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize("player", ["ntuple", "ntuple:4", "minimax:6", "level:4"])
 def test_shipped_and_stronger_players_choose_the_same_moves(player: str) -> None:
     assert not disagreements(player, 60)
+
+
+# Networks of PyTorch
+
+LINES = {"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": GAME}}
+CONVS = {"features_extractor_class": "ConvFeatures", "features_extractor_kwargs": {"channels": 4}}
+
+
+def model(algorithm: str, policy: str, obs_type: str, **policy_kwargs: Any) -> Any:
+    """An untrained model, whose weights are as drawn."""
+    pytest.importorskip("sb3_contrib")
+    envs = tictac_agents.SB3VecEnv(GAME, num_envs=2, opponent=None, illegal="raise", obs_type=obs_type)
+    given: dict[str, Any] = {"buffer_size": 10} if algorithm == "DQN" else {"n_steps": 4, "batch_size": 8}
+    kwargs = {"net_arch": [16], **policy_kwargs}
+    return getattr(tictac_agents, algorithm)(policy, envs, policy_kwargs=kwargs, seed=1, device="cpu", **given)
+
+
+MODELS = [
+    ("DQN", "MlpPolicy", "planes", {}),
+    ("DQN", "MlpPolicy", "board", {"output": "sigmoid", **LINES}),
+    ("DQN", "AfterstatePolicy", "planes", CONVS),
+    ("DQN", "AfterstatePolicy", "board", LINES),
+    ("MaskablePPO", "MlpPolicy", "board", {}),
+    ("MaskablePPO", "AfterstatePolicy", "planes", LINES),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "obs_type", "kwargs"), MODELS)
+def test_a_network_chooses_the_same_moves(algorithm: str, policy: str, obs_type: str, kwargs: dict[str, Any]) -> None:
+    """But where two actions are worth the same up to rounding, which differs with the order of a sum."""
+    trained = model(algorithm, policy, obs_type, **kwargs)
+    names = loaded(submission(trained))
+    agent, player = names["agent"], as_policy(trained, get_game(GAME))
+    for position in positions(GAME, 30):
+        ours, theirs = player.act(position, 0), agent(seen(position), {})
+        if ours != theirs:
+            values = [worth(names, position, action) for action in (ours, theirs)]
+            assert abs(values[0] - values[1]) < 1e-5, position
+
+
+def worth(names: dict[str, Any], position: Position, action: int) -> float:
+    network, stone = names["PLAYER"], names["moves"](position.own, position.opp)[action]
+    if network.after:
+        return float(network.outputs(position.own | stone, position.opp)[0])
+    return float(network.outputs(position.own, position.opp)[action])
+
+
+def test_a_checkpoint_is_exported_from_its_file(tmp_path: Path) -> None:
+    trained = model("DQN", "MlpPolicy", "planes")
+    trained.save(tmp_path / "dqn.zip")
+    assert (
+        submission(tmp_path / "dqn.zip").split("PLAYER: Player = ")[1]
+        == submission(trained).split("PLAYER: Player = ")[1]
+    )
+
+
+def test_a_model_of_stable_baselines3_is_exported(tmp_path: Path) -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    plain = sb3.DQN("MlpPolicy", gym.make(GAME), buffer_size=10, policy_kwargs={"net_arch": [16]}, seed=0, device="cpu")
+    plain.save(tmp_path / "plain.zip")
+    assert not disagreements(tmp_path / "plain.zip", 30)

@@ -23,7 +23,6 @@ from tictac_env.games import GAMES, Game
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -175,13 +174,6 @@ def test_reuse_works_with_a_time_limit_too() -> None:
     assert sum(move.visits for move in second.moves) > second.simulations > 0
 
 
-def test_a_whole_game_with_reuse_is_legal() -> None:
-    for game in GAMES.values():
-        agent, position = MCTS(60, reuse=True), Position.start(game)
-        while not position.is_over:
-            position = position.play(agent.act(position, 0))
-
-
 def test_a_search_explains_its_choice() -> None:
     position = Position.from_moves("ConnectFour-v0", "435363")
     found = MCTS(1_000).search(position, 0)
@@ -194,47 +186,29 @@ def test_a_search_explains_its_choice() -> None:
     assert len(text.splitlines()) == 2 + len(position.legal_actions)
 
 
-def test_names_and_presets_give_their_settings() -> None:
+WRONG: list[tuple[str, Any]] = [
+    *(("simulations", value) for value in (0, 2**24 + 1, 1.5)),
+    *(("milliseconds", -1), ("exploration", -1), ("rollout", "rules"), ("choose", "best"), ("threads", 0)),
+    *(("leaves", True), ("memory_mb", 0), ("draw", 2), ("solver", 1), ("reuse", None)),
+]
+
+
+def test_settings_are_checked_and_names_and_presets_give_them() -> None:
+    for name, value in WRONG:
+        with pytest.raises(ValueError, match=name):
+            MCTS(**{name: value})
+    with pytest.raises(ValueError, match="not both"):
+        MCTS(5, milliseconds=5)
     agent = make_policy("mcts:50", "ConnectFour-v0")
     assert isinstance(agent, MCTS) and agent.simulations == 50 and str(agent) == "mcts:50"
     assert make_policy("mcts").simulations == 1_000  # type: ignore[attr-defined]
     assert MCTS.preset("S2").simulations == 4_000
     assert MCTS.preset("S4", simulations=9, exploration=2.0).exploration == 2.0
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"simulations": 0}, "simulations must be at least 1"),
-        ({"simulations": 2**24 + 1}, "simulations"),
-        ({"simulations": 1.5}, "simulations"),
-        ({"simulations": 5, "milliseconds": 5}, "not both"),
-        ({"milliseconds": -1}, "milliseconds"),
-        ({"exploration": -1}, "exploration"),
-        ({"rollout": "rules"}, "did you mean rule"),
-        ({"choose": "best"}, "choose"),
-        ({"threads": 0}, "threads"),
-        ({"leaves": True}, "leaves"),
-        ({"memory_mb": 0}, "memory_mb"),
-        ({"draw": 2}, "draw"),
-        ({"solver": 1}, "solver"),
-        ({"reuse": None}, "reuse"),
-    ],
-)
-def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MCTS(**settings)
-
-
-@pytest.mark.parametrize("name", ["mcts:0", "mcts:x", "mcts:-3", "mcts:99999999999"])
-def test_bad_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="simulations of 'mcts'"):
-        make_policy(name)
+    for wrong in ("mcts:0", "mcts:x", "mcts:-3", "mcts:99999999999"):
+        with pytest.raises(ValueError, match="simulations of 'mcts'"):
+            make_policy(wrong)
     with pytest.raises(ValueError, match="preset"):
         MCTS.preset("S9")
-
-
-def test_a_finished_game_is_refused() -> None:
     with pytest.raises(ValueError, match="the game is over"):
         MCTS(10).act(Position.from_moves("TicTacToe-v0", "14253"), 0)
 
@@ -262,10 +236,9 @@ def test_predict_plays_what_the_search_finds_in_an_observation() -> None:
         observation, info = env.reset(options={"position": position})
         assert agent.predict(observation) == (6, None)
         assert agent.predict(observation, action_masks=info["action_mask"], deterministic=False) == (6, None)
-        mask = np.isin(range(7), [0, 1])
-        assert agent.predict(observation, action_masks=mask)[0] in (0, 1)
-        with pytest.raises(ValueError, match="no legal action is allowed in Position"):
-            agent.predict(observation, action_masks=np.zeros(7))
+    assert agent.predict(observation, action_masks=np.isin(range(7), [0, 1]))[0] in (0, 1)
+    with pytest.raises(ValueError, match="no legal action is allowed in Position"):
+        agent.predict(observation, action_masks=np.zeros(7))
     made: Any = make_policy("mcts:300", "ConnectFour-v0")
     assert made.predict(observation) == (6, None)
     with pytest.raises(ValueError, match="does not say of which game"):
@@ -278,11 +251,3 @@ def test_an_action_that_was_never_visited_is_not_the_best_by_its_value() -> None
     visits, sums = np.array([0, 3, 5]), np.array([0.0, -2.5, -4.5])
     found = Statistics((0, 1, 2), visits, sums, proven_actions={}, proven=None, priors=None)
     assert (best_action(found, "value"), best_action(found, "visits")) == (1, 2)
-
-
-def test_predict_is_a_function_of_the_position() -> None:
-    agent = MCTS(50, game=TIC_TAC_TOE)
-    for position in playout(TIC_TAC_TOE)[:-1]:
-        observation, _ = gym.make("TicTacToe-v0", opponent=None).reset(options={"position": position})
-        seed = position_seed(position.own, position.opp, 0)
-        assert agent.predict(observation)[0] == agent.predict(observation)[0] == agent.act(position, seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import count
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 
 from tests.agents.ntuple.test_ntuple_network import GAMES, positions
 from tictac_agents import NTupleNetwork
-from tictac_agents.ntuple.position_table import new_table
-from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search
+from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search, new_table
 from tictac_env.games import game_name
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.policies import make_policy
@@ -91,16 +89,6 @@ def test_it_wins_deep_in_the_game_what_takes_many_moves() -> None:
     assert (best.action_scores[action] or 0) > 0
 
 
-def test_it_keeps_to_its_time(network: NTupleNetwork) -> None:
-    start = Position.start(network.game)
-    for milliseconds in (0.001, 2, 60):
-        ahead = network.looking_ahead(milliseconds=milliseconds)
-        ahead.act(start, 0)  # may have to compile
-        began = time.perf_counter()
-        assert ahead.act(start, 0) in start.legal_actions
-        assert time.perf_counter() - began < milliseconds / 1000 + 1
-
-
 def test_a_search_looks_at_the_clock_until_its_time_is_over() -> None:
     network = NTupleNetwork.shipped("ConnectFour-v0")
 
@@ -137,16 +125,14 @@ def test_a_name_says_how_long_it_searches(argument: str, network: NTupleNetwork)
     assert policy.looking_ahead().name == "ntuple"
 
 
-@pytest.mark.parametrize("argument", ["0ms", "-1ms", "1e3ms", "ms", "1.ms", "99999999999ms", "100 ms", "10s", "²ms"])
-def test_a_wrong_name_is_answered_with_what_is_allowed(argument: str) -> None:
-    with pytest.raises(ValueError, match=r"the plies of 'ntuple' .* from 1 to 20, or a time such as '100ms', from"):
-        make_policy(f"ntuple:{argument}", "TicTacToe-v0")
-
-
-def test_wrong_times_are_named() -> None:
+def test_wrong_names_and_times_are_refused() -> None:
+    wrong = "0", "21", "x", "0ms", "-1ms", "1e3ms", "ms", "1.ms", "99999999999ms", "100 ms", "10s", "²ms"
+    for argument in wrong:
+        with pytest.raises(ValueError, match="the plies of 'ntuple'"):
+            make_policy(f"ntuple:{argument}", "TicTacToe-v0")
     network = NTupleNetwork.shipped("TicTacToe-v0")
-    for wrong in (0, -1, 2e9, True, "100"):
-        with pytest.raises(ValueError, match="milliseconds must be a number in"):
-            network.looking_ahead(milliseconds=wrong)  # type: ignore[arg-type]
+    for wrong_time in (0, -1, 2e9, True, "100"):
+        with pytest.raises(ValueError, match="milliseconds"):
+            network.looking_ahead(milliseconds=wrong_time)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"give plies \(2\) or milliseconds \(5\), not both"):
         network.looking_ahead(2, milliseconds=5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tictac_agents import NTupleTD
-from tictac_agents.ntuple.proven_player import load_player, save_player
+from tictac_agents.ntuple.network import load_player, save_player
 from tictac_env.arena import play_match, prove
 from tictac_env.games import get_game
 from tictac_env.policies import Corrected, make_policy
