@@ -313,7 +313,7 @@ def image(symmetry: Symmetry, stones: npt.NDArray[np.int64]) -> npt.NDArray[np.i
 
 @functools.lru_cache(maxsize=4)
 def proven_player(game: Game) -> Corrected:
-    """The policy "ntuple:proven": a network, corrected where it would throw a win away (`tools/prove_ntuple.py`).
+    """The policy "ntuple:proven": a network, corrected where it would throw a win away (`tools/ship_ntuple.py`).
 
     Raises:
         ValueError: there is none for this game; the message lists the games that have one.

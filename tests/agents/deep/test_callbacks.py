@@ -57,7 +57,7 @@ def test_a_verdict_that_cannot_be_beaten_may_end_the_run_and_is_written(
     stop: bool, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perfect = verdict("minimax")
-    monkeypatch.setattr("tictac_agents.deep.callbacks.tabulated_verdict", lambda *arguments: perfect)
+    monkeypatch.setattr("tictac_agents.deep.callbacks.verdict", lambda *arguments: perfect)
     exact = ExactEvalCallback(100, stop_when_proven=stop)
     model = DQN("MlpPolicy", self_play(), **OFF_POLICY)
     assert logged(model, 400, exact, tmp_path)[-1]["eval/proven"] == 1
