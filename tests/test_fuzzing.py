@@ -23,7 +23,7 @@ from hypothesis.extra import numpy as arrays_of
 import tictac_agents
 from benchmarks.records import RunStore
 from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
-from tictac_env.arena.suites import LabelStore, label
+from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, Game
 from tictac_env.observation import read_observation
 from tictac_env.policies.policy import action_of

@@ -23,16 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.records import RESULTS, add_output, parser_of, save, show
-from tictac_env.arena.suites import (
-    FOLDER,
-    PHASES,
-    TABLE_MEGABYTES,
-    Suite,
-    label,
-    phase_begins,
-    phases,
-    suite,
-)
+from tictac_env.arena.labels import TABLE_MEGABYTES, label
+from tictac_env.arena.suites import FOLDER, PHASES, Suite, phase_begins, phases, suite
 from tictac_env.checks import number, positive, whole
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import Game, get_game

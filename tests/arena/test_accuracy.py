@@ -276,7 +276,7 @@ def test_wrong_arguments_are_refused() -> None:
     start = Position.start(TTT)
     for scores, message in (
         ((0,) * 8, "8 actions have a score, not 9"),
-        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is not a whole number"),
+        ((0.5,) * 9, r"action 0 .* has the score 0\.5, which is not an integer"),
     ):
         with pytest.raises(ValueError, match=message):
             move_accuracy("rule", [ScoredPosition(start, scores)], TTT)  # type: ignore[arg-type]
@@ -327,8 +327,8 @@ LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,
         ("475774457522", "475774457582", r"line 2: move 11 of '.*' is '8'; moves of this game are 1234567"),
         ("656661727466", "656661727666", r"line 3: move 12 of .*: column 6 is full"),
         ("475774457522754657214321516462111,", "1212121,", r"line 2: the game is over after '1212121'"),
-        (",5,,-4,5,,,5,", ",5,,-4,five,,,5,", r"line 2: column_3 must be a whole number, not 'five'"),
-        (",5,,-4,5,,,5,", ",5.0,,-4,5,,,5,", r"line 2: score must be a whole number, not '5.0'"),
+        (",5,,-4,5,,,5,", ",5,,-4,five,,,5,", r"line 2: column_3 must be an integer, not 'five'"),
+        (",5,,-4,5,,,5,", ",5.0,,-4,5,,,5,", r"line 2: score must be an integer, not '5.0'"),
         (",5,,-4,5,,,5,", ",4,,-4,5,,,5,", r"line 2: the score is 4, but that of the best action 5"),
         (",5,,-4,5,,,5,", ",5,,-4,5,,,,", r"line 2: action 5 \(number 6 in the file\) is legal but has no score"),
         (",5,,-4,5,,,5,", ",5,1,-4,5,,,5,", r"line 2: action 0 .* is illegal but has the score 1"),

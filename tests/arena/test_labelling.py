@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import HEX, breadth, playout
 
-from tictac_env.arena.suites import LabelStore, label
+from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Solver
@@ -132,7 +132,7 @@ slow_label(sys.argv[1])
 
 def slow_label(path: str) -> None:
     """Labels as a user does, a few positions at a time so that there are many moments to be killed at."""
-    from tictac_env.arena import suites as labelling
+    from tictac_env.arena import labels as labelling
 
     labelling.CHUNK = 3
     print("begun", flush=True)

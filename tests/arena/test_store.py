@@ -181,8 +181,8 @@ def other_tables(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path.write_text("name,score\nrandom,0.5\n" * 100), "damaged, or no result store"),
-        (other_database, "a SQLite file, but no result store"),
+        (lambda path: path.write_text("name,score\nrandom,0.5\n" * 100), "damaged, or not a result store"),
+        (other_database, "a SQLite file, but not a result store"),
         (later_version, "version 99; this program reads version 1"),
         (other_tables, "its tables are not those"),
     ],

@@ -353,7 +353,7 @@ def test_impossible_settings_are_named(settings: dict[str, Any], message: str, t
 
 
 def test_players_need_names_of_their_own() -> None:
-    with pytest.raises(ValueError, match="two players are called 'lowest'; give a dict"):
+    with pytest.raises(ValueError, match="two players are named 'lowest'; give a dict"):
         round_robin([lowest, lowest])
     with pytest.raises(ValueError, match="players must be a list of players"):
         round_robin("random")

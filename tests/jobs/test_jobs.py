@@ -37,7 +37,7 @@ from some_work import (
 
 from benchmarks.records import RunStore
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
-from tictac_env.arena.suites import LabelStore, label
+from tictac_env.arena.labels import LabelStore, label
 from tictac_env.cli import main
 from tictac_env.games import get_game
 from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, joined, map_jobs

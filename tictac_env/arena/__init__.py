@@ -2,14 +2,23 @@
 
 from typing import TYPE_CHECKING
 
-from tictac_env.arena.accuracy import Accuracy, Comparison, MoveAccuracy, Rate, move_accuracy
 from tictac_env.arena.auditing import Audit, Measure, audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
 from tictac_env.arena.results import OpponentResult, SeatResult, exact_results
 from tictac_env.arena.store import ResultStore
-from tictac_env.arena.suites import ScoredPosition, Suite, read_scored_positions, suite
+from tictac_env.arena.suites import (
+    Accuracy,
+    Comparison,
+    MoveAccuracy,
+    Rate,
+    ScoredPosition,
+    Suite,
+    move_accuracy,
+    read_scored_positions,
+    suite,
+)
 from tictac_env.arena.tournament import MatchResult, Tournament, play_game, play_match, round_robin
 from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, verdict
 from tictac_env.lazy import lazily

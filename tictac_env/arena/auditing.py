@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 import tictac_env
-from tictac_env.arena.accuracy import MoveAccuracy, move_accuracy
 from tictac_env.arena.outcomes import percentage
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
-from tictac_env.arena.suites import Suite, all_positions, as_suite, suite
+from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
 from tictac_env.arena.tournament import play_match
 from tictac_env.arena.verdicts import Strategy, given_away, strategy_of, verdict_of
 from tictac_env.checks import positive, whole

@@ -21,7 +21,7 @@ from tictac_env.solver.enumerate import tabulate
 
 
 class Entrant(NamedTuple):
-    """Who plays: two entrants are the same player only if all three are equal.
+    """A player in records: two entrants are the same player only if all three fields are equal.
 
     Example:
         >>> from tictac_env.arena import Entrant
@@ -30,9 +30,9 @@ class Entrant(NamedTuple):
     """
 
     name: str
-    """What tables call the player."""
+    """Its name in tables."""
     settings: str = "{}"
-    """What it was made with: the JSON of an object, keys sorted."""
+    """Its settings: the JSON of an object, keys sorted."""
     checkpoint: str = ""
     """The SHA-256 hash, in hexadecimal, of what it has learned; "" if it has learned nothing."""
 
@@ -49,9 +49,7 @@ class Fixture(NamedTuple):
     game: str
     """The game's name, or its JSON description (see `name_of_game`)."""
     first: Entrant
-    """Plays first."""
     second: Entrant
-    """Plays second."""
     opening: str
     """The moves before the players', a move string; "" for the empty board."""
     round: int = 0
@@ -68,8 +66,8 @@ class Fixture(NamedTuple):
         It follows from the fixture alone: not from the other games of the tournament, nor from their order.
         """
         players = self.first.name, self.second.name
-        told = json.dumps([self.seed, self.game, *players, self.opening, self.round]).encode()
-        return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest()) & STATES
+        text = json.dumps([self.seed, self.game, *players, self.opening, self.round]).encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) & STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,8 @@ class GameRecord:
         fixture: which game it was.
         moves: the move string of the whole game, the opening's moves included. After a forfeit the game ends early.
         result: 1 if the first player won, 0 if it was a draw, -1 if the second player won.
-        forfeit: why the loser forfeited the game; "" if nobody did.
-        seconds: how long the first and the second player took for their moves, by the clock.
+        forfeit: why the loser forfeited the game; "" if no player did.
+        seconds: the time the first and the second player took for their moves (wall-clock).
 
     Example:
         >>> from tictac_env import round_robin
@@ -98,7 +96,7 @@ class GameRecord:
 
     @property
     def forfeited_by(self) -> str | None:
-        """The name of the player that forfeited, None if nobody did."""
+        """The name of the player that forfeited, None if no player did."""
         if not self.forfeit:
             return None
         return self.fixture.second.name if self.result > 0 else self.fixture.first.name
@@ -124,7 +122,7 @@ class GameRecord:
         return positions
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it under plain names, for JSON and CSV; the players' settings as objects."""
+        """The record under plain names, for JSON and CSV; the players' settings as objects."""
         fixture = self.fixture
         return {
             "game": fixture.game,
@@ -148,12 +146,12 @@ class GameRecord:
 
 
 def distinct_games(records: Iterable[GameRecord]) -> int:
-    """How many different games there are among these: those of two players that do not draw repeat themselves."""
+    """The number of different games: those of two players that do not draw repeat themselves."""
     return len({(record.fixture.first, record.fixture.second, record.moves) for record in records})
 
 
 def name_of_game(game: Game) -> str:
-    """What a record calls a game: its name or, where a name cannot hold its sizes, its JSON description.
+    """A game in records: its name or, if a name cannot hold its sizes, its JSON description.
 
     Raises:
         ValueError: neither the game nor a family of it is registered.
@@ -177,27 +175,25 @@ Opening = TypeVar("Opening")
 GAMES = 100
 """Number of games of a pair that all begin from one position."""
 ATTEMPTS = 10_000
-"""So many random games in a row that bring nothing new, and there is taken to be nothing new."""
+"""After this number of random games without a new opening there is taken to be none."""
 RANDOM_STARTS = 500
 """Number of starting positions of each length in "random:PLIES"."""
-
-
 MOST = 200_000
-"""There may be no more openings: Connect Four has 184,275 after 8 plies."""
+"""The most openings: Connect Four has 184,275 after 8 plies."""
 
 
 def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
-    """Every unfinished position after so many plies: 49 of Connect Four after 2, 72 of tic-tac-toe.
+    """Every unfinished position after a number of plies: 49 of Connect Four after 2, 72 of tic-tac-toe.
 
     Of several orders of moves that lead to one position the first stands for all. Mirror images count as different, as
     players need not play them alike.
 
     Args:
         game: a game's name or rule book.
-        plies: how many moves are played; their number grows fast, to 1,120 on Connect Four after 4.
+        plies: how many moves are played; the openings grow fast, to 1,120 on Connect Four after 4.
 
     Raises:
-        ValueError: `plies` is not a whole number of at least 0, the game is always over by then, or there are more than
+        ValueError: `plies` is not an integer of at least 0, the game is always over by then, or there are more than
             200,000; `sampled_openings` gives some of them.
 
     Example:
@@ -222,10 +218,10 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
 
 
 def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) -> list[Position]:
-    """Different unfinished positions after so many random moves.
+    """Different unfinished positions after a number of random moves.
 
-    Each is drawn by a random game of that length: all legal moves are as likely, games that are over by then are drawn
-    again. A larger `count` adds to the openings of a smaller one.
+    Each is drawn by a random game of that length: all legal moves are as likely, and a game that is over by then is
+    drawn again. A larger `count` adds to the openings of a smaller one.
 
     Args:
         game: a game's name or rule book.
@@ -234,7 +230,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
         seed: the same seed gives the same openings.
 
     Raises:
-        ValueError: a number is out of its range, or there are not so many such positions.
+        ValueError: a number is out of its range, or there are too few such positions.
 
     Example:
         >>> from tictac_env.arena import sampled_openings
@@ -256,7 +252,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
 
 
 def random_opening(game: Game, plies: int, rng: Random) -> Position | None:
-    """The position after so many random moves; None if the game is over by then."""
+    """The position after a number of random moves; None if the game is over by then."""
     position = Position.start(game)
     for _ in range(plies):
         position = position.play(rng.choice(position.legal_actions))
@@ -267,7 +263,7 @@ def random_opening(game: Game, plies: int, rng: Random) -> Position | None:
 
 @functools.lru_cache(maxsize=8)
 def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | None:
-    """Starting positions of that name; None for the empty board.
+    """The starting positions of a name; None for the empty board.
 
     Args:
         game: a game's name or rule book.
@@ -276,14 +272,19 @@ def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | No
             ones. Few moves lead to few positions, which are then in it several times.
 
     Raises:
-        ValueError: the name is unknown, the game is too large to tabulate, or it is too often over after that many
-            moves.
+        ValueError: the name is unknown, the game is too large to tabulate, or too often over after that many moves.
     """
     rules = get_game(game)
     kind, _, number = name.partition(":")
     plies = parse_whole(number) if kind == "random" else None
     if plies is not None:
-        return tuple(_random_positions(rules, plies))
+        rng, found = Random(0), list[Position]()
+        for length in range(plies + 1):
+            drawn = (random_opening(rules, length, rng) for _ in range(ATTEMPTS))
+            found += islice((position for position in drawn if position is not None), RANDOM_STARTS)
+            if len(found) < RANDOM_STARTS * (length + 1):
+                raise ValueError(f"{rules!r} is too often over after {length} random moves to start there")
+        return tuple(found)
     if name == "empty":
         return None
     if name != "reachable":
@@ -294,30 +295,12 @@ def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | No
     return tuple(positions[i] for i in range(len(positions)))
 
 
-def _random_positions(game: Game, plies: int) -> list[Position]:
-    rng = Random(0)
-    found: list[Position] = []
-    for length in range(plies + 1):
-        drawn = (random_opening(game, length, rng) for _ in range(ATTEMPTS))
-        found += islice((position for position in drawn if position is not None), RANDOM_STARTS)
-        if len(found) < RANDOM_STARTS * (length + 1):
-            raise ValueError(f"{game!r} is too often over after {length} random moves to start there")
-    return found
-
-
 def opening_of_each(games: int | None, openings: Sequence[Opening], seed: int) -> list[tuple[int, Opening]]:
-    """The openings of a pair's games, each with the number of the round that it is in.
+    """The openings of a pair's games, each with the number of its round.
 
     Two games in a row, with the seats swapped, have the same opening. Then comes the next one, in an order drawn by the
-    seed, and after the last one a further round.
-
-    Args:
-        games: how many; None for each opening twice, and for `GAMES` from a single one.
-        openings: at least one.
-        seed: a whole number.
-
-    Raises:
-        ValueError: `games` is not a positive whole number, or `seed` not a whole number.
+    seed, and after the last one a further round. If `games` is None each opening comes twice, a single one `GAMES`
+    times.
     """
     several = len(openings) > 1
     count = positive("games", games if games is not None else 2 * len(openings) if several else GAMES)
@@ -326,10 +309,10 @@ def opening_of_each(games: int | None, openings: Sequence[Opening], seed: int) -
 
 
 def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Position]:
-    """The openings that a tournament was told: all of so many plies, or positions and move strings.
+    """The openings of a tournament: all of a number of plies, or positions and move strings.
 
     Raises:
-        ValueError: there are none, one comes twice, is over, of another game, or its moves are not known.
+        ValueError: there are none, one comes twice, is over, of another game, or its moves are unknown.
     """
     if isinstance(openings, (bool, str)) or not isinstance(openings, (int, Sequence)):
         raise ValueError(f"openings must be a number of plies, or positions and move strings, not {shown(openings)}")

@@ -31,13 +31,11 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import advance, mix
 
 BOARDS = 256
-"""How many games are played side by side where somebody answers for many boards at once."""
+"""Number of games played side by side if a player answers for many boards at once."""
 BOARDS_WITH_A_SEARCH = 64
-"""How many where the other one thinks about each board by itself."""
-
-
+"""The same if the other player thinks about each board by itself."""
 WARM_UP = 60.0
-"""How many seconds a player may take for the move that does not count, if its time is limited."""
+"""Seconds that a player may take for the move that does not count, if its time is limited."""
 
 
 class Job(NamedTuple):
@@ -49,7 +47,7 @@ class Job(NamedTuple):
     """The board's random state (see `tictac_env.rng`), advanced before each draw: from the first player's pool, from
     the second's, and before each move."""
     start: Position
-    """An unfinished position whose moves are known; the players go on from there."""
+    """An unfinished position whose moves are known; the players continue from there."""
 
 
 class Played(NamedTuple):
@@ -60,43 +58,33 @@ class Played(NamedTuple):
     result: int
     """1 if the first player won, 0 if it was a draw, -1 if the second player won."""
     forfeit: str
-    """Why the loser forfeited the game; "" if nobody did."""
+    """Why the loser forfeited the game; "" if no player did."""
     seconds: tuple[float, float]
-    """How long each player took for its moves, by the clock."""
+    """The time each player took for its moves (wall-clock)."""
 
 
 class TimeUp(BaseException):
-    """A player has had its time. No `Exception`, so that no player's own `except Exception` swallows it."""
+    """A player's time is up. No `Exception`, so that no player's own `except Exception` swallows it."""
 
 
 class _Board:
     """A game under way."""
 
-    __slots__ = (
-        "forfeit",
-        "game",
-        "members",
-        "moves",
-        "opp",
-        "over",
-        "own",
-        "result",
-        "seat",
-        "seconds",
-        "state",
-    )
+    __slots__ = ("forfeit", "game", "members", "moves", "opp", "over", "own", "result", "seat", "seconds", "state")
 
     def __init__(self, job: Job) -> None:
-        self.members, self.state = _draw_members(job)
+        self.members, self.state = list[Policy](), job.state
         start = job.start
+        for side in job.sides:
+            if isinstance(side, OpponentPool):
+                side = side.member(side.draw(self.draw()), start.game)
+            self.members.append(side)
         self.game, self.own, self.opp, self.seat = start.game, start.own, start.opp, start.seat
-        self.moves = list(start.moves)
-        self.seconds = [0.0, 0.0]
+        self.moves, self.seconds = list(start.moves), [0.0, 0.0]
         self.over, self.result, self.forfeit = False, 0, ""
 
     @property
     def policy(self) -> Policy:
-        """Whose move it is."""
         return self.members[self.seat]
 
     @property
@@ -104,12 +92,11 @@ class _Board:
         return Position(self.game, self.own, self.opp, tuple(self.moves))
 
     def draw(self) -> int:
-        """The seed of the next move."""
+        """The seed of the next draw."""
         self.state = advance(self.state)
         return mix(self.state)
 
     def go_on(self, action: int, own: int, opp: int) -> None:
-        """The position after an action."""
         self.moves.append(action)
         self.own, self.opp, self.seat = own, opp, self.game.seat(own, opp)
         result = self.game.result(own, opp)
@@ -120,12 +107,9 @@ class _Board:
         """The player to move forfeits the game."""
         self.over, self.result, self.forfeit = True, 1 if self.seat else -1, why
 
-    def played(self) -> Played:
-        return Played(self.position, self.result, self.forfeit, (self.seconds[0], self.seconds[1]))
-
 
 def boards_together(sides: Sequence[Policy]) -> int:
-    """How many games of these players are played side by side: one, unless one of them is `batched`."""
+    """The number of games of these players that are played side by side: one, unless one of them is `batched`."""
     if any(side.one_game_at_a_time for side in sides) or not any(side.batched for side in sides):
         return 1
     return BOARDS if all(side.batched or side.reflex is not None for side in sides) else BOARDS_WITH_A_SEARCH
@@ -141,9 +125,9 @@ def play_games(
     Args:
         jobs: the games; each is taken when there is room for it.
         together: how many are played side by side.
-        forfeits: whether a player that raises, plays an illegal move or takes too long loses that game by it. Else its
+        forfeits: a player that raises, plays an illegal move or takes too long loses that game by it. Otherwise its
             errors are raised. Ctrl-C always is.
-        time_limit: seconds a move by the clock, where `forfeits`. Within the main thread of a POSIX system a player is
+        time_limit: seconds a move (wall-clock), if `forfeits`. In the main thread of a POSIX system a player is
             interrupted then, as Ctrl-C would interrupt it; elsewhere it loses once it has answered. Boards that are
             asked together share the time they took, and have all their time together.
 
@@ -173,7 +157,9 @@ def play_games(
                         member.game_over(board.position)
             if over:
                 going = [one for one in going if not one[1].over]
-                yield from ((number, board.played()) for number, board in over)
+                for number, board in over:
+                    seconds = board.seconds[0], board.seconds[1]
+                    yield number, Played(board.position, board.result, board.forfeit, seconds)
 
 
 def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: _Clock) -> None:
@@ -208,74 +194,33 @@ def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock:
 
 
 def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: _Clock) -> None:
-    began = perf_counter()
-    why = ""
+    began, failed = perf_counter(), None
     try:
         with clock.running():
             after = answer(board.policy, board.game, board.own, board.opp, board.moves, seed)
     except (Exception, SystemExit, TimeUp) as error:
         if not forfeits:
             raise
-        why = _why(error, clock, board)
+        failed = error
     seconds = perf_counter() - began
     board.seconds[board.seat] += seconds
-    if not why and clock.limit is not None and seconds > clock.limit:
-        why = _why(TimeUp(), clock, board)
-    if why:
-        board.give_up(why)
-    else:
+    if isinstance(failed, TimeUp) or (failed is None and clock.limit is not None and seconds > clock.limit):
+        board.give_up(f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}")
+    elif failed is None:
         board.go_on(*after)
+    else:
+        board.give_up(f"illegal move: {failed}" if isinstance(failed, IllegalMove) else _raised(failed))
 
 
-def _why(error: BaseException, clock: _Clock, board: _Board) -> str:
-    """Why a game is forfeited: what happened, and for an error in the player's own code where."""
-    if isinstance(error, TimeUp):
-        return f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}"
-    if isinstance(error, IllegalMove):
-        return f"illegal move: {error}"
-    return told(error)
-
-
-def told(error: BaseException) -> str:
-    """An error of a player's own code, and where it was raised."""
+def _raised(error: BaseException) -> str:
+    """An error of a player's own code, with the place where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:1000] + where
 
 
-def first_errors(policies: Iterable[Policy], position: Position, limit: float | None) -> list[BaseException | None]:
-    """Asks each policy once, so that what it compiles or loads is there when its time counts.
-
-    Policies that play `one_game_at_a_time` are not asked: they would remember it.
-
-    Args:
-        policies: the policies.
-        position: where they are asked.
-        limit: how many seconds each has; None for any time.
-
-    Returns:
-        For each the error that it raised, None if it answered. That an action is illegal, or comes too late, is no
-        error here: it loses the games in which it happens.
-    """
-    found: list[BaseException | None] = []
-    with _Clock(limit) as clock:
-        for policy in policies:
-            found.append(None)
-            if policy.one_game_at_a_time:
-                continue
-            try:
-                with contextlib.suppress(IllegalMove, TimeUp), clock.running():
-                    if policy.batched:
-                        actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
-                    elif as_integer(choice := policy.act(position, 0)) is None:
-                        raise TypeError(f"an action must be an int, not {shown(choice)}")
-            except (Exception, SystemExit) as error:
-                found[-1] = error
-    return found
-
-
 class _Clock:
-    """Rings when a player has had its time for a move, if there is a limit."""
+    """Interrupts a player whose time for a move is up, if there is a limit."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
@@ -297,11 +242,7 @@ class _Clock:
 
     @contextmanager
     def running(self, moves: int = 1) -> Iterator[None]:
-        """The time for so many moves runs within the block; it rings again and again, should an `except` swallow it.
-
-        Raises:
-            TimeUp: the time is up.
-        """
+        """Raises TimeUp in the block when the time for some moves is up, again and again if an `except` swallows it."""
         if not self._rings or self.limit is None:
             yield
             return
@@ -318,34 +259,19 @@ class _Clock:
             raise TimeUp
 
 
-def _draw_members(job: Job) -> tuple[list[Policy], int]:
-    """Who plays a whole game, a member of each `OpponentPool`; and the random state after the draws."""
-    playing, state = [], job.state
-    for side in job.sides:
-        if isinstance(side, OpponentPool):
-            state = advance(state)
-            side = side.member(side.draw(mix(state)), job.start.game)
-        playing.append(side)
-    return playing, state
-
-
 def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dict[Entrant, Player]:
-    """The players of a tournament and who they are, in their order.
-
-    Args:
-        players: whatever `load_player` accepts, under names of your own or under the players' own.
-        game: the game they are to play.
+    """The players of a tournament, loaded, by what records call them; in their order.
 
     Raises:
         ValueError: there are fewer than two, two have the same name, or one does not play the game.
-        FileNotFoundError: one is a file that is not there.
+        FileNotFoundError: a player's file is missing.
     """
     entrants: dict[Entrant, Player] = {}
     for name, player in given_players(players):
         loaded = load_player(player, game)
         entrant = entrant_of(loaded, str(name) or (player if isinstance(player, str) and loaded.kind == "name" else ""))
         if entrant.name in {one.name for one in entrants}:
-            raise ValueError(f"two players are called {entrant.name!r}; give a dict of players by names of your own")
+            raise ValueError(f"two players are named {entrant.name!r}; give a dict of players by names of your own")
         entrants[entrant] = loaded
     if len(entrants) < 2:
         raise ValueError(f"a tournament needs two players or more, not {list(players)}")
@@ -353,51 +279,57 @@ def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dic
 
 
 def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
-    """The players with their names, "" for a player without.
-
-    Raises:
-        ValueError: it is neither a list nor a dict.
-    """
+    """The players with their names, "" for a player without."""
     if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
         raise ValueError(f"players must be a list of players, or a dict of them by name, not {shown(players)}")
     return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
 
 
 def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limited: bool) -> None:
-    """Asks each player once, within `WARM_UP` seconds if its time is `limited`, and refuses those that raise an error.
+    """Asks each player once, so that what it compiles or loads is there when its time counts.
+
+    Each has `WARM_UP` seconds if its time is `limited`. Policies that play `one_game_at_a_time` are not asked: they
+    would remember it. An illegal action, or one that comes too late, is no error here: it loses the games in which it
+    happens.
 
     Raises:
         ValueError: a player raised an error; the message names the player, the error and the position.
     """
-    errors = first_errors(sides.values(), position, WARM_UP if limited else None)
-    for (entrant, policy), error in zip(sides.items(), errors, strict=True):
-        if error is None:
-            continue
-        code = getattr(getattr(policy, "function", None), "__code__", None)
-        graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
-        hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
-        raise ValueError(f"{entrant.name} fails at its first move, in {position!r}: {told(error)}{hint}") from error
+    with _Clock(WARM_UP if limited else None) as clock:
+        for entrant, policy in sides.items():
+            if policy.one_game_at_a_time:
+                continue
+            try:
+                with contextlib.suppress(IllegalMove, TimeUp), clock.running():
+                    if policy.batched:
+                        actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
+                    elif as_integer(choice := policy.act(position, 0)) is None:
+                        raise TypeError(f"an action must be an int, not {shown(choice)}")
+            except (Exception, SystemExit) as error:
+                code = getattr(getattr(policy, "function", None), "__code__", None)
+                graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
+                hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
+                what = f"fails at its first move, in {position!r}: {_raised(error)}{hint}"
+                raise ValueError(f"{entrant.name} {what}") from error
 
 
 def entrant_of(player: Player, name: str = "") -> Entrant:
-    """Who a player is; `name` is what to call it, its own name unless given."""
+    """What records call a player: `name`, or its own name, with its settings and its checkpoint's hash."""
     known = player.identity
     kept = {key: known[key] for key in ("kind", "source", "agent", "settings", "budget") if key in known}
     checkpoint = player.checkpoint_sha256 or content_hash(player.policy)
     if checkpoint:
-        del kept["source"]  # the same player wherever its file or code lies: the hash tells
+        del kept["source"]  # the same player wherever its file or code is: the hash tells
     return Entrant(name or player.name, json.dumps(kept, sort_keys=True), checkpoint)
 
 
 def content_hash(policy: Any) -> str:
     """The SHA-256 hash, in hexadecimal, of what a policy that came from no file has learned, or of its source code.
 
-    Found are what a `Learner` has learned, the parameters of a model of Stable-Baselines3, arrays in attributes, and
-    the source of a function or of a user's own class. What these read elsewhere, such as the weights that a function
-    finds in its module, is not seen: enter such a player under a new name when it has changed.
-
-    Returns:
-        The hash; "" where nothing of that kind is found, as for policies of this package that have learned nothing.
+    It covers what a `Learner` has learned, the parameters of a model of Stable-Baselines3, arrays in attributes, and
+    the source of a function or of a user's own class. What these read elsewhere, such as weights in a function's
+    module, is not seen: enter such a player under a new name when it has changed. It is "" if nothing of that kind is
+    found, as for policies of this package that have learned nothing.
     """
     parts = list(_content(policy))
     digest = hashlib.sha256()
@@ -457,7 +389,7 @@ def _source(thing: Any) -> Iterator[bytes]:
 PARTS = 8
 """Games that are played side by side are dealt in so many parts to each worker, so that none is left with many."""
 UNKNOWN = 64
-"""How many workers a cluster is taken to have for that, if it was not said."""
+"""The number of workers assumed of a cluster that does not say it."""
 
 
 def play_here(

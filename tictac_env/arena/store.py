@@ -1,4 +1,4 @@
-"""A file of games that were played: each once, whole or not at all, whatever stops the program."""
+"""A SQLite file of games: each once and complete, whatever stops the program."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, game_call
 from tictac_env.storage import save_text
 
 APPLICATION_ID = 0x74747234
-"""Says in the file's header that it is a result store ("ttr4")."""
+"""Marks a result store in the file's header ("ttr4")."""
 SCHEMA_VERSION = 1
 WAIT = 60.0
-"""How many seconds to wait for other processes that write."""
+"""Seconds to wait for other processes that write."""
 SCHEMA = """
 CREATE TABLE players (
     id INTEGER PRIMARY KEY,
@@ -70,19 +70,19 @@ ON CONFLICT (game, first, second, opening, round, seed, time_limit) DO NOTHING
 class ResultStore:
     """Games in a SQLite file, one row a game.
 
-    A game is known by its `Fixture`: adding it again changes nothing, so nothing is ever counted twice. What `add` was
-    given is in the file as a whole or not at all, and it is there before `add` returns. Several processes may write at
-    the same time. The file keeps SQLite's rollback journal rather than a log of writes: so it is one file when nobody
-    is writing, which can be copied, and which a network's file system may hold.
+    A game is known by its `Fixture`: adding it again changes nothing, so nothing is counted twice. `add` writes its
+    games atomically, before it returns. Several processes may write at the same time. The file keeps SQLite's rollback
+    journal rather than a log of writes: so it is one file when no process is writing, which can be copied, and which
+    may lie on a network file system.
 
-    Each row has a checksum, and the file is checked when it is opened, so damage is found before it is believed.
+    Each row has a checksum, and the file is checked when it is opened, so damage is found before it is used.
 
     Args:
-        path: the file; it is made when the first game is added.
+        path: the file; it is created when the first game is added.
 
     Raises:
-        ValueError: the file is damaged, is no result store, or one of a later version; the message names it, and
-            nothing has changed.
+        ValueError: the file is damaged, not a result store, or of a later version; the message names it, and nothing
+            has changed.
         OSError: it cannot be opened or read.
 
     Example:
@@ -103,10 +103,7 @@ class ResultStore:
             self._open()
 
     def add(self, records: Iterable[GameRecord]) -> int:
-        """Adds games, all of them or, if anything fails, none.
-
-        Returns:
-            How many were new.
+        """Adds games, all of them or, if anything fails, none; returns the number of new ones.
 
         Raises:
             ValueError: the file is damaged.
@@ -155,13 +152,13 @@ class ResultStore:
         return (record for _, record in self._select({name: one for name, one in wanted.items() if one is not None}))
 
     def after(self, id: int, game: str, seed: int) -> Iterator[tuple[int, GameRecord]]:
-        """Games of this game and of tournaments with this seed that were added after the one with this id, and their
+        """The games that were added after the one with this id, of a game and of tournaments with this seed; and their
         ids, which grow from 1.
         """
         return self._select({"games.id > ?": id, "game = ?": game, "seed = ?": seed})
 
     def players(self) -> list[Entrant]:
-        """All who played, in the order in which they were added.
+        """All players, in the order in which they were added.
 
         Raises:
             ValueError: the file is damaged.
@@ -171,11 +168,11 @@ class ResultStore:
         with self._errors():
             found = self._open().execute("SELECT name, settings, checkpoint FROM players ORDER BY id").fetchall()
         if not all(isinstance(one, str) for row in found for one in row):
-            raise ValueError(f"{self._name} is damaged: the name, settings or checkpoint of a player is no text")
+            raise ValueError(f"{self._name} is damaged: the name, settings or checkpoint of a player is not a string")
         return [Entrant(*row) for row in found]
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Writes all games into a CSV file or one of JSON lines, by the ending of its name, whole or not at all.
+        """Writes all games atomically into a CSV or JSON lines file, by the suffix of its name.
 
         Raises:
             ValueError: the name ends neither with .csv nor with .jsonl; or the store is damaged.
@@ -202,7 +199,7 @@ class ResultStore:
             self._connection = None
 
     def __len__(self) -> int:
-        """How many games there are."""
+        """The number of games."""
         if self._connection is None and not self._has_content():
             return 0
         with self._errors():
@@ -218,7 +215,7 @@ class ResultStore:
         return f"ResultStore({os.fspath(self.path)!r})"
 
     def _has_content(self) -> bool:
-        """Whether there is anything in the file. There is nothing in one whose first writer was killed."""
+        """False if there is no file, or an empty one whose first writer was killed."""
         return self.path.exists() and (self.path.stat().st_size > 0 or Path(f"{self.path}-journal").exists())
 
     def _select(self, wanted: dict[str, Any]) -> Iterator[tuple[int, GameRecord]]:
@@ -244,7 +241,7 @@ class ResultStore:
         return os.fspath(self.path)
 
     def _open(self) -> sqlite3.Connection:
-        """The connection; made, and the file checked or made, if there is none."""
+        """The connection; the first time the file is checked or created."""
         if self._connection is not None:
             return self._connection
         with self._errors():
@@ -260,7 +257,7 @@ class ResultStore:
         return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        """Checks a file that is there, and makes the tables of a new one."""
+        """Checks an existing file, and creates the tables of a new one."""
         if not self._is_empty(connection):
             self._check_header(connection)
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -287,7 +284,7 @@ class ResultStore:
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raise ValueError(f"{self._name} is a SQLite file, but no result store")
+            raise ValueError(f"{self._name} is a SQLite file, but not a result store")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != SCHEMA_VERSION:
             raise ValueError(
@@ -299,19 +296,19 @@ class ResultStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Gives SQLite's errors the name of the file, and a kind by whether the file is at fault."""
+        """Turns SQLite's errors into a ValueError if the file is at fault, else an OSError; both name the file."""
         try:
             yield
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_THE_FILE:
                 raise OSError(f"{self._name} cannot be used as a result store: {error}") from error
-            raise ValueError(f"{self._name} is damaged, or no result store: {error}") from error
+            raise ValueError(f"{self._name} is damaged, or not a result store: {error}") from error
         except UnicodeDecodeError as error:
             raise ValueError(f"{self._name} is damaged: {error}") from error
 
 
 def _row(record: GameRecord) -> tuple[Any, ...]:
-    """A record's values, in the order of `INSERT`."""
+    """The values of a record, in the order of `INSERT`."""
     fixture = record.fixture
     game_called(fixture.game)
     if record.result not in (1, 0, -1):
@@ -325,5 +322,4 @@ def _row(record: GameRecord) -> tuple[Any, ...]:
 
 
 def _checksum(values: Iterable[Any]) -> str:
-    """Changes with any of the values."""
     return hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""Suites: frozen sets of positions with the exact score of every move, known by a name and a hash; and labels."""
+"""Suites, frozen sets of positions with the exact score of every move; and the accuracy of policies on them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,31 @@ import hashlib
 import io
 import json
 import os
-import sqlite3
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import parse_whole
+from tictac_env.arena.outcomes import mean_interval
+from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
+from tictac_env.checks import Floats, parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
-from tictac_env.jobs import Workers, map_jobs
-from tictac_env.position import Position, canonical
+from tictac_env.policies import as_policy
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.progress import progress_bar
+from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE, loss_score, tabulate
 from tictac_env.storage import reading, save_arrays, save_text
 
-if TYPE_CHECKING:
-    from tictac_env.solver import Solver  # compiled, which only labelling needs
-
 INVALID = -1000
-"""Stands for an illegal action in the analyses of other solvers."""
+"""An illegal action in the analyses of other solvers."""
 
 
 class ScoredPosition(NamedTuple):
-    """An unfinished position and what each move in it is worth.
+    """An unfinished position with the exact score of each move.
 
     The scores are exact distances, as everywhere: +n, the player to move wins with its n-th stone counted from the
     last one it could ever place; -n, the other side does; 0, a draw.
@@ -95,12 +90,10 @@ def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "Conn
         reader = csv.reader(text, strict=True, delimiter=" " if spaced else ",")
         for fields in reader:
             line = reader.line_num
-            if spaced:
-                found.append(_analysed(rules, fields))
-            elif line == 1:
-                _check_header(rules, fields)
-            else:
-                found.append(_scored(rules, fields))
+            if spaced or line > 1:
+                found.append(_read_line(rules, fields, spaced))
+            elif fields != (wanted := ["moves", "score", *(f"column_{i + 1}" for i in range(rules.num_actions))]):
+                raise ValueError(f"the header must be {','.join(wanted)}, not {','.join(fields)}")
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise ValueError(f"{name}, line {line}: not text in UTF-8 ({error})") from None
@@ -117,48 +110,45 @@ def check_scores(position: Position, action_scores: Sequence[int | None]) -> Non
     """Checks that `action_scores` can be the exact scores of the actions in `position`.
 
     Raises:
-        ValueError: the game is over, an action has a score without being legal or none although it is, or a score is
-            one that no move here can have: a move that wins at once, and no other, has the highest score there is.
+        ValueError: they cannot; the message names the action, what is wrong with its score, and the position.
     """
     game, own, opp, ply = position.game, position.own, position.opp, position.ply
     if position.is_over:
         raise ValueError(f"the game is over after {position.to_moves()!r}")
     if len(action_scores) != game.num_actions:
         raise ValueError(f"{len(action_scores)} actions have a score, not {game.num_actions}, in {position!r}")
-    legal = position.legal_actions
     at_once, in_two = -loss_score(game, ply + 1), loss_score(game, ply + 2 if game.knows_wins else ply + 1)
     for action, score in enumerate(action_scores):
-        what = f"action {action} (number {action + 1} in the file)"
-        if (score is None) == (action in legal):
-            state = "legal but has no score" if score is None else f"illegal but has the score {score}"
-            raise ValueError(f"{what} is {state} in {position!r}")
-        if score is None:
+        wrong = ""
+        if (score is None) == (action in position.legal_actions):
+            wrong = "is legal but has no score" if score is None else f"is illegal but has the score {score}"
+        elif score is None:
             continue
-        if isinstance(score, bool) or not isinstance(score, (int, np.integer)):
-            raise ValueError(f"{what} has the score {score!r}, which is not a whole number, in {position!r}")
-        if not in_two <= score <= at_once:
-            raise ValueError(f"{what} has the score {score}, not in [{in_two}, {at_once}], in {position!r}")
-        wins = game.result(*game.play(own, opp, action)) == LOST
-        if wins != (score == at_once) and (wins or game.knows_wins):
-            ends = "wins at once" if wins else "does not win at once"
-            raise ValueError(f"{what} has the score {score} but {ends}, which is the score {at_once}, in {position!r}")
+        elif isinstance(score, bool) or not isinstance(score, (int, np.integer)):
+            wrong = f"has the score {score!r}, which is not an integer,"
+        elif not in_two <= score <= at_once:
+            wrong = f"has the score {score}, not in [{in_two}, {at_once}],"
+        else:
+            wins = game.result(*game.play(own, opp, action)) == LOST
+            if wins != (score == at_once) and (wins or game.knows_wins):
+                ends = "wins at once" if wins else "does not win at once"
+                wrong = f"has the score {score} but {ends}, which is the score {at_once},"
+        if wrong:
+            raise ValueError(f"action {action} (number {action + 1} in the file) {wrong} in {position!r}")
 
 
-def _check_header(game: Game, fields: list[str]) -> None:
-    wanted = ["moves", "score", *(f"column_{action + 1}" for action in range(game.num_actions))]
-    if fields != wanted:
-        raise ValueError(f"the header must be {','.join(wanted)}, not {','.join(fields)}")
-
-
-def _scored(game: Game, fields: list[str]) -> ScoredPosition:
-    """The position of a line.
-
-    Raises:
-        ValueError: the line is damaged.
-    """
-    if len(fields) != 2 + game.num_actions:
-        raise ValueError(f"{len(fields)} fields, not {2 + game.num_actions}: {','.join(fields)!r}")
+def _read_line(game: Game, fields: list[str], spaced: bool) -> ScoredPosition:
+    """The position of a line of a CSV file or, if its fields are `spaced`, of an analysis."""
+    before = 1 if spaced else 2
+    if len(fields) != before + game.num_actions:
+        line = (" " if spaced else ",").join(fields)
+        raise ValueError(f"{len(fields)} fields, not {before + game.num_actions}: {line!r}")
     position = Position.from_moves(game, fields[0])
+    if spaced:
+        read = [_score(f"the score of action {i}", text) for i, text in enumerate(fields[1:])]
+        scores = tuple(None if score == INVALID else score for score in read)
+        check_scores(position, scores)
+        return ScoredPosition(position, scores)
     score = _score("score", fields[1])
     scores = tuple(_score(f"column_{i + 1}", text) if text else None for i, text in enumerate(fields[2:]))
     check_scores(position, scores)
@@ -168,25 +158,10 @@ def _scored(game: Game, fields: list[str]) -> ScoredPosition:
     return ScoredPosition(position, scores)
 
 
-def _analysed(game: Game, fields: list[str]) -> ScoredPosition:
-    """The position of a line of an analysis.
-
-    Raises:
-        ValueError: the line is damaged.
-    """
-    if len(fields) != 1 + game.num_actions:
-        raise ValueError(f"{len(fields)} fields, not {1 + game.num_actions}: {' '.join(fields)!r}")
-    position = Position.from_moves(game, fields[0])
-    read = [_score(f"the score of action {i}", text) for i, text in enumerate(fields[1:])]
-    scores = tuple(None if score == INVALID else score for score in read)
-    check_scores(position, scores)
-    return ScoredPosition(position, scores)
-
-
 def _score(name: str, text: str) -> int:
     size = parse_whole(text.removeprefix("-"))
     if size is None:
-        raise ValueError(f"{name} must be a whole number, not {text!r}")
+        raise ValueError(f"{name} must be an integer, not {text!r}")
     return -size if text.startswith("-") else size
 
 
@@ -194,22 +169,22 @@ KIND = "suite"
 FOLDER = Path(__file__).parent / "data"
 PHASES = "opening", "middle", "end"
 SMALL = np.iinfo(np.int8)
-"""Scores are kept in a byte where they fit, an illegal move being the least."""
+"""Scores are kept in a byte if they fit, an illegal move being the least."""
 
 HASHES = {
     "C4-Exact-v1": "60eb20d52ef9dbf628787a2147bf0ac1102d48ed2c0da7611d5cce99f339c70a",
     "C4-Choose-v1": "ebd247df3e142f19221e0933425cb7631a9f767bb601ac3409e90fed34a7597e",
     "TTT-Exact-v1": "42ed03c7a6f85f27805ff8769552297265530b26820c1bfed6b5302c0ba25c93",
 }
-"""The suites of the package, and the hash that each must have. A suite never changes; a better one gets a new name."""
+"""The suites of the package and their hashes. A suite never changes; a better one gets a new name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """Unfinished positions of one game, and what each move in them is worth.
+    """Unfinished positions of one game with the exact score of each move.
 
     Attributes:
-        name: what results call it.
+        name: its name in results.
         positions: the N positions.
         scores: int16 (N, num_actions), the exact scores (see `ScoredPosition`), `NO_SCORE` where an action is illegal.
         about: how it was made, as JSON can hold it; not part of the hash.
@@ -231,7 +206,7 @@ class Suite:
         """The suite of these positions, in their order.
 
         Raises:
-            ValueError: there are none, they are not all of one game, or a score is one that no move there can have.
+            ValueError: there are none, they are not all of one game, or a score is impossible.
         """
         scored = list(scored)
         if not scored:
@@ -245,18 +220,17 @@ class Suite:
 
     @property
     def game(self) -> Game:
-        """The rule book."""
         return self.positions.game
 
     @functools.cached_property
     def plies(self) -> npt.NDArray[np.int64]:
-        """int64 (N,), how many stones are on each board."""
+        """The number of stones on each board: int64 (N,)."""
         stones = (self.positions.own | self.positions.opp).tolist()
         return np.array([cells.bit_count() for cells in stones], np.int64)
 
     @functools.cached_property
     def phases(self) -> npt.NDArray[np.uint8]:
-        """uint8 (N,), the phase of each position as its place in `PHASES`."""
+        """The phase of each position as its place in `PHASES`: uint8 (N,)."""
         return phases(self.game, self.plies)
 
     @functools.cached_property
@@ -293,7 +267,7 @@ class Suite:
         return f"{self.name}: {len(self):,} positions of {game}, sha256 {self.sha256[:12]}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to an .npz file, whole or not at all (see `tictac_env.storage`).
+        """Writes it to an .npz file atomically.
 
         Raises:
             ValueError: its game is not registered.
@@ -310,7 +284,7 @@ class Suite:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged or holds no suite, or its content is not what its hash says.
+            ValueError: it is damaged or holds no suite, or its content does not have its hash.
         """
         with reading(path, KIND, "suite") as (meta, arrays):
             game = game_of(meta["game"])
@@ -334,8 +308,8 @@ class Suite:
     def write_analysis(self, path: str | os.PathLike[str]) -> None:
         """Writes it as the solver of Pascal Pons (`c4solver -a`) writes its analysis, which other projects read.
 
-        A line a position: its move string, then the scores of the actions in order, -1000 where one is illegal, all
-        separated by spaces; the line of the empty board begins with a space. `read_scored_positions` reads it too.
+        Each line has a move string and the scores of the actions in order, -1000 if illegal, separated by spaces; the
+        line of the empty board begins with a space. `read_scored_positions` reads it too.
         """
         lines = []
         for position, scores in self:
@@ -345,7 +319,7 @@ class Suite:
 
 
 def phases(game: Game, plies: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """The phase of positions with so many stones: uint8, as places in `PHASES`.
+    """The phase of positions by the number of their stones: uint8, as places in `PHASES`.
 
     The opening ends when two sevenths of the cells are taken, the middle at four sevenths: on Connect Four the opening
     is up to ply 11, the middle is plies 12 to 23, and the end is from ply 24 on.
@@ -354,7 +328,7 @@ def phases(game: Game, plies: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
 
 
 def phase_begins(game: Game) -> tuple[int, int, int]:
-    """At which ply each phase begins."""
+    """The ply at which each phase begins."""
     return 0, -(-2 * game.cells // 7), -(-4 * game.cells // 7)
 
 
@@ -371,24 +345,20 @@ def all_positions(game: str | Game, name: str | None = None) -> Suite:
     return Suite(known, positions, table.action_scores(rows.tolist()), {"made": "all reachable unfinished positions"})
 
 
-MADE: dict[str, Callable[[], Suite]] = {"TTT-Exact-v1": lambda: all_positions("TicTacToe-v0", "TTT-Exact-v1")}
-"""The suites that are made when they are asked for; the others are files of the package."""
-
-
 @functools.lru_cache(maxsize=len(HASHES))
 def suite(name: str) -> Suite:
     """A suite of the package.
 
     - `C4-Exact-v1`: Connect Four, for *reporting*. Only decisive positions, in which the legal moves have at least two
       different win/draw/loss values, from games of players of several strengths, no two alike or mirror images.
-    - `C4-Choose-v1`: made alike from another seed, for *choosing*: checkpoints, settings, when to stop. It has no
-      position in common with the other, nor a mirror image. What was chosen by a set looks better on it than it is, so
-      never report the figures of this one, and never choose by the other.
+    - `C4-Choose-v1`: made in the same way from another seed, for *choosing*: checkpoints, settings, when to stop. It
+      has no position in common with the other, nor a mirror image. A choice looks better on the positions that made it,
+      so never report the figures of this one, and never choose by the other.
     - `TTT-Exact-v1`: all 4,520 unfinished positions of tic-tac-toe.
 
     Raises:
-        ValueError: there is no suite of that name (the message has the near ones); or its file is damaged or is not the
-            one that belongs to this version of the package.
+        ValueError: there is no suite of that name (the message has the near ones); or its file is damaged or of another
+            version of the package.
 
     Example:
         >>> from tictac_env.arena import suite
@@ -398,10 +368,9 @@ def suite(name: str) -> Suite:
     if name not in HASHES:
         raise ValueError(f"no suite is called {name!r}; {did_you_mean(str(name), HASHES)}")
     path = FOLDER / f"{name}.npz"
-    found = MADE[name]() if name in MADE else Suite.load(path)
+    found = all_positions("TicTacToe-v0", name) if name == "TTT-Exact-v1" else Suite.load(path)
     if found.sha256 != HASHES[name]:
-        where = name if name in MADE else os.fspath(path)
-        raise ValueError(f"{where} is not the suite {name}: its hash is {found.sha256}, not {HASHES[name]}")
+        raise ValueError(f"{path} is not the suite {name}: its hash is {found.sha256}, not {HASHES[name]}")
     return found
 
 
@@ -413,8 +382,15 @@ def as_suite(
         found = suite(positions)
     elif isinstance(positions, Suite):
         found = positions
+    elif isinstance(positions, (str, os.PathLike)) and Path(positions).suffix == ".npz":
+        found = Suite.load(positions)
     elif isinstance(positions, (str, os.PathLike)):
-        found = _read(positions, "ConnectFour-v0" if game is None else game)
+        try:
+            read = read_scored_positions(positions, "ConnectFour-v0" if game is None else game)
+        except FileNotFoundError as error:
+            path, hint = os.fspath(positions), did_you_mean(os.fspath(positions), HASHES)
+            raise FileNotFoundError(f"there is no file {path!r}, and no suite of that name; {hint}") from error
+        found = Suite.of(Path(positions).name, read)
     else:
         found = Suite.of("positions", positions)
     if game is not None and found.game != get_game(game):
@@ -422,181 +398,250 @@ def as_suite(
     return found
 
 
-def _read(path: str | os.PathLike[str], game: str | Game) -> Suite:
-    if Path(path).suffix == ".npz":
-        return Suite.load(path)
-    try:
-        return Suite.of(Path(path).name, read_scored_positions(path, game))
-    except FileNotFoundError as error:
-        hint = did_you_mean(os.fspath(path), HASHES)
-        raise FileNotFoundError(f"there is no file {os.fspath(path)!r}, and no suite of that name; {hint}") from error
+class Rate(NamedTuple):
+    """A share of positions, with its 95 % interval and what uniformly random play reaches on the same positions.
 
-
-CHUNK = 64
-"""Positions that are solved between two writes."""
-TABLE_MEGABYTES = 256
-WORKER_MEGABYTES = 64
-"""The table of each worker: many of them share a machine."""
-WAIT_SECONDS = 60.0
-"""The longest wait for another process that is writing."""
-
-Key = tuple[int, int]
-Scores = tuple[int, ...]
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS game (description TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS scores (own INTEGER, opp INTEGER, scores BLOB NOT NULL, check_sum INTEGER NOT NULL,
-    PRIMARY KEY (own, opp)) WITHOUT ROWID;
-"""
-
-
-class LabelStore:
-    """The scores found so far, in a SQLite file that several processes may use at once.
-
-    A position stands for its images under the symmetries of the board, so each is solved once. What `add` was given is
-    on the disk when it returns, all of it or, if the process is killed before, none.
-
-    Args:
-        path: the file; it is made if there is none.
-        game: the rule book.
-
-    Raises:
-        ValueError: the file is damaged, or of another game; the message names it, and it is left as it was.
+    Example:
+        >>> from tictac_env import move_accuracy
+        >>> rate = move_accuracy("rule", "TTT-Exact-v1").overall.mistakes
+        >>> rate.low <= rate.value <= rate.high
+        True
     """
 
-    def __init__(self, path: str | os.PathLike[str], game: Game) -> None:
-        self.path = os.fspath(path)
-        self.game = game
-        described = json.dumps(describe_game(game), sort_keys=True)
-        with self._database() as database:
-            database.executescript(SCHEMA)
-            with database:
-                database.execute("BEGIN IMMEDIATE")
-                known = [row[0] for row in database.execute("SELECT description FROM game")]
-                if not known:
-                    database.execute("INSERT INTO game VALUES (?)", (described,))
-            if known and known != [described]:
-                raise ValueError(f"{self.path} has the scores of {known[0]}, not of {described}")
+    value: float
+    low: float
+    high: float
+    random: float
+    """Exact: over all of random's moves."""
 
-    def __len__(self) -> int:
-        with self._database() as database:
-            return int(database.execute("SELECT count(*) FROM scores").fetchone()[0])
+    @property
+    def relative(self) -> tuple[float, float, float]:
+        """The share and its interval as multiples of random's; nan where random's is 0."""
+        scale = 1 / self.random if self.random else float("nan")
+        return self.value * scale, self.low * scale, self.high * scale
 
-    def find(self, keys: Sequence[Key]) -> dict[Key, Scores]:
-        """The scores of those of the canonical positions (own, opp) that are there.
+    def __str__(self) -> str:
+        times = "" if not self.random else f", {self.relative[0]:.3f} of random's"
+        return f"{100 * self.value:.2f} % ({100 * self.low:.2f}-{100 * self.high:.2f}{times})"
+
+
+class Loss(Rate):
+    """A mean loss of game value in [0, 2], as a `Rate` has a share."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        times = "" if not self.random else f", {self.relative[0]:.3f} of random's"
+        return f"{self.value:.4f} ({self.low:.4f}-{self.high:.4f}{times})"
+
+
+class Accuracy(NamedTuple):
+    """The rates on one set of positions; nan where there are none.
+
+    Example:
+        >>> from tictac_env import move_accuracy
+        >>> overall = move_accuracy("rule", "TTT-Exact-v1").overall
+        >>> overall.positions, round(float(overall.mistakes.value), 3)
+        (4520, 0.054)
+    """
+
+    positions: int
+    mistakes: Rate
+    """The share of moves with a strictly worse win/draw/loss value than another."""
+    perfect: Rate
+    """The share of moves of the best exact score: they win soonest, or resist longest."""
+    regret: Loss
+    """The game value that a move gives away on average: the best move's less its own, a win 1, a draw 0, a loss -1."""
+
+    def __str__(self) -> str:
+        return f"{self.positions:,} positions: mistakes {self.mistakes}; perfect {self.perfect}; regret {self.regret}"
+
+
+class Comparison(NamedTuple):
+    """Two policies on the same positions, position by position.
+
+    Example:
+        >>> from tictac_env.arena import Comparison
+        >>> found = Comparison("rule", "minimax", difference=0.05, worse=90, better=2, p_value=1e-20)
+        >>> found.better  # positions in which "rule" erred less
+        2
+    """
+
+    first: str
+    second: str
+    difference: float
+    """The first one's mistake rate less the second's."""
+    worse: int
+    """The number of positions in which the first one errs more: if nothing is drawn, it alone errs."""
+    better: int
+    """The number of positions in which the second one does."""
+    p_value: float
+    """Of the hypothesis that both err equally often (two-sided)."""
+
+    def __str__(self) -> str:
+        return (
+            f"mistakes of {self.first} less those of {self.second}: {100 * self.difference:+.2f} % of the positions "
+            f"(more in {self.worse}, fewer in {self.better}, p = {self.p_value:.3g})"
+        )
+
+
+@dataclass(frozen=True)
+class MoveAccuracy:
+    """The accuracy of a policy's moves on a set of scored positions.
+
+    Attributes:
+        policy: its name.
+        basis: "probabilities" if the policy gave its own, so that nothing is sampled, else the number of seeds drawn.
+        overall: the rates on all positions, those included in which no move is a mistake.
+        critical: the rates if exactly one of several moves keeps the win/draw/loss value.
+        by_phase: the rates in each phase of the game that has positions: "opening", "middle", "end" (see `phases`).
+        suite: the name of the positions, and the hash of them and their scores.
+        batch: the N positions.
+        mistake_shares: float64 (N,), the share of mistakes in each position.
+        perfect_shares: float64 (N,), the share of moves of the best exact score.
+
+    Example:
+        >>> from tictac_env import move_accuracy
+        >>> found = move_accuracy("minimax", "TTT-Exact-v1")
+        >>> float(found.overall.mistakes.value), list(found.by_phase)
+        (0.0, ['opening', 'middle', 'end'])
+    """
+
+    policy: str
+    basis: str
+    overall: Accuracy
+    critical: Accuracy
+    by_phase: dict[str, Accuracy]
+    suite: tuple[str, str] = field(compare=False)
+    batch: PositionBatch = field(repr=False, compare=False)
+    mistake_shares: Floats = field(repr=False, compare=False)
+    perfect_shares: Floats = field(repr=False, compare=False)
+
+    def compare(self, other: MoveAccuracy) -> Comparison:
+        """Compares two policies position by position.
+
+        If each move is simply right or wrong this is McNemar's exact test ("Note on the sampling error of the
+        difference between correlated proportions or percentages", Psychometrika 12, 1947). With several seeds, or
+        probabilities, the moves in one position are not independent; then it is Durkalski's form of that test for such
+        clusters ("Analysis of clustered matched-pair data", Statistics in Medicine 22, 2003), which needs some 20
+        positions in which the two differ.
 
         Raises:
-            ValueError: the file is damaged.
+            ValueError: the other accuracy was measured on other positions.
         """
-        found = {}
-        with self._database() as database:
-            for own, opp in keys:
-                row = database.execute(
-                    "SELECT scores, check_sum FROM scores WHERE own = ? AND opp = ?", (own, opp)
-                ).fetchone()
-                if row is not None:
-                    if not isinstance(row[0], bytes) or _check_sum(own, opp, row[0]) != row[1]:
-                        raise ValueError(f"{self.path} is damaged: the scores of {own, opp} are not what was written")
-                    found[own, opp] = tuple(np.frombuffer(row[0], "<i2").tolist())
-        return found
+        from scipy.stats import binomtest, chi2  # not above, as it takes 0.7 s to import
 
-    def add(self, labels: dict[Key, Scores]) -> None:
-        """Keeps the scores of canonical positions; those that are there already stay.
+        mine, theirs = self.batch, other.batch
+        if mine.game != theirs.game or not (
+            np.array_equal(mine.own, theirs.own) and np.array_equal(mine.opp, theirs.opp)
+        ):
+            raise ValueError(f"{self.policy} and {other.policy} were not measured on the same positions")
+        more = np.round(self.mistake_shares - other.mistake_shares, 12)  # sums of probabilities may miss 1
+        worse, better = int((more > 0).sum()), int((more < 0).sum())
+        if not more.any():
+            p_value = 1.0
+        elif np.isin(more, (-1, 0, 1)).all():
+            p_value = float(binomtest(worse, worse + better).pvalue)
+        else:
+            p_value = float(chi2.sf(more.sum() ** 2 / (more**2).sum(), 1))
+        return Comparison(self.policy, other.policy, float(more.mean()), worse, better, p_value)
 
-        Raises:
-            ValueError: the file is damaged.
-        """
-        rows = []
-        for (own, opp), scores in labels.items():
-            content = np.array(scores, "<i2").tobytes()
-            rows.append((own, opp, content, _check_sum(own, opp, content)))
-        with self._database() as database, database:
-            database.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?, ?, ?)", rows)
-
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=WAIT_SECONDS)) as database:
-                yield database
-        except sqlite3.Error as error:
-            raise ValueError(f"{self.path} cannot be used as a store of scores: {error}") from error
+    def __str__(self) -> str:
+        rows = {"all": self.overall, "critical": self.critical, **self.by_phase}
+        said = [f"  {name}: {accuracy}" for name, accuracy in rows.items()]
+        return "\n".join([f"{self.policy} ({self.basis}) on {self.suite[0]}", *said])
 
 
-def label(
-    positions: PositionBatch | Sequence[Position],
-    cache: str | os.PathLike[str] | None = None,
-    solver: Solver | None = None,
+def move_accuracy(
+    policy: Any,
+    positions: Suite | str | os.PathLike[str] | Sequence[ScoredPosition] = "C4-Exact-v1",
+    game: str | Game | None = None,
+    seeds: int = 1,
+    seed: int = 0,
     progress: bool = False,
-    workers: Workers = 1,
-) -> npt.NDArray[np.int16]:
-    """The exact scores of all actions in unfinished positions: int16 (N, num_actions), `NO_SCORE` where illegal.
+) -> MoveAccuracy:
+    """The mistakes and the perfect moves of a policy on positions whose exact scores are known.
+
+    A mistake is a move with a strictly worse win/draw/loss value than another (AlphaZero.jl's definition); a move is
+    perfect if it has the best exact score; its regret is the game value that it gives away. All are also counted on the
+    critical positions alone and in each phase of the game, next to the figures of uniformly random play.
+
+    Choose a checkpoint or a setting by another suite than the one whose figures you report: `C4-Choose-v1` is for
+    choosing, `C4-Exact-v1` for reporting.
+
+    The figure depends on how much the policy searches and on a one-move rule (win at once, else stop the other side's
+    win at once): always report both with it. A policy's name says its budget ("mcts:1000"); give a policy of your own a
+    `name` that says it too: it is printed.
+
+    A policy with `probabilities` is judged by them, over all its draws. Any other plays each position `seeds` times, by
+    `act_many` on all positions at once. The seeds depend on nothing but the position, so that two policies can be
+    compared draw by draw.
+
+    The intervals are Wilson's, for the positions as a sample of such positions; with several seeds or probabilities,
+    those of `tictac_env.arena.outcomes.mean_interval`. An interval relative to random's rate holds that rate on these
+    positions to be known exactly.
 
     Args:
-        positions: N positions of one game.
-        cache: a file that keeps the scores as they are found (`LabelStore`): a run that is stopped at any moment, by
-            Ctrl-C or by force, continues from it. None to keep nothing.
-        solver: a solver of the game; None for a new one.
-        progress: if true, shows a progress bar.
-        workers: the number of processes that solve, 1 for this one; or a `tictac_env.jobs.Cluster`. They have solvers
-            of their own; only this process writes to the cache.
+        policy: whatever `as_policy` accepts.
+        positions: a `Suite` or the name of one (see `tictac_env.arena.suite`); a file that `read_scored_positions`
+            reads, or one that `Suite.save` wrote (.npz); or scored positions of one game.
+        game: their game: a name or rule book; None for the suite's own, and Connect Four for all else.
+        seeds: how many moves to draw in each position, at least 1.
+        seed: the first seed.
+        progress: show a progress bar.
 
     Raises:
-        ValueError: there are no positions, they are not of one game, a game is over, the cache is damaged, or a solver
-            is given for workers.
+        FileNotFoundError: there is no such file, nor a suite of that name.
+        ValueError: the file is damaged (the message names the line), a score is wrong, there are no positions, they
+            are of another game, or `seeds` is out of range.
+        IllegalMove: the policy's choice is illegal; the message names it and the position.
+
+    Example:
+        >>> from tictac_env.position import Position
+        >>> position = Position.from_moves("ConnectFour-v0", "475774457522754657214321516462111")
+        >>> scored = ScoredPosition(position, (None, -4, 5, None, None, 5, None))
+        >>> rate = move_accuracy("rule", [scored]).overall.mistakes
+        >>> rate.value, round(rate.random, 3)
+        (0.0, 0.333)
     """
-    batch = positions if isinstance(positions, PositionBatch) else PositionBatch.of(positions)
-    game = batch.game
-    folded = [canonical(game, batch[i].own, batch[i].opp) for i in range(len(batch))]
-    wanted = sorted({image[:2] for image in folded})
-    store = None if cache is None else LabelStore(cache, game)
-    known = {} if store is None else store.find(wanted)
-    todo = [key for key in wanted if key not in known]
-    if solver is not None and workers != 1:
-        raise ValueError("workers have solvers of their own: leave out the solver, or the workers")
-    chunks = (todo[begin : begin + CHUNK] for begin in range(0, len(todo), CHUNK))
-    solved: Iterable[tuple[Any, dict[Key, Scores]]]
-    if workers == 1:
-        solver = solver or _new_solver(game, TABLE_MEGABYTES)
-        solved = ((chunk, _solve(solver, chunk)) for chunk in chunks)
-    else:
-        solved = map_jobs(partial(_solve_in_worker, game), chunks, workers)
-    done = 0
-    with progress_bar(len(todo), "labelling", progress) as update:
-        for _, found in solved:
-            if store is not None:
-                store.add(found)
-            known |= found
-            done += len(found)
-            update(done, "")
-    # An action's score in a position is that of its image in the canonical one.
-    rows: list[list[Any]] = [[known[own, opp][image] for image in symmetry.actions] for own, opp, symmetry in folded]
-    return np.array(rows, np.int16)
+    positive("seeds", seeds)
+    whole("seed", seed, (1 << 63) - 1 - seeds)
+    scored = as_suite(positions, game)
+    rules, batch, scores = scored.game, scored.positions, scored.scores
+    player = as_policy(policy, rules)
+    legal = scores != NO_SCORE
+    best = scores.max(axis=1, keepdims=True)
+    keeping = legal & (np.sign(scores) == np.sign(best))
+    perfect = scores == best
+    draws = gives_probabilities(player, rules)
+    numbers = range(seed, seed + 1 if draws else seed + seeds)
+    played = np.zeros(scores.shape)
+    for number in track(numbers, f"moves of {player}", progress):
+        played += action_probabilities(player, batch, legal, number, draws)
+    played /= len(numbers)
+    random = legal / legal.sum(axis=1, keepdims=True)
+    critical = (keeping.sum(axis=1) == 1) & (legal.sum(axis=1) > 1)
+    given_away = np.where(legal, np.sign(best) - np.sign(scores), 0)
+    goods = legal & ~keeping, perfect, given_away
+    shares = [(moves * good).sum(axis=1) for good in goods for moves in (played, random)]
 
+    def accuracy(among: npt.NDArray[np.bool_]) -> Accuracy:
+        wrong, random_wrong, right, random_right, lost, random_lost = (share[among] for share in shares)
+        halves = rate(lost / 2, random_lost / 2)  # in [0, 1], as intervals want it
+        regret = Loss(*(2 * value for value in halves))
+        return Accuracy(int(among.sum()), rate(wrong, random_wrong), rate(right, random_right), regret)
 
-def _new_solver(game: Game, megabytes: float) -> Solver:
-    from tictac_env.solver import Solver
-
-    return Solver(game, megabytes)
-
-
-_worker_solver = functools.cache(_new_solver)
-
-
-def _solve_in_worker(game: Game, keys: Sequence[Key]) -> dict[Key, Scores]:
-    return _solve(_worker_solver(game, WORKER_MEGABYTES), keys)
-
-
-def _solve(solver: Solver, keys: Sequence[Key]) -> dict[Key, Scores]:
-    positions = [Position(solver.game, *key) for key in keys]
-    for position in positions:
-        if position.is_over:
-            raise ValueError(f"the game is over, so no action has a score: {position!r}")
-    solutions = solver.solve_many(positions, progress=False)
-    return {
-        key: tuple(int(NO_SCORE) if score is None else score for score in solution.action_scores)
-        for key, solution in zip(keys, solutions, strict=True)
+    basis = "probabilities" if draws else f"{seeds} seed{'s' * (seeds > 1)}"
+    overall = accuracy(np.ones(len(batch), np.bool_))
+    by_phase = {
+        name: accuracy(scored.phases == number) for number, name in enumerate(PHASES) if (scored.phases == number).any()
     }
+    known = scored.name, scored.sha256
+    return MoveAccuracy(str(player), basis, overall, accuracy(critical), by_phase, known, batch, shares[0], shares[2])
 
 
-def _check_sum(own: int, opp: int, content: bytes) -> int:
-    return zlib.crc32(content + b"%d %d" % (own, opp))
+def rate(shares: Floats, random: Floats) -> Rate:
+    """The mean of shares in [0, 1], one a position, with its interval."""
+    if not len(shares):
+        return Rate(*[float("nan")] * 4)
+    return Rate(float(shares.mean()), *mean_interval(shares), float(random.mean()))

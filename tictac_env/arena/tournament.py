@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from tictac_env.arena.game_record import (
-    Entrant,
     Fixture,
     GameRecord,
     as_openings,
@@ -48,15 +47,15 @@ from tictac_env.rng import STATES
 
 @dataclass(frozen=True)
 class MatchResult:
-    """A match of two policies, counted from the side of the first one named.
+    """A match of two policies, counted from the side of `player`.
 
     Attributes:
         player: the name of the policy whose wins are counted.
         opponent: the other's.
         as_first: its games as the first player.
         as_second: its games as the second.
-        distinct: how many different games there were; None if that was not counted. Players that do not draw repeat
-            themselves, and the intervals, which take all games for independent, then say too much.
+        distinct: the number of different games; None if that was not counted. Players that do not draw repeat
+            themselves, and the intervals, which take all games as independent, are then too narrow.
 
     Example:
         >>> from tictac_env import play_match
@@ -126,8 +125,8 @@ def play_match(
 ) -> MatchResult:
     """A match in which the seats are swapped after each game.
 
-    Where one of the policies is `batched`, such as a network, many games are played side by side. They are the same
-    games. `round_robin` plays matches that forgive errors, and are kept.
+    If one of the policies is `batched`, such as a network, many games are played side by side. They are the same games.
+    `round_robin` plays matches that forgive errors, and are kept.
 
     Args:
         player: the policy whose results are counted: whatever `as_policy` accepts.
@@ -140,7 +139,7 @@ def play_match(
             Players that never draw need them: from one position they play one game.
 
     Raises:
-        ValueError: `games` is not a positive whole number, or a policy, a game or an opening is not known.
+        ValueError: `games` is not a positive integer, or a policy, a game or an opening is unknown.
         IllegalMove: a policy's choice is illegal; the message names it.
 
     Example:
@@ -168,7 +167,7 @@ def play_match(
 
 
 SECONDS_BETWEEN_WRITES = 0.5
-"""What a killed tournament loses at most, apart from the games under way."""
+"""The most that a killed tournament loses, apart from the games under way."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ class Tournament:
 
     Attributes:
         game: the rule book.
-        names: the players.
+        names: the players' names.
         games: the records of all games, in the order of the schedule.
 
     Example:
@@ -271,13 +270,13 @@ def round_robin(
     """Every player against every other, from each opening in both seats.
 
     A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the tournament
-    goes on; the result names it and the reason. Before the first game each player that has games to play is asked once
-    in the first opening; a player that raises an error there is refused. Ctrl-C stops everything.
+    continues; the result names the player and the reason. Before the first game each player that has games to play is
+    asked once in the first opening; a player that raises an error there is refused. Ctrl-C stops everything.
 
-    With a store every game is kept as it ends, and what is there is not played again. So a tournament that was stopped
-    at any moment, even killed, goes on where it was, and ends as an unbroken one would have (but for the times). So
-    does one with further players, openings or games. Several processes may play one tournament in one store: each
-    begins somewhere else and takes over what the others have played.
+    With a store every game is kept as it ends, and is not played again. So a tournament that was stopped at any moment,
+    even killed, continues where it was, and ends as an unbroken one would have (but for the times). So does one with
+    further players, openings or games. Several processes may play one tournament in one store: each begins at another
+    game and takes over those that the others have played.
 
     Args:
         players: whatever `load_player` accepts (names of policies, files, functions, models, policies), by names of
@@ -288,19 +287,19 @@ def round_robin(
             or 100 games if there is only one.
         seed: the same seed gives the same tournament. A game's own seed follows from this one, the players' names, the
             opening and the round; so no pair's games depend on the other players.
-        progress: whether to show a progress bar.
-        openings: all of so many plies (0 for the empty board), or positions and move strings, such as
+        progress: show a progress bar.
+        openings: all of a number of plies (0 for the empty board), or positions and move strings, such as
             `sampled_openings` gives. Players that never draw need them: from one position they play one game.
-        time_limit: the seconds a move may take, by the clock. What is compiled when each player is asked before the
-            first game does not count. How a player is interrupted, `play_games` tells.
+        time_limit: the seconds a move may take (wall-clock). What is compiled when each player is asked before the
+            first game does not count. `play_games` describes how a player is interrupted.
         store: the file that keeps the games (see `ResultStore`).
-        workers: how many processes play, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the players
-            itself, so files must be there under the same names, and objects must be such as can be pickled. What a
-            lost worker was playing is played again by another, so the result is the same.
+        workers: the number of processes that play, 1 for this one; or a `tictac_env.jobs.Cluster`. Each loads the
+            players itself, so files must exist there under the same names, and objects must be picklable. The games of
+            a lost worker are played again by another, so the result is the same.
 
     Raises:
         ValueError: fewer than two players, two of one name, one that does not play, or fails at its first move; no such
-            game or openings; a number out of its range; a damaged store, or a file that is none.
+            game or openings; a number out of its range; a store that is damaged, or another kind of file.
         OSError: the store cannot be read or written.
         WorkerLost: worker after worker ended while it played the same games.
 
@@ -318,7 +317,11 @@ def round_robin(
     if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
         raise ValueError("time_limit must be more than 0 seconds")
     name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
-    schedule = list(_schedule(list(entrants), name, turns, seed, time_limit))
+    schedule = [
+        Fixture(name, *(pair if count % 2 == 0 else pair[::-1]), opening, round, seed, time_limit)
+        for pair in combinations(entrants, 2)
+        for count, (round, opening) in enumerate(turns)
+    ]
     sides = {entrant: player.policy for entrant, player in entrants.items()}
 
     def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
@@ -333,78 +336,44 @@ def round_robin(
     return Tournament(rules, tuple(one.name for one in entrants), tuple(played[fixture] for fixture in schedule))
 
 
-def _schedule(
-    entrants: Sequence[Entrant], game: str, turns: Sequence[tuple[int, str]], seed: int, time_limit: float | None
-) -> Iterator[Fixture]:
-    """The games of all pairs, pair by pair."""
-    for pair in combinations(entrants, 2):
-        for count, (round, opening) in enumerate(turns):
-            first, second = pair if count % 2 == 0 else pair[::-1]
-            yield Fixture(game, first, second, opening, round, seed, time_limit)
-
-
 def _play(
     schedule: Sequence[Fixture],
     games_of: Callable[[Sequence[Fixture], Mapping[Fixture, GameRecord]], Iterator[GameRecord]],
     store: str | os.PathLike[str] | None,
     progress: bool,
 ) -> dict[Fixture, GameRecord]:
-    """The records of all these games, those that had to be played added to the store."""
-    played: dict[Fixture, GameRecord] = {}
+    """The records of all these games; those that have to be played are added to the store."""
+    played, waiting, wanted, seen = dict[Fixture, GameRecord](), list[GameRecord](), set(schedule), 0
+    kept = None if store is None else ResultStore(store)
+    begin = 0 if kept is None else random.SystemRandom().randrange(len(schedule))  # processes begin at different games
+
+    def exchange(kept: ResultStore) -> None:
+        """Writes the games that wait, and takes over those that other processes have written."""
+        nonlocal seen
+        kept.add(waiting)
+        waiting.clear()
+        for key, record in kept.after(seen, schedule[0].game, schedule[0].seed):
+            seen = key
+            if record.fixture in wanted:
+                played[record.fixture] = record
+
     with contextlib.ExitStack() as stack:
-        keeper = stack.enter_context(_Keeper(ResultStore(store), schedule, played)) if store is not None else None
+        if kept is not None:
+            stack.callback(kept.close)
+            stack.callback(lambda: kept.add(waiting))  # after an error or Ctrl-C too
+            exchange(kept)
         update = stack.enter_context(progress_bar(len(schedule), "games", progress))
-        shown = 0.0
-        for record in games_of(_elsewhere(schedule) if keeper else schedule, played):
+        shown, written = 0.0, time.monotonic()
+        for record in games_of([*schedule[begin:], *schedule[:begin]], played):
             fixture = record.fixture
             played[fixture] = record
-            if keeper:
-                keeper.keep(record)
-            if time.monotonic() - shown > 0.2:
-                shown = time.monotonic()
+            now = time.monotonic()
+            if kept is not None:
+                waiting.append(record)
+                if now - written > SECONDS_BETWEEN_WRITES:
+                    exchange(kept)
+                    written = time.monotonic()
+            if now - shown > 0.2:
+                shown = now
                 update(len(played), f"{fixture.first.name} against {fixture.second.name}")
     return played
-
-
-def _elsewhere(schedule: Sequence[Fixture]) -> list[Fixture]:
-    """The schedule from some point on and around, so that processes which play it together begin at different games."""
-    begin = random.SystemRandom().randrange(len(schedule))
-    return [*schedule[begin:], *schedule[:begin]]
-
-
-class _Keeper:
-    """Writes records to a store now and then, and takes over what others have written meanwhile."""
-
-    def __init__(self, store: ResultStore, schedule: Sequence[Fixture], played: dict[Fixture, GameRecord]) -> None:
-        self._store = store
-        self._wanted = set(schedule)
-        self._played = played
-        self._waiting: list[GameRecord] = []
-        self._seen = 0
-        self._written = time.monotonic()
-
-    def __enter__(self) -> _Keeper:
-        self._take_over()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Writes what is left, after an error or Ctrl-C too."""
-        try:
-            self._store.add(self._waiting)
-        finally:
-            self._store.close()
-
-    def keep(self, record: GameRecord) -> None:
-        self._waiting.append(record)
-        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
-            self._store.add(self._waiting)
-            self._waiting.clear()
-            self._take_over()
-            self._written = time.monotonic()
-
-    def _take_over(self) -> None:
-        fixture = next(iter(self._wanted))
-        for id, record in self._store.after(self._seen, fixture.game, fixture.seed):
-            self._seen = id
-            if record.fixture in self._wanted:
-                self._played[record.fixture] = record
