@@ -51,7 +51,7 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.rng import new_state
 from tictac_env.solver import Solver
-from tictac_env.solver.perfect import Perfect
+from tictac_env.solver.players import Perfect
 from tictac_env.storage import save_text
 
 COMPILED_AS = "trees of replies"

@@ -14,7 +14,7 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_agents.checkpoint import SEATS, GamesLearner
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import positive
-from tictac_env.solver.minimax import SMALL_CELLS
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text, writing
 
 

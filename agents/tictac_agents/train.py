@@ -40,7 +40,7 @@ from tictac_env.arena import play_match, verdict
 from tictac_env.cli.arguments import WRONG, CommandParser, add_file, whole_number
 from tictac_env.games import GAMES, did_you_mean, game_name, gym_keywords
 from tictac_env.policies.loading import settings_of
-from tictac_env.solver.minimax import SMALL_CELLS
+from tictac_env.solver.enumerate import SMALL_CELLS
 
 NETWORKS: dict[str, type[Settings]] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 GAMES_LEARNERS = ("FittedQ", "GameTree", "NTupleTD", "S2Network")

@@ -20,9 +20,8 @@ from tictac_env.policies.pool import Mixture
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
-from tictac_env.solver import Solver, perfect
-from tictac_env.solver.minimax import Minimax, MinimaxFirst
-from tictac_env.solver.perfect import Perfect
+from tictac_env.solver import Solver, players
+from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
 
 CONNECT_FOUR = get_game("ConnectFour-v0")
 SMALL_GAMES = breadth(
@@ -302,7 +301,7 @@ def test_results_do_not_depend_on_how_many_positions_are_looked_at_together(
     before = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
     for name in ("BLOCK", "PIECE", "MANY"):
         monkeypatch.setattr(results, name, 3)
-    monkeypatch.setattr(perfect, "MANY", 3)
+    monkeypatch.setattr(players, "MANY", 3)
     after = [exact_results("level:5", "rule", "TicTacToe-v0", seed=2, max_positions=most) for most in (10_000, 60)]
     for one, other in zip(before, after, strict=True):
         assert tuple(getattr(other, seat).shares) == pytest.approx(tuple(getattr(one, seat).shares), rel=1e-12)
@@ -313,9 +312,9 @@ def test_results_do_not_depend_on_how_many_positions_are_looked_at_together(
 def test_safe_moves_are_the_same_by_compiled_loops(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     positions = [position for seed in range(4) for position in playout(game, seed)[:-1]]
     batch = PositionBatch.of(positions)
-    plain = perfect.safe_sets(batch)
-    monkeypatch.setattr(perfect, "MANY", 1)
-    assert perfect.safe_sets(batch).tolist() == plain.tolist()
+    plain = players.safe_sets(batch)
+    monkeypatch.setattr(players, "MANY", 1)
+    assert players.safe_sets(batch).tolist() == plain.tolist()
     for position, safe in zip(positions, plain.tolist(), strict=True):
         after = {action: position.play(action) for action in position.legal_actions}
         harmless = {

@@ -11,7 +11,7 @@ import pettingzoo
 import pytest
 
 import tictac_env  # noqa: F401  # registers the environments
-from tictac_env.solver.regret import move_regret
+from tictac_env.solver import move_regret
 from tictac_env.wrappers import OpponentPolicyEnv, RegretInfo
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

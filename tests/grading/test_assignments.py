@@ -70,7 +70,7 @@ TRICKS = (
     "gym.make('TicTacToe-v0', opponent='minimax').reset(seed=0)[0].step(0)",
     "import tictac_agents",
     "from tictac_env.grading import grade",
-    "open(tictac_env.__path__[0] + '/solver/minimax.py')",
+    "open(tictac_env.__path__[0] + '/solver/players.py')",
     "open(tictac_env.__path__[0] + '/../docs/teaching/solutions/minimax.py')",
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import breadth, playout, title
+from conftest import breadth, title
 from oracle import Oracle, board_of, looked_ahead, sampled
 
 from tictac_env.arena import read_scored_positions
@@ -17,7 +17,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import alpha_beta
-from tictac_env.solver.alpha_beta import MAX_TABLE_BITS, action_scores, middle_out, new_table, score_actions, search
+from tictac_env.solver.alpha_beta import action_scores, middle_out, new_table, score_actions, search
 from tictac_env.solver.enumerate import NO_SCORE, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -118,24 +118,6 @@ def test_what_a_table_remembers_never_changes_a_score(game: KInARow) -> None:
 def test_searched_to_the_end_the_public_scores_are_found(data: Path) -> None:
     for position, scores in read_scored_positions(data / "connect_four_end_easy.csv"):
         assert tuple(action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)) == scores
-
-
-def test_searched_to_the_end_bitbully_agrees() -> None:
-    bitbully = pytest.importorskip("bitbully")
-    solver, compared = bitbully.BitBully(None), 0
-    for seed in range(200):
-        position = playout(CONNECT_FOUR, seed, 28)[-1]
-        if not position.is_over:
-            scores = solver.score_all_moves(bitbully.Board(list(position.moves)))
-            found = action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)
-            assert found == [scores.get(action) for action in range(7)]
-            compared += 1
-    assert compared > 10
-
-
-def test_tables_are_no_larger_than_the_search() -> None:
-    sizes = [len(new_table(depth)) for depth in range(1, 20)]
-    assert sizes == sorted(sizes) and sizes[0] == 2 and sizes[-1] == 1 << MAX_TABLE_BITS
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The opening book: built, stopped, resumed, read and damaged, on a layer small enough to solve here."""
+"""Opening books: built, resumed, read and damaged on a small game; and the one in the package."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ import pytest
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Solver
-from tictac_env.solver.book import Book, book_key
+from tictac_env.solver.book import FOLDER, Book, book_key, opening_book_of
 
 GAME = KInARow.make(4, 4, 3)
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
+PLIES = 9
 
 
 @pytest.fixture(scope="module")
@@ -92,41 +93,29 @@ def test_a_book_is_read_as_it_was_saved_and_refused_if_damaged(book: Book, tmp_p
         Book(GAME, 1, np.array([2, 1]), np.array([0, 0], np.int8))
 
 
-DAMAGES: dict[str, Callable[[dict[str, Any], Any, random.Random], None]] = {
-    "no entry": lambda meta, arrays, draw: meta.pop(draw.choice(list(meta))),
-    "another entry": lambda meta, arrays, draw: meta.update(
-        {draw.choice(list(meta)): draw.choice([None, -1, "x", [], 10**30, 1.5])}
-    ),
-    "no array": lambda meta, arrays, draw: arrays.pop(draw.choice(list(arrays))),
-    "another dtype": lambda meta, arrays, draw: change(arrays, draw, lambda one: one.astype(draw.choice(DTYPES))),
-    "too short": lambda meta, arrays, draw: change(arrays, draw, lambda one: one[: draw.choice([0, 1, -1])]),
-    "another shape": lambda meta, arrays, draw: change(arrays, draw, lambda one: one[:, None]),
-    "no rows": lambda meta, arrays, draw: change(arrays, draw, lambda one: np.array(3, one.dtype)),
-    "no score": lambda meta, arrays, draw: at_random(arrays["scores"], draw, [100, -128, 9]),
-    "no key": lambda meta, arrays, draw: at_random(arrays["steps"], draw, [0, -5, 2**62, 1 << 40]),
-}
-DTYPES = [np.float64, np.int32, np.uint64, bool, "U5"]
+def changed(arrays: dict[str, Any], name: str, to: Callable[[Any], Any]) -> dict[str, Any]:
+    return arrays | {name: to(arrays[name].copy())}
 
 
-def change(arrays: Any, draw: random.Random, to: Callable[[Any], Any]) -> None:
-    name = draw.choice(list(arrays))
-    arrays[name] = to(arrays[name])
+def set_to(value: int) -> Callable[[Any], Any]:
+    return lambda array: np.where(np.arange(len(array)) == 5, value, array).astype(array.dtype)
 
 
-def at_random(array: Any, draw: random.Random, values: list[int]) -> None:
-    array[draw.randrange(len(array))] = draw.choice(values)
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_book_that_is_none_is_refused_by_name(damage: str, book: Book, tmp_path: Path) -> None:
-    """Its checksums are right: somebody has written it so."""
-    path, draw = tmp_path / "book.npz", random.Random(damage)
+@pytest.mark.parametrize("name", ["steps", "scores"])
+def test_a_forged_book_is_refused_by_name(name: str, book: Book, tmp_path: Path) -> None:
+    """Its checksums are right, but an entry or an array is missing, or of another kind, length, shape or value."""
+    path = tmp_path / "book.npz"
     book.save(path)
     header, arrays = npz_files.read(path)
-    for _ in range(10):
-        meta, changed = dict(header["meta"]), {name: array.copy() for name, array in arrays.items()}
-        DAMAGES[damage](meta, changed, draw)
-        npz_files.write(path, header | {"meta": meta}, changed)
+    meta = header["meta"]
+    shapes = [lambda one: one.astype(np.float64), lambda one: one[:-1], lambda one: one[:, None], lambda one: one[:0]]
+    values = {"steps": (0, -5, 2**62), "scores": (100, -128, 9)}[name]
+    forged = [(meta, {key: one for key, one in arrays.items() if key != name})]
+    forged += [({key: one for key, one in meta.items() if key != gone}, arrays) for gone in meta]
+    forged += [(meta | {key: value}, arrays) for key in meta for value in (None, -1, "x", 10**30)]
+    forged += [(meta, changed(arrays, name, to)) for to in (*shapes, *map(set_to, values))]
+    for new_meta, new_arrays in forged:
+        npz_files.write(path, header | {"meta": new_meta}, new_arrays)
         with pytest.raises(ValueError, match=r"book\.npz is not a usable opening book of KInARow"):
             Book.load(path, GAME)
 
@@ -179,12 +168,63 @@ def test_the_builder_resumes_and_its_book_is_that_of_an_unbroken_run(tmp_path: P
         assert book.scores.tolist() == books[0].scores.tolist()
 
 
+@pytest.fixture(scope="module")
+def shipped() -> Book:
+    found = opening_book_of(CONNECT_FOUR)
+    assert found is not None
+    return found
+
+
+def early_positions(count: int, least: int = 0, most: int = PLIES) -> list[Position]:
+    """Unfinished positions of random games."""
+    rng = random.Random(most)
+    found: list[Position] = []
+    while len(found) < count:
+        position = Position.start(CONNECT_FOUR)
+        for _ in range(rng.randint(least, most)):
+            if not position.is_over:
+                position = position.play(rng.choice(position.legal_actions))
+        if not position.is_over:
+            found.append(position)
+    return found
+
+
+def test_it_holds_every_quiet_position_up_to_its_last_ply(shipped: Book) -> None:
+    assert (shipped.plies, len(shipped)) == (PLIES, 353_893)
+    assert (FOLDER / "ConnectFour-v0.npz").stat().st_size < 2_000_000
+    assert all(shipped.score(position) is not None for position in early_positions(500))
+
+
+def test_the_empty_board_and_its_columns_are_as_published() -> None:
+    """Allis and Allen, 1988; the distances are those of Tromp and Pons."""
+    solver = Solver()
+    solution = solver.solve(Position.start(CONNECT_FOUR))
+    assert solution.action_scores == (-2, -1, 0, 1, 0, -1, -2)
+    assert (solution.score, solution.best_actions, solver.nodes) == (1, (3,), 0)
+
+
+def test_each_score_is_the_best_of_the_next_ones(shipped: Book) -> None:
+    solver = Solver()
+    for position in early_positions(300, most=PLIES - 1):
+        after = solver.score_many([position.play(action) for action in position.legal_actions])
+        assert solver.nodes == 0
+        assert shipped.score(position) == max(-score for score in after)
+
+
+def test_searched_scores_are_the_same(shipped: Book) -> None:
+    searching = Solver(opening_book=False)
+    for position in early_positions(12, PLIES, PLIES):
+        assert shipped.score(position) == searching.score(position)
+
+
 @pytest.mark.slow
-def test_a_layer_that_contradicts_the_plies_before_makes_no_book(tmp_path: Path) -> None:
-    assert build(tmp_path, "--plies", "4").returncode == 0
-    path = tmp_path / "ConnectFour-v0.npz"
-    book = Book.load(path, GAME)
-    book.scores[7] += 1
-    book.save(path)
-    assert "contradict each other" in build(tmp_path, "--plies", "5").stderr
-    assert Book.load(path, GAME).plies == 4
+def test_bitbully_and_its_book_agree(shipped: Book) -> None:
+    bitbully = pytest.importorskip("bitbully")
+    pytest.importorskip("bitbully_databases")
+    peer = bitbully.BitBully(opening_book="12-ply-dist")
+    solver = Solver()
+    for position in early_positions(1000):
+        theirs = peer.score_all_moves(bitbully.Board(list(position.moves)))
+        assert shipped.score(position) == max(theirs.values()), position
+        if position.ply < PLIES:
+            assert solver.solve(position).action_scores == tuple(theirs.get(column) for column in range(7)), position

@@ -12,7 +12,7 @@ from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
 from tictac_env.position import Position
-from tictac_env.solver.enumerate import NO_SCORE, plies_to_go, tabulate
+from tictac_env.solver.enumerate import plies_to_go, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 
@@ -81,23 +81,6 @@ def test_tic_tac_toe_has_5478_positions() -> None:
     assert [level.stop - level.start for level in table.levels] == [1, 9, 72, 252, 756, 1260, 1520, 1140, 390, 78]
 
 
-def test_tic_tac_toe_has_765_positions_up_to_symmetry() -> None:
-    truth = Oracle(TIC_TAC_TOE)
-
-    def images(board: str) -> list[str]:
-        turned = [board]
-        for _ in range(3):
-            turned.append("".join(turned[-1][6 - 3 * (cell % 3) + cell // 3] for cell in range(9)))
-        return turned + [image[2::-1] + image[5:2:-1] + image[8:5:-1] for image in turned]
-
-    least = {min(images(board)) for board in truth.boards()}
-    assert len(least) == 765
-    assert sum(not truth.over(board) for board in least) == 627
-    table = tabulate(TIC_TAC_TOE)
-    for board in least:
-        assert len({int(table.score[table.index[truth.bits(image)]]) for image in images(board)}) == 1
-
-
 @pytest.mark.parametrize(
     ("moves", "score"),
     [
@@ -116,21 +99,6 @@ def test_scores_count_stones_from_the_last(moves: str, score: int) -> None:
     assert table.score[table.index[position.own, position.opp]] == score
 
 
-def values_for_x(cells: list[int], mover: int, actions: list[int]) -> list[int]:
-    """The value for X after `mover` plays each of `actions`."""
-    position = Position.from_array(TIC_TAC_TOE, np.reshape(cells, (3, 3)))
-    assert position.seat == mover
-    table = tabulate(TIC_TAC_TOE)
-    scores = table.action_scores([table.index[position.own, position.opp]])[0]
-    assert {action for action, score in enumerate(scores) if score != NO_SCORE} == set(position.legal_actions)
-    return [int(np.sign(scores[action])) * (1 if mover == 0 else -1) for action in actions]
-
-
-def test_minimax_values_of_two_boards() -> None:
-    assert values_for_x([1, 0, 0, 1, -1, 1, 0, 0, -1], 1, [1, 2, 6, 7]) == [1, 1, -1, 1]
-    assert values_for_x([1, 0, 0, 1, -1, 0, -1, 1, -1], 0, [1, 2, 5]) == [-1, 0, -1]
-
-
 @pytest.mark.parametrize(("low", "high"), [(0, 100_000), pytest.param(100_000, 500_000, marks=pytest.mark.slow)])
 def test_connect_four_on_small_boards_has_as_many_positions_as_published(data: Path, low: int, high: int) -> None:
     with (data / "positions_by_board_size.csv").open(newline="") as file:
@@ -141,20 +109,9 @@ def test_connect_four_on_small_boards_has_as_many_positions_as_published(data: P
         assert len(tabulate(KInARow.make(rows, cols, 4, gravity=True))) == count, (cols, rows)
 
 
-def test_four_by_four_is_a_draw_as_published(data: Path) -> None:
-    with (data / "outcomes_by_board_size.csv").open(newline="") as file:
-        outcomes = {(int(row["width"]), int(row["height"])): row["outcome"] for row in csv.DictReader(file)}
-    assert outcomes[4, 4] == "Draw"
-    assert tabulate(KInARow.make(4, 4, 4, gravity=True)).score[0] == 0
-
-
 def test_too_large_a_game_is_refused_by_its_limit() -> None:
     with pytest.raises(ValueError, match=r"ConnectFour|rows=6, cols=7.* more than 1,000 positions"):
         tabulate(GAMES["ConnectFour-v0"], limit=1000)
     assert len(tabulate(TIC_TAC_TOE, limit=5478)) == 5478
     with pytest.raises(ValueError, match="5,477"):
         tabulate(TIC_TAC_TOE, limit=5477)
-
-
-def test_a_game_is_tabulated_once() -> None:
-    assert tabulate(TIC_TAC_TOE) is tabulate(KInARow.make(3, 3, 3, gravity=False))

@@ -13,7 +13,7 @@ from tictac_env import check_policy, play_match, round_robin, verdict
 from tictac_env.policies import load_player, make_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import mix
-from tictac_env.solver.regret import move_regret
+from tictac_env.solver import move_regret
 from tictac_env.text_players import ChatError, TextPolicy, Transcript, read_transcript, summarize
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

@@ -17,7 +17,7 @@ from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # 
 from tictac_env import cli
 from tictac_env.arena import round_robin
 from tictac_env.games import GAMES
-from tictac_env.solver.perfect import Perfect
+from tictac_env.solver.players import Perfect
 from tictac_env.web.app import STATIC, Server
 from tictac_env.web.opponents import Opponents
 from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Limits, Rates

@@ -28,12 +28,12 @@ from tictac_env.storage import check_regular, sha256
 POLICIES: dict[str, str] = {
     "random": "tictac_env.policies.heuristics:RandomPolicy",
     "rule": "tictac_env.policies.heuristics:RulePolicy",
-    "minimax": "tictac_env.solver.minimax:Minimax",
-    "minimax-first": "tictac_env.solver.minimax:MinimaxFirst",
+    "minimax": "tictac_env.solver.players:Minimax",
+    "minimax-first": "tictac_env.solver.players:MinimaxFirst",
     "mcts": "tictac_agents.mcts:MCTS",
     "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
     "level": "tictac_env.policies.pool:Level",
-    "perfect": "tictac_env.solver.perfect:Perfect",
+    "perfect": "tictac_env.solver.players:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
 }
 """The class of each named policy; it is imported when it is first used."""

@@ -254,7 +254,7 @@ class Level(Mixture):
 
 def level_settings(game: Game) -> tuple[Setting, ...]:
     """The settings of a game's levels, weakest first."""
-    from tictac_env.solver.minimax import SMALL_CELLS  # which is a policy itself
+    from tictac_env.solver.enumerate import SMALL_CELLS
 
     return LEVELS.get(game_name(game) or "", SMALL_GAMES if game.cells <= SMALL_CELLS else LARGE_GAMES)
 

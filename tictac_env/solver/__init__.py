@@ -1,4 +1,4 @@
-"""Exact values: `solve` and `Solver`; small games tabulated (`enumerate`); the minimax and the perfect players."""
+"""Exact values: `solve`, `Solver` and the regret of moves; small games tabulated; minimax and perfect players."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.solver.exact import Bounds, NotProven, Solution, Solver, solve
+    from tictac_env.solver.exact import Bounds, NotProven, Regret, Solution, Solver, move_regret, solve
 
 COMPILED_AS = "the solver"
 
-__all__ = ["Bounds", "NotProven", "Solution", "Solver", "solve"]
+__all__ = ["Bounds", "NotProven", "Regret", "Solution", "Solver", "move_regret", "solve"]
 
 
 if not TYPE_CHECKING:  # the search is compiled, which other parts do not need

@@ -1,4 +1,4 @@
-"""Alpha-beta search to a fixed depth, compiled: what a player that looks so far ahead knows.
+"""Compiled parts of the players: alpha-beta search to a fixed depth, and safe moves.
 
 Importing this module loads Numba. The first search on a machine compiles, which takes about two seconds.
 """
@@ -8,16 +8,15 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.checks import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import UNFINISHED, Game
+from tictac_env.policies.heuristics import safe_choices
 from tictac_env.rng import mix
 from tictac_env.solver.enumerate import NO_SCORE, loss_score
 
 COMPILED_AS = "minimax"
-
-Ints = npt.NDArray[np.int64]
 
 OWN, OPP, HORIZON, LOW, HIGH = range(5)
 """The columns of a transposition table: a position, the ply its search looked to, and the bounds found on its score."""
@@ -28,7 +27,7 @@ UNKNOWN = int(NO_SCORE)
 MAX_TABLE_BITS = 18
 """2**18 entries of 40 bytes."""
 PIECE = 64
-"""So many positions are searched between two chances to hear Ctrl-C."""
+"""Number of positions searched between two chances to react to Ctrl-C."""
 
 
 def action_scores(game: Game, own: int, opp: int, depth: int) -> list[int | None]:
@@ -185,3 +184,10 @@ def take(score: int, table: Ints, at: Ints) -> int:
 def slot(own: int, opp: int, table: Ints) -> int:
     """The row of a transposition table that a position may have."""
     return int(mix(own ^ mix(opp)) & len(table) - 1)
+
+
+@kernel
+def find_safe(game: Game, own: Ints, opp: Ints, safe: Ints) -> None:
+    """Writes `safe_choices` of B positions into `safe`, int64 (B,)."""
+    for i in range(len(own)):
+        safe[i] = safe_choices(game, own[i], opp[i])

@@ -1,4 +1,4 @@
-"""Runs the compiled search on batches of positions, in slices, with a look at the clock and for Ctrl-C between them."""
+"""Engines: the compiled search on batches of positions, in slices between which it can stop; and a plain search."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import number, whole
+from tictac_env.checks import Ints, number, whole
 from tictac_env.compiled import kernel, machine_code
-from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.games import UNFINISHED, Game, KInARow
 from tictac_env.progress import Background
 from tictac_env.solver import connect_k
 from tictac_env.solver.connect_k import (
@@ -39,9 +39,9 @@ from tictac_env.solver.connect_k import (
     play_forced,
     search,
 )
+from tictac_env.solver.enumerate import loss_score
 from tictac_env.solver.transposition_table import TranspositionTable
 
-Ints = npt.NDArray[np.int64]
 Batch = Ints
 """Positions to be solved, int64 (B, 7); the columns are named below.
 
@@ -61,7 +61,7 @@ Where that score lies beyond what is wanted, as when only the sign is, it must b
 
 
 def settled(batch: Batch) -> npt.NDArray[np.bool_]:
-    """Which positions are known as exactly as is wanted; bool (B,)."""
+    """True for positions that are known as exactly as is wanted: bool (B,)."""
     lower = np.maximum(batch[:, AT_LEAST], batch[:, LEAST])
     done: npt.NDArray[np.bool_] = lower >= np.minimum(batch[:, AT_MOST], batch[:, MOST])
     return done
@@ -188,14 +188,11 @@ def report(state: Ints, batch: Batch) -> None:
 
 
 SLICE = 1 << 15
-"""So many nodes are searched between two looks at the clock: a few thousandths of a second."""
-
+"""Number of nodes searched between two looks at the clock: a few thousandths of a second."""
 CHUNKS = 8
 """Of the positions that are left a thread takes this fraction of its share, so that all end at about the same time."""
 
 Update = Callable[[float], None]
-
-
 UNLIMITED = 1 << 62
 
 
@@ -221,7 +218,6 @@ class Budget:
 
     @property
     def is_late(self) -> bool:
-        """Whether its time is up."""
         return self.end is not None and time.monotonic() >= self.end
 
 
@@ -247,7 +243,7 @@ class Worker:
         self.state[connect_k.BEFORE] = self.nodes
 
     def search(self, most_nodes: int) -> bool:
-        """Goes on for a slice, until the table should grow or `most_nodes` are reached; whether all is solved."""
+        """Searches for a slice, until the table should grow or `most_nodes` are reached; True if all is solved."""
         table, state = self.table, self.state
         cramped = max(self.nodes + 1, state.item(connect_k.BEFORE) + table.room)
         state[connect_k.PAUSE] = min(self.nodes + SLICE, most_nodes, cramped)
@@ -258,12 +254,11 @@ class Worker:
 
     @property
     def index(self) -> int:
-        """Which position of the batch is being searched."""
         return int(self.state[connect_k.INDEX])
 
     @property
     def is_cramped(self) -> bool:
-        """Whether the search of this position has outgrown the table."""
+        """True if the search of this position has outgrown the table."""
         return self.nodes - int(self.state[connect_k.BEFORE]) >= self.table.room
 
 
@@ -287,11 +282,9 @@ class Engine:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the last run took."""
         return sum(worker.nodes for worker in self.workers)
 
     def clear(self) -> None:
-        """Forgets what is in the table."""
         self._background.wait()
         self.table.clear()
 
@@ -325,12 +318,11 @@ class Engine:
         begun = 0
 
         def next_part(worker: Worker) -> Ints:
-            """The positions a worker goes on with."""
             nonlocal begun
             part, at = parts[worker], worker.index
             if at < len(part) and not done[part[at]]:
                 return part
-            part = part[at + 1 :]  # somebody helped
+            part = part[at + 1 :]  # another worker helped
             if len(part) == 0:
                 part = np.arange(begun, begun + -(-(len(done) - begun) // (CHUNKS * len(self.workers))))
                 begun += len(part)
@@ -376,3 +368,74 @@ def columns_of(game: KInARow, number: int) -> Ints:
         mask = game.column << col * game.stride if game.gravity else game.choice(action)
         masks.append((distance, -action if number & 1 else action, mask))
     return np.array([mask for _, _, mask in sorted(masks)], np.int64)
+
+
+class OutOfBudget(Exception):
+    """Ends a search from within."""
+
+
+class GenericEngine:
+    """A plain alpha-beta search for any game, right and slow: it asks nothing of a game but its rules."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.nodes = 0
+        self._known: dict[tuple[int, int], tuple[int, int]] = {}
+        middle = (game.num_actions - 1) / 2
+        self._actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
+
+    def clear(self) -> None:
+        self._known.clear()
+
+    def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
+        self.nodes = 0
+        self._budget = budget
+        for index, (mine, theirs, low, high, least, most, guess) in enumerate(batch.tolist()):
+            if update:
+                update(index)
+            low, high = max(low, least), min(high, most)
+            while low < high:
+                alpha = guess
+                if not low <= alpha < high:
+                    alpha = 0 if low <= 0 < high else -1 if high == 0 else low if low > 0 else high - 1
+                try:
+                    value = self._search(mine, theirs, alpha)
+                except OutOfBudget:
+                    return
+                if value > alpha:
+                    batch[index, AT_LEAST] = value
+                    low = min(high, value)
+                else:
+                    batch[index, AT_MOST] = value
+                    high = max(low, value)
+
+    def _search(self, own: int, opp: int, alpha: int) -> int:
+        """A lower bound of the score if it is above alpha, else an upper bound (see `connect_k`)."""
+        game = self.game
+        result = game.result(own, opp)
+        if result != UNFINISHED:
+            return -result * loss_score(game, (own | opp).bit_count())
+        limit = (game.cells + 1) // 2
+        low, high = self._known.get((own, opp), (-limit, limit))
+        if low > alpha:
+            return low
+        if high <= alpha:
+            return high
+        if self.nodes >= self._budget.nodes or (self.nodes & 255 == 0 and self._budget.is_late):
+            raise OutOfBudget
+        self.nodes += 1
+        ply, seat = (own | opp).bit_count(), game.seat(own, opp)
+        if game.knows_wins and game.winning_choices(own, opp, seat):
+            return -loss_score(game, ply + 1)
+        # Where the other side threatens to win at once, no move is better than one that prevents it.
+        blocks = game.winning_choices(opp, own, 1 - seat) if game.knows_wins else 0
+        sensible = blocks or game.legal(own, opp)
+        best = -limit
+        for action in self._actions:
+            if sensible & game.choice(action):
+                after = game.play(own, opp, action)
+                best = max(best, -self._search(*after, -alpha - 1))
+                if best > alpha:
+                    break
+        self._known[own, opp] = (max(low, best), high) if best > alpha else (low, min(high, best))
+        return best

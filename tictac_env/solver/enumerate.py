@@ -1,4 +1,4 @@
-"""Every position of a small game, tabulated once: who wins, how soon, and what follows what."""
+"""Tables of every position of a small game: who wins, how soon, and what follows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 
 MAX_POSITIONS = 1_000_000
+SMALL_CELLS = 12
+"""Games of up to this number of cells are tabulated rather than searched."""
 BLOCK = 1 << 16
-"""So many positions are played on from before a look at how many there are."""
+"""Number of positions expanded between two checks of the limit."""
 NO_SCORE = np.int16(-(1 << 14))
-"""Stands in `GameTable.action_scores` where an action is illegal; less than every score."""
+"""The score of an illegal action in `GameTable.action_scores`; less than every score."""
 
 
 class TooManyPositions(ValueError):
@@ -33,8 +35,8 @@ class GameTable:
         opp: int64 (N,), the other side's.
         result: int8 (N,), as `Game.result` gives it.
         seat: int8 (N,), who is to move.
-        children: int32 (N, num_actions), the number of the position each action leads to, -1 where it is illegal or
-            the game is over.
+        children: int32 (N, num_actions), the number of the position each action leads to, -1 if it is illegal or the
+            game is over.
         score: int16 (N,), exact, for the side to move: +n if it wins with its n-th stone counted from the last one it
             could ever place, -n if the other side does, 0 for a draw.
         levels: the slice of the positions of each ply.
@@ -68,7 +70,7 @@ def loss_score(game: Game, ply: int) -> int:
 
 
 def plies_to_go(game: Game, ply: int, score: int) -> int:
-    """After how many more plies a game ends that stands at `ply` with that exact score, under perfect play."""
+    """The number of plies to the end of a game at `ply` with that exact score, under perfect play."""
     left = game.cells - ply
     if score == 0:
         return left

@@ -1,4 +1,4 @@
-"""The exact solver as a person uses it: scores of positions and of their actions, within limits if wanted."""
+"""The exact solver: scores of positions and of their actions, within limits if wanted; and the regret of moves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import flag, number, positive
+from tictac_env.checks import Ints, flag, number, positive
 from tictac_env.games import Game, KInARow, get_game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.solver.book import Book, opening_book_of
 from tictac_env.solver.connect_k import NO_VALUE
-from tictac_env.solver.engine import AT_LEAST, AT_MOST, FIELDS, GUESS, LEAST, MOST, STONES, THEIRS, Budget, Engine, Ints
-from tictac_env.solver.generic import GenericEngine
+from tictac_env.solver.engine import (
+    AT_LEAST,
+    AT_MOST,
+    FIELDS,
+    GUESS,
+    LEAST,
+    MOST,
+    STONES,
+    THEIRS,
+    Budget,
+    Engine,
+    GenericEngine,
+)
+from tictac_env.solver.enumerate import loss_score
 
 
 class Solution(NamedTuple):
@@ -44,7 +56,7 @@ class Solution(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a search has found out about a score, and what it cost.
+    """The bounds of a score that a search has found, and its cost.
 
     Example:
         >>> from tictac_env import Position, Solver
@@ -58,13 +70,13 @@ class Bounds(NamedTuple):
     upper: int
     """The score is at most this."""
     nodes: int
-    """How many positions were expanded."""
+    """The number of positions expanded."""
     seconds: float
-    """How long it took, by the clock on the wall."""
+    """The time it took (wall-clock)."""
 
     @property
     def proven(self) -> bool:
-        """Whether the score is known."""
+        """True if the score is known."""
         return self.lower == self.upper
 
 
@@ -101,7 +113,7 @@ def check_is_position(position: Any) -> Position:
 
 
 PLAIN_CELLS = 12
-"""Games of up to so many cells are searched by Python, in less time than it takes to compile or load machine code."""
+"""Games of up to this number of cells are searched by Python, in less time than machine code takes to load."""
 MAX_KEY_BITS = 63
 MAX_MEGABYTES = 1 << 20
 
@@ -114,19 +126,19 @@ class Solver:
     does not pay, are searched by a plain alpha-beta in Python, which is right and slow. All of it can be stopped with
     Ctrl-C at any time; the solver can be used again.
 
-    Several threads of a program may ask one solver; they wait for each other. A copy of a solver, or one that comes out
-    of a pickle, has the same settings and an empty table.
+    Several threads of a program may ask one solver; they wait for each other. A copied or unpickled solver has the same
+    settings and an empty table.
 
     Args:
         game: a game's name or rule book.
         table_megabytes: the most memory the compiled search's table may take, in MiB up to 2**20; the largest power of
             two in it is used.
         threads: how many threads of the compiled search share one position, or many.
-        opening_book: whether to look up early positions of Connect Four, where the package has the book.
+        opening_book: look up early positions of Connect Four, of which the package has a book.
 
     Attributes:
-        nodes: how many positions the last call expanded.
-        seconds: how long it took.
+        nodes: the number of positions the last call expanded.
+        seconds: the time it took.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -173,7 +185,7 @@ class Solver:
     def bounds(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
     ) -> Bounds:
-        """The score of a position, or what can be said of it within the limits.
+        """The score of a position, or bounds of it if a limit is reached.
 
         Args:
             position: a position of this game.
@@ -252,7 +264,7 @@ class Solver:
     def action_bounds(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
     ) -> tuple[Bounds | None, ...]:
-        """What the limits allow to say of the score of each action, None where it is illegal; as `bounds` does.
+        """The bounds of the score of each action, None if it is illegal; as `bounds` does.
 
         The limits are for all actions together, and each gets an equal share of what is left.
 
@@ -330,12 +342,7 @@ class Solver:
         time_limit: float | None = None,
         progress: bool = True,
     ) -> list[int]:
-        """`score` for many positions, side by side on the solver's threads; the arguments are those of `solve_many`.
-
-        Raises:
-            ValueError: as `bounds` does.
-            NotProven: a limit was reached; it names the first position that is not solved.
-        """
+        """`score` for many positions; arguments and errors are those of `solve_many`."""
         budget = Budget(node_limit, time_limit)
         positions = list(positions)
         with progress_bar(len(positions), "solving", progress) as update:
@@ -370,9 +377,7 @@ class Solver:
         tell: Callable[[float, Ints], None] | None = None,
     ) -> tuple[Ints, Ints, int, float]:
         """A lower and an upper bound of each score, int64 (B,), clipped to [least, most], of all positions or of each;
-        and the nodes and seconds of all together.
-
-        `tell` is called now and then with how many are done and what is known of all.
+        and the nodes and seconds of all together. `tell` is called with the number done and the batch.
         """
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
@@ -394,12 +399,10 @@ class Solver:
         return low, high, nodes, seconds
 
     def _batch(self, positions: Sequence[Position]) -> PositionBatch:
-        """Positions of this game, which is checked, as a batch."""
         stones = np.array([(self._check(p).own, p.opp) for p in positions], np.int64).reshape(-1, 2)
         return PositionBatch(self.game, stones[:, 0], stones[:, 1])
 
     def _window(self, weak: bool) -> tuple[int, int]:
-        """The bounds within which a score is wanted."""
         most = 1 if weak else (self.game.cells + 1) // 2
         return -most, most
 
@@ -411,7 +414,7 @@ class Solver:
 
 @functools.lru_cache(maxsize=4)
 def shared_solver(game: Game) -> Solver:
-    """The solver `solve` and the policies use, one a game, so that they profit from each other."""
+    """The solver of `solve` and the policies, one for each game, so that they share its table."""
     return Solver(game)
 
 
@@ -429,3 +432,54 @@ def solve(position: Position, weak: bool = False) -> Solution:
         (2,)
     """
     return shared_solver(check_is_position(position).game).solve(position, weak)
+
+
+class Regret(NamedTuple):
+    """The loss by a move, under perfect play of both sides from there on."""
+
+    outcome: int
+    """In outcome value, a win 1, a draw 0, a loss -1: the best move's less that of the move, in {0, 1, 2}. A move of
+    more than 0 is a mistake."""
+    score: int | None
+    """In exact score (see `Solution`): how many stones later it wins or sooner it loses, a change of the outcome
+    included; 0 for the best moves only. None if it was not asked for."""
+
+
+def move_regret(
+    position: Position,
+    action: int | None,
+    solver: Solver | None = None,
+    weak: bool = False,
+    time_limit: float | None = None,
+) -> Regret:
+    """The outcome value and the exact score that a move gives away.
+
+    Over a game the regrets add up: for the first player, the value of the start, less the sum of its own regrets, plus
+    the sum of the other side's, is the value of the end. The same holds for scores.
+
+    Args:
+        position: an unfinished position.
+        action: what the side to move plays. An illegal action, or None for no action at all, counts as a game lost on
+            the spot: the value -1, and the score as if the other side had won with this very stone.
+        solver: the solver to ask, None for one that all share.
+        weak: only the outcome, which is found much faster.
+        time_limit: at most this many seconds.
+
+    Raises:
+        ValueError: `position` is no position, or the game is over there.
+        NotProven: the limit was reached.
+
+    Example:
+        >>> position = Position.from_moves("TicTacToe-v0", "15")
+        >>> move_regret(position, 1), move_regret(Position.from_moves("TicTacToe-v0", "1"), 1)
+        (Regret(outcome=0, score=0), Regret(outcome=1, score=2))
+    """
+    if check_is_position(position).is_over:
+        raise ValueError(f"no side is to move in the finished position {position!r}")
+    solution = (solver or shared_solver(position.game)).solve(position, weak, time_limit=time_limit)
+    legal = action is not None and 0 <= action < len(solution.action_scores)
+    played = solution.action_scores[action] if legal and action is not None else None
+    if played is None:
+        played = -1 if weak else loss_score(position.game, position.ply + 1)
+    best, signs = solution.score, [(score > 0) - (score < 0) for score in (solution.score, played)]
+    return Regret(signs[0] - signs[1], None if weak else best - played)

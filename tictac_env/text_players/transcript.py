@@ -172,7 +172,7 @@ def summarize(entries: Iterable[Entry] | str | os.PathLike[str]) -> list[Transcr
         >>> [(found.moves, found.mistakes, found.regret) for found in summarize(path)]
         [(1, 1, 1.0)]
     """
-    from tictac_env.solver.regret import move_regret  # not above, as the solver is compiled
+    from tictac_env.solver import move_regret  # not above, as the solver is compiled
 
     if isinstance(entries, (str, os.PathLike)):
         entries = read_transcript(entries)

@@ -23,7 +23,7 @@ import tictac_env
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
 from tictac_env.solver.book import opening_book_of
-from tictac_env.solver.minimax import SMALL_CELLS
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text
 from tictac_env.web.insight import title
 

@@ -15,7 +15,7 @@ from tictac_env.position import Position, format_moves
 from tictac_env.rng import position_seed
 from tictac_env.solver import Bounds, NotProven, Solver
 from tictac_env.solver.enumerate import plies_to_go
-from tictac_env.solver.perfect import Perfect
+from tictac_env.solver.players import Perfect
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 EXPLAIN = "tictac_agents.explain"

@@ -16,8 +16,8 @@ from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
 from tictac_env.policies.loading import REMOVED, SUFFIXES, load_player
 from tictac_env.policies.pool import level_settings
-from tictac_env.solver.minimax import SMALL_CELLS
-from tictac_env.solver.perfect import Perfect
+from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.solver.players import Perfect
 from tictac_env.web.insight import own_solver
 from tictac_env.web.requests import Limits, Refused
 

@@ -309,7 +309,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     | `score_regret` | float, 0 or more, in exact score: 0 for the actions of best score only |
 
     Both are there after each `reset` too, and 0 there. An illegal action counts as a loss on the spot
-    (`tictac_env.solver.regret.move_regret`). With opponent=None both sides step, and each gets its own.
+    (`tictac_env.solver.move_regret`). With opponent=None both sides step, and each gets its own.
 
     As a reward, regret is potential-based: the best policy by it is best in the game against perfect play ("Policy
     invariance under reward transformations", Ng, Harada and Russell, 1999). The opponent's mistakes do not count: an
@@ -370,7 +370,6 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[SupportsFloat, dict[str, float]]:
         """The reward of an action, for which the game pays `reward`, and its regrets; None is no action at all."""
         from tictac_env.solver.exact import NotProven
-        from tictac_env.solver.regret import move_regret  # not above, as the solver is compiled
 
         regrets = {"regret": float("nan"), "score_regret": float("nan")}
         with contextlib.suppress(NotProven):

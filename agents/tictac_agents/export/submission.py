@@ -33,7 +33,7 @@ from tictac_env.policies.pool import Mixture
 from tictac_env.position import symmetries
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
-from tictac_env.solver.minimax import Minimax, MinimaxFirst
+from tictac_env.solver.players import Minimax, MinimaxFirst
 from tictac_env.storage import save_text
 
 Ints = npt.NDArray[np.int64]

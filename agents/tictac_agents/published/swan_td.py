@@ -16,7 +16,7 @@ from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
-from tictac_env.solver.minimax import SMALL_CELLS
+from tictac_env.solver.enumerate import SMALL_CELLS
 
 
 @kernel_methods

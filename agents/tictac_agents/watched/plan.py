@@ -16,7 +16,7 @@ from tictac_agents.tabular.settings import preset_settings, tabular_settings
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.games import Game, get_game, gym_keywords, shown
 from tictac_env.policies import named_policy
-from tictac_env.solver.minimax import SMALL_CELLS
+from tictac_env.solver.enumerate import SMALL_CELLS
 
 TABLES = ("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD")
 NETWORKS: dict[str, Any] = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}

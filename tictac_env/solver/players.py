@@ -1,0 +1,246 @@
+"""Exact and searching players: minimax, tabulated or to a depth, and perfect play with a rate of errors.
+
+What they need of compiled code is imported when it is used: tabulated play loads no Numba.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import Floats, Ints, number, parse_whole
+from tictac_env.games import Game
+from tictac_env.observation import action_masks
+from tictac_env.policies import Policy, uniform
+from tictac_env.policies.heuristics import safe_choices
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import mix
+from tictac_env.solver.enumerate import SMALL_CELLS, tabulate
+
+if TYPE_CHECKING:
+    from tictac_env.solver.exact import Solver
+
+DEFAULT_DEPTH = 4
+DRAW_BITS = 53
+MANY = 1 << 10
+"""Fewer positions take Python no longer than loading machine code does."""
+
+
+def _searched(position: Position, depth: int) -> list[int | None]:
+    """The score of each action after a search of `depth` plies, None if it is illegal."""
+    from tictac_env.solver.alpha_beta import action_scores  # loads Numba, which tabulated play does not need
+
+    return action_scores(position.game, position.own, position.opp, depth)
+
+
+class Minimax(Policy):
+    """Plays a move that keeps the value of the position, one among equals drawn by the seed.
+
+    Without a depth the game is tabulated, and every move that keeps a win a win, or a draw a draw, is as good as the
+    next. With a depth the position is searched that many plies ahead; then nearer wins and farther losses are
+    preferred, and what lies beyond counts as a draw. The search is compiled: the first one on a machine takes about two
+    seconds longer (see `tictac_env.solver.alpha_beta`).
+
+    Args:
+        depth: how many plies to look ahead, at least 1, or None for the exact value.
+
+    Raises:
+        ValueError: `depth` is neither.
+    """
+
+    name = "minimax"
+
+    def __init__(self, depth: int | None = None) -> None:
+        if depth is not None and (type(depth) is not int or depth < 1):
+            raise ValueError(f"a depth must be a positive int or None, not {depth!r}")
+        self.depth = depth
+        if depth is not None:
+            self.name = f"{type(self).name}:{depth}"
+        self.budget = "the whole game, tabulated" if depth is None else f"{depth} plies"
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Minimax:
+        """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, else 4 plies deep."""
+        if not argument:
+            return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
+        depth = parse_whole(argument, 1)
+        if depth is None:
+            raise ValueError(f"the depth of {cls.name!r} must be a positive integer, not {argument!r}")
+        return cls(depth)
+
+    def best_actions(self, position: Position) -> tuple[int, ...]:
+        """All actions that are equally good for the player, in ascending order."""
+        if self.depth is not None:
+            values = _searched(position, self.depth)
+        else:
+            values = [score and (score > 0) - (score < 0) for score in self._exact(position)]
+        best = max(value for value in values if value is not None)
+        return tuple(action for action, value in enumerate(values) if value == best)
+
+    def _exact(self, position: Position) -> list[int | None]:
+        """The exact score of each action, None if it is illegal."""
+        game = position.game
+        table = tabulate(game)
+        row = table.index.get((position.own, position.opp))
+        if row is None:  # a position that no order of moves leads to, but that can be set up
+            return _searched(position, game.cells)
+        legal = position.legal_actions
+        scores = table.action_scores([row])[0].tolist()
+        return [score if action in legal else None for action, score in enumerate(scores)]
+
+    def act(self, position: Position, seed: int) -> int:
+        best = self.best_actions(position)
+        return best[seed % len(best)]
+
+    def probabilities(self, position: Position) -> Floats:
+        """float64 (num_actions,): the same for each of the best actions."""
+        return uniform(position.game, self.best_actions(position))
+
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
+        """float64 (B, num_actions); with a depth all positions are searched in one go."""
+        if self.depth is None:
+            return super().probabilities_many(batch)
+        from tictac_env.solver.alpha_beta import scores_many  # loads Numba, as above
+
+        scores = scores_many(batch.game, batch.own, batch.opp, self.depth)
+        best = scores == scores.max(axis=1, keepdims=True)
+        chances: Floats = best / best.sum(axis=1, keepdims=True)
+        return chances
+
+
+class MinimaxFirst(Minimax):
+    """The minimax player that takes the lowest of the best actions, whatever the seed."""
+
+    name = "minimax-first"
+
+    def act(self, position: Position, seed: int) -> int:
+        return self.best_actions(position)[0]
+
+    def probabilities(self, position: Position) -> Floats:
+        """float64 (num_actions,): 1 for the lowest of the best actions."""
+        return uniform(position.game, self.best_actions(position)[:1])
+
+
+class Perfect(Policy):
+    """Plays a move of the best exact score, one among equals drawn by the seed: wins soonest, resists longest.
+
+    With an error rate it plays, that often, a random move instead that does not let the other side win at once (any
+    move, if all do).
+
+    If a time limit for a move ends the search too early, it takes a move of the best score proven so far. Such an
+    answer depends on the machine, so exact measures should use no limit.
+
+    Args:
+        error: how often to play a random move, in [0, 1].
+        time_limit: at most this many seconds a move, None for as long as it takes.
+        solver: the solver to use, None for one that all perfect players share.
+
+    Raises:
+        ValueError: an argument is out of its range.
+
+    Example:
+        >>> from tictac_env.policies import make_policy
+        >>> make_policy("perfect", "TicTacToe-v0").act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+        2
+    """
+
+    name = "perfect"
+
+    def __init__(self, error: float = 0, time_limit: float | None = None, solver: Solver | None = None) -> None:
+        self.error = number("error", error, 0, 1)
+        self.time_limit = None if time_limit is None else number("time_limit", time_limit, 0, float("inf"))
+        self.solver = solver
+        self.budget = "the exact solver"
+        if error:
+            self.name = f"perfect:{error:g}"
+            self.budget += f", and {100 * error:g} % of the moves safe ones at random"
+        if time_limit is not None:
+            self.budget += f", at most {time_limit:g} s a move"
+
+    @classmethod
+    def from_name(cls, game: Game, argument: str) -> Perfect:
+        """`perfect` or `perfect:<error>`."""
+        try:
+            return cls(float(argument) if argument else 0)
+        except ValueError:
+            raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {argument!r}") from None
+
+    def best_actions(self, position: Position) -> tuple[int, ...]:
+        """The actions of the best score, or of the best one proven within the time limit; in ascending order."""
+        from tictac_env.solver.exact import NotProven
+
+        solver = self._solver(position.game)
+        if self.time_limit is None:
+            return solver.best_actions(position)
+        try:
+            return solver.best_actions(position, self.time_limit / 2)
+        except NotProven:
+            bounds = solver.action_bounds(position, time_limit=self.time_limit / 2)
+        known = {action: (found.lower, found.upper) for action, found in enumerate(bounds) if found}
+        best = max(known.values())
+        return tuple(action for action, found in known.items() if found == best)
+
+    def safe_actions(self, position: Position) -> tuple[int, ...]:
+        """The actions after which the other side cannot win at once; all legal ones, if there are none."""
+        game = position.game
+        safe = safe_choices(game, position.own, position.opp)
+        return tuple(action for action in position.legal_actions if safe & game.choice(action))
+
+    def act(self, position: Position, seed: int) -> int:
+        if self.error:
+            draw = mix(seed)
+            seed = mix(draw)
+            if draw >> 63 - DRAW_BITS < self.error * (1 << DRAW_BITS):
+                safe = self.safe_actions(position)
+                return safe[seed % len(safe)]
+        best = self.best_actions(position)
+        return best[seed % len(best)]
+
+    def probabilities(self, position: Position) -> Floats | None:
+        """float64 (num_actions,): uniform over the best actions and, at the rate of errors, over the safe ones; None
+        with a time limit, as then the best actions are not always the same.
+        """
+        chances = self.probabilities_many(PositionBatch.of([position]))
+        return None if chances is None else chances[0]
+
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
+        """float64 (B, num_actions); all positions are solved together."""
+        if self.time_limit is not None:
+            return None
+        best = self.best_masks(batch)
+        chances: Floats = (1 - self.error) * (best / best.sum(axis=1, keepdims=True))
+        if self.error:
+            safe = action_masks(batch.game, safe_sets(batch))
+            chances += self.error * (safe / safe.sum(axis=1, keepdims=True))
+        return chances
+
+    def best_masks(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """The actions of the best score in B positions, without a time limit: bool (B, num_actions)."""
+        return self._solver(batch.game).best_masks(batch)
+
+    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """The positions that the side to move wins, bool (B,), if the player has no errors and no time limit."""
+        if self.error or self.time_limit is not None:
+            return super().sure_wins(batch)
+        positions = [batch[i] for i in range(len(batch))]
+        return np.array(self._solver(batch.game).score_many(positions, weak=True, progress=False)) > 0
+
+    def _solver(self, game: Game) -> Solver:
+        from tictac_env.solver.exact import shared_solver  # loads Numba
+
+        return self.solver or shared_solver(game)
+
+
+def safe_sets(batch: PositionBatch) -> Ints:
+    """The `safe_choices` of B unfinished positions: int64 (B,)."""
+    if len(batch) < MANY:
+        stones = zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
+        return np.array([safe_choices(batch.game, *both) for both in stones], np.int64)
+    from tictac_env.solver.alpha_beta import find_safe
+
+    safe = np.empty(len(batch), np.int64)
+    find_safe(batch.game, batch.own, batch.opp, safe)
+    return safe
