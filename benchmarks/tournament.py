@@ -33,6 +33,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gymnasium as gym
 import numpy as np
+from tictac_agents.tabular.settings import tabular_settings
 
 import tictac_agents
 import tictac_env
@@ -50,7 +51,7 @@ from benchmarks.records import (
 from benchmarks.tournament_report import game_record, page, percent, rating_rows, training_text, truth_rows, truth_text
 from tictac_agents.deep.settings import tuned
 from tictac_agents.settings import Settings as AgentSettings
-from tictac_agents.tabular.settings import preset_settings, tabular_settings
+from tictac_agents.settings import preset_settings
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import entrant_of

@@ -18,7 +18,7 @@ from tictac_env.observation import MAX_CODE_CELLS
 from tictac_env.progress import track
 
 Use = Callable[[str], object]
-AGENTS = "tictac_agents.first_uses"
+AGENTS = "tictac_agents.warm"
 
 
 def first_uses() -> dict[str, Use]:

@@ -275,7 +275,7 @@ def publish(study: optuna.Study, name: str, options: argparse.Namespace) -> None
             one if isinstance(one, str) else json.dumps(one)
             for one in (value if isinstance(value, tuple) else (value,))
         ]
-    print(f"python -m tictac_agents.train {options.algorithm} {shlex.join(words)}")
+    print(f"tictac train {options.algorithm} {shlex.join(words)}")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
 - `ntuple/`: n-tuple networks, which learn from self-play without torch.
-- `deep/`: DQN and MaskablePPO on Stable-Baselines3, and two published networks.
+- `deep/`: DQN and MaskablePPO on Stable-Baselines3.
+- `published/`: what the published systems do besides.
 
-Import agents from here: `from tictac_agents import MCTS`. Beside the folders, `train.py` is the command line, with the
-settings that all agents share (`settings.py`, `command_line.py`); `value_display.py` shows what was learned.
+Import agents from here: `from tictac_agents import MCTS`. `AGENTS` is the one table of them; `settings.py`, `train.py`
+and `live_training.py` are what can be set, the command `tictac train`, and the trainings of the page in the browser.
 """
 
 from __future__ import annotations
@@ -15,57 +16,77 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
-_HOME = {
-    "DQN": "tictac_agents.deep.algorithms",
-    "ExactEvalCallback": "tictac_agents.deep.callbacks",
-    "FittedQ": "tictac_agents.published.ariel_network",
-    "GameTree": "tictac_agents.published.ariel_tree",
-    "GamesCallback": "tictac_agents.deep.callbacks",
-    "GamesCurve": "tictac_agents.curves",
-    "LearningCurve": "tictac_agents.tabular.learning_curve",
-    "Learner": "tictac_agents.tabular.learner",
-    "MCTS": "tictac_agents.mcts.mcts",
-    "MaskablePPO": "tictac_agents.deep.algorithms",
-    "ModelPolicy": "tictac_env.policies.adapters",
-    "NTupleNetwork": "tictac_agents.ntuple.network",
-    "NTupleTD": "tictac_agents.ntuple.ntuple_td",
-    "MonteCarlo": "tictac_agents.tabular.monte_carlo",
-    "ProgressCallback": "tictac_agents.deep.callbacks",
-    "PolicyIteration": "tictac_agents.planning.dynamic_programming",
-    "QLearning": "tictac_agents.tabular.q_learning",
-    "S0ValueTD": "tictac_agents.published.swan_td",
-    "S2Network": "tictac_agents.published.nested_q",
-    "SB3VecEnv": "tictac_agents.deep.sb3_vec_env",
-    "Sarsa": "tictac_agents.tabular.sarsa",
-    "SelfPlayCallback": "tictac_agents.deep.callbacks",
-    "Snapshot": "tictac_agents.deep.callbacks",
-    "TabularModel": "tictac_agents.planning.tabular_model",
-    "UntilProven": "tictac_agents.tabular.until_proven",
-    "ValueIteration": "tictac_agents.planning.dynamic_programming",
-    "ValueTD": "tictac_agents.tabular.value_td",
-    "gridworld_4x4": "tictac_agents.planning.tabular_model",
-    "load_model": "tictac_agents.deep.sb3_files",
-    "policy_evaluation": "tictac_agents.planning.dynamic_programming",
+
+class Agent(NamedTuple):
+    """A line of the table of agents."""
+
+    home: str
+    """Its module."""
+    kind: str
+    """How it is trained: "table" in environments, "games" in games of its own, "network" by Stable-Baselines3; or
+    "planner" or "search", which `tictac train` does not train.
+    """
+    help: str
+
+
+AGENTS = {
+    "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3"),
+    "FittedQ": Agent("published.ariel_network", "games", "deep Q-learning from batches of self-play (S4)"),
+    "GameTree": Agent("published.ariel_tree", "games", "a search tree that remembers, grown by self-play (S4)"),
+    "MCTS": Agent("mcts.mcts", "search", "Monte Carlo tree search"),
+    "MaskablePPO": Agent("deep.algorithms", "network", "proximal policy optimisation, on Stable-Baselines3"),
+    "MonteCarlo": Agent("tabular.monte_carlo", "table", "a table of action values, by Monte Carlo control"),
+    "NTupleNetwork": Agent("ntuple.network", "search", "an n-tuple network of state values, learned or shipped"),
+    "NTupleTD": Agent("ntuple.ntuple_td", "games", "an n-tuple network of state values, by TD(lambda) in self-play"),
+    "PolicyIteration": Agent("planning.dynamic_programming", "planner", "policy iteration"),
+    "QLearning": Agent("tabular.q_learning", "table", "a table of action values, by Q-learning"),
+    "S0ValueTD": Agent("published.swan_td", "table", "a table of state values, by temporal differences (S0)"),
+    "S2Network": Agent("published.nested_q", "games", "a network that learns after each game against random play (S2)"),
+    "Sarsa": Agent("tabular.sarsa", "table", "a table of action values, by Sarsa"),
+    "ValueIteration": Agent("planning.dynamic_programming", "planner", "value iteration"),
+    "ValueTD": Agent("tabular.value_td", "table", "a table of state values, by temporal differences"),
 }
+"""The agents by the names of their classes: what the command line, the page and the documentation offer."""
+
+_HELPERS = {
+    "curves": ("GamesCurve",),
+    "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback", "Snapshot"),
+    "deep.sb3_files": ("load_model",),
+    "deep.sb3_vec_env": ("SB3VecEnv",),
+    "planning.dynamic_programming": ("policy_evaluation",),
+    "planning.tabular_model": ("TabularModel", "gridworld_4x4"),
+    "tabular.learner": ("Learner",),
+    "tabular.learning_curve": ("LearningCurve",),
+    "tabular.until_proven": ("UntilProven",),
+}
+HOMES = {name: f"{__name__}.{agent.home}" for name, agent in AGENTS.items()}
+"""The module of each public name."""
+HOMES |= {name: f"{__name__}.{module}" for module, names in _HELPERS.items() for name in names}
+HOMES["ModelPolicy"] = "tictac_env.policies.adapters"
 
 REMOVED = {"LineNetwork": "removed in 1.1.0; use NTupleNetwork, the policy 'ntuple'"}
 """Agents of earlier versions, and what to use instead: for the messages when they are imported or loaded."""
+
+
+def trained(*kinds: str) -> list[str]:
+    """The names of the agents of these kinds."""
+    return [name for name, agent in AGENTS.items() if agent.kind in kinds]
 
 
 def __getattr__(name: str) -> Any:
     """Imports an agent when it is first asked for (PEP 562), so that one without torch needs no torch."""
     if name == "__all__":
         return _importable()
-    if name not in _HOME:
+    if name not in HOMES:
         removed = f": {REMOVED[name]}" if name in REMOVED else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{removed}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    return getattr(importlib.import_module(HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *HOMES])
 
 
 @functools.cache  # the import system asks several times, and one warning is enough
@@ -73,12 +94,13 @@ def _importable() -> list[str]:
     """The names that `from tictac_agents import *` binds: all, or after a warning those that need no torch."""
     from gymnasium.error import DependencyNotInstalled
 
-    try:
-        for name in _HOME:
+    missing, reason = [], None
+    for name in HOMES:
+        try:
             __getattr__(name)
-    except DependencyNotInstalled as error:
-        rest = [name for name, home in _HOME.items() if not home.startswith("tictac_agents.deep.")]
-        missing = ", ".join(name for name in _HOME if name not in rest)
-        warnings.warn(f"{error}; without it there are no {missing}", stacklevel=3)
-        return rest
-    return list(_HOME)
+        except DependencyNotInstalled as error:
+            missing.append(name)
+            reason = reason or error
+    if missing:
+        warnings.warn(f"{reason}; without it there are no {', '.join(missing)}", stacklevel=3)
+    return [name for name in HOMES if name not in missing]

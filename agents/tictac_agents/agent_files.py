@@ -66,7 +66,7 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
     name = kind.removeprefix(OURS)
     if name in tictac_agents.REMOVED:
         raise ValueError(f"{os.fspath(path)} holds a {name}: {tictac_agents.REMOVED[name]}")
-    made = getattr(tictac_agents, name, None) if kind.startswith(OURS) and name in dir(tictac_agents) else None
+    made = getattr(tictac_agents, name, None) if kind.startswith(OURS) and name in tictac_agents.AGENTS else None
     if not (inspect.isclass(made) and hasattr(made, "load")):
         raise ValueError(
             f"{os.fspath(path)} holds {kind!r}, which is no agent of tictac_agents; an agent of your own is loaded by "

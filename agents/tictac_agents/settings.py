@@ -1,21 +1,26 @@
-"""The settings that all agents share: the same in code, on the command line and in a checkpoint."""
+"""One dataclass of settings for each agent: the same in code, on the command line, on the page and in a checkpoint."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from typing import Any, ClassVar, Self
 
-from tictac_env.games import Game, did_you_mean, game_of, shown
+import gymnasium as gym
+
+from tictac_env.games import Game, did_you_mean, game_of, gym_keywords, shown
+from tictac_env.solver.enumerate import SMALL_CELLS
 
 ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type", "start")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameSettings:
-    """What all settings have: the game, and ways to write and read them.
+    """The game, and ways to write and read settings: the base class.
 
     Raises:
         ValueError: a setting is of a wrong type.
@@ -26,7 +31,7 @@ class GameSettings:
     """
 
     RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game",)
-    """The settings that are not keywords of the algorithm."""
+    """The settings that are not arguments of the agent's constructor."""
     game: str | Mapping[str, Any] = "TicTacToe-v0"
 
     def __post_init__(self) -> None:
@@ -61,22 +66,27 @@ class GameSettings:
         return type(self).from_dict({one.name: getattr(self, one.name) for one in fields(self)} | changes)
 
     def keywords(self) -> dict[str, Any]:
-        """The keywords of the algorithm's constructor."""
+        """The arguments of the agent's constructor."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.RUN_SETTINGS}
 
     @property
     def rules(self) -> Game:
-        """The game's rule book.
+        """The rules of the game.
 
         Raises:
             ValueError: there is no such game.
         """
         return game_of(self.game)
 
+    @property
+    def is_small(self) -> bool:
+        """True if the game is small enough for exact verdicts."""
+        return self.rules.cells <= SMALL_CELLS
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(GameSettings):
-    """The games that an agent learns from in environments; each kind of agent adds its own settings.
+    """The settings of agents that learn in environments; each agent adds its own.
 
     Raises:
         ValueError: a setting is of a wrong type.
@@ -118,14 +128,60 @@ class Settings(GameSettings):
         values = {name: getattr(self, name) for name in ENV_KEYWORDS if name in self.RUN_SETTINGS}
         return values | {"play_as": self.seat}
 
+    def env(self) -> gym.Env[Any, Any]:
+        """A single environment with these settings."""
+        game = self.game if isinstance(self.game, Mapping) else gym_keywords(self.game)
+        return gym.make(**{**game, **self.env_keywords()})
+
     @property
     def seat(self) -> str:
         """`play_as` as `gym.make` takes it."""
         return self.play_as or ("first" if self.opponent is None else "alternate")
 
 
+@functools.cache
+def settings_of_class(agent: Any) -> type[Any]:
+    """The dataclass of an agent's settings, made from its constructor: its arguments, which its docstring explains, the
+    games it learns from and their number. Its files have the settings under the same names.
+    """
+    parameters, hints = inspect.signature(agent).parameters, typing.get_type_hints(agent.__init__)
+    explained = inspect.cleandoc(agent.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+    base: type[GameSettings]
+    own: list[tuple[str, Any, Any]]
+    if "env" in parameters:
+        base, length, own = Settings, "total_episodes", [("total_episodes", int, field(default=20_000))]
+        explained += "\n    total_episodes: how many games."
+    else:
+        base, length, own = GameSettings, "total_games", [("total_games", int | None, field(default=None))]
+        own.append(("game", str | Mapping[str, Any], field(default=parameters["game"].default)))
+        tuned = "".join(f", on {game} {one['total_games']:,}" for game, one in agent.TUNED.items())
+        usual = "the run for which the other settings are made" if "games_a_seat" in parameters else f"{agent.RUN:,}"
+        explained += f"\n    total_games: how many games; None for {usual}{tuned}."
+    own += [
+        (name, hints[name], field(default=one.default))
+        for name, one in parameters.items()
+        if name not in ("env", "game", "seed", "device")
+    ]
+    run = (*(name for name in base.RUN_SETTINGS if name == "game" or name not in parameters), length)
+    names = {"__doc__": f"Of `{agent.__name__}`.\n\nAttributes:\n{explained}", "RUN_SETTINGS": run}
+    return make_dataclass(f"{agent.__name__}Settings", own, bases=(base,), namespace=names, frozen=True, kw_only=True)
+
+
+def preset_settings(agent: Any, name: str) -> Any:
+    """The settings of a preset of an agent's class.
+
+    Raises:
+        KeyError: there is no preset of that name.
+    """
+    preset, made = agent.PRESETS[name], settings_of_class(agent)
+    if isinstance(preset, Mapping):
+        return made(**preset)
+    # "first" is what `gym.make` takes if nothing is said
+    return made(**{"play_as": "first", **preset.env, **preset.settings}, total_episodes=preset.episodes)
+
+
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of the annotated type. An int is a float too, and a bool is neither."""
+    """True if a value is of the annotated type. An int is a float too, and a bool is neither."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return any(fits(value, one) for one in inner)

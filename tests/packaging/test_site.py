@@ -94,7 +94,7 @@ def test_every_name_of_the_agents_has_a_page() -> None:
     text = "\n".join(docs_site.pages().values())
     missing = [
         name
-        for name, module in tictac_agents._HOME.items()
+        for name, module in tictac_agents.HOMES.items()
         if module.startswith("tictac_agents") and f"::: {module}.{name}\n" not in text
     ]
     assert missing == []

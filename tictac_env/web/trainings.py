@@ -20,9 +20,8 @@ from typing import Any
 from tictac_env.web.opponents import FILE, TRAINING, Opponents
 from tictac_env.web.requests import Fields, Limits, Refused
 
-PLAN = "tictac_agents.watched.plan"
-PROCESS = "tictac_agents.watched.run"
-"""The modules that check and offer plans, and that run one; named here, imported when used."""
+TRAINING_MODULE = "tictac_agents.live_training"
+"""The module that offers trainings, checks them and runs one; imported when used, as this package imports no agents."""
 MOST_POINTS = 500
 """How many points of a curve, and games walked through, are kept."""
 GRACE = 60.0
@@ -50,7 +49,7 @@ class Training:
         self._asked_to_stop = False
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS, os.fspath(folder), *games],
+            [sys.executable, "-m", TRAINING_MODULE, os.fspath(folder), *games],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -156,7 +155,7 @@ class Trainings:
 
     def menu(self, fields: Fields) -> Any:
         """What the form of trainings offers."""
-        return importlib.import_module(PLAN).menu()
+        return importlib.import_module(TRAINING_MODULE).menu()
 
     def begin(self, fields: Fields, opponents: Opponents) -> dict[str, str]:
         """Begins a training by the plan that the fields are; its token.
@@ -172,7 +171,7 @@ class Trainings:
                 raise Refused("in a training the opponent must be a policy's name, not a file")
             opponents.get(opponent, game)
         try:
-            plan = importlib.import_module(PLAN).Plan.from_dict(fields)
+            plan = importlib.import_module(TRAINING_MODULE).Plan.from_dict(fields)
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:

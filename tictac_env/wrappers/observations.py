@@ -369,7 +369,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
         self, position: Position, action: int | None, reward: SupportsFloat
     ) -> tuple[SupportsFloat, dict[str, float]]:
         """The reward of an action, for which the game pays `reward`, and its regrets; None is no action at all."""
-        from tictac_env.solver.exact import NotProven
+        from tictac_env.solver.exact import NotProven, move_regret
 
         regrets = {"regret": float("nan"), "score_regret": float("nan")}
         with contextlib.suppress(NotProven):

@@ -1,4 +1,4 @@
-"""The first uses of agents, which `tictac warm` makes beforehand; see `tictac_env.first_uses`."""
+"""The first uses of agents, which `tictac warm` makes beforehand so that no later one waits for the compiler."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
+import tictac_agents
+from tictac_agents import MCTS, GameTree, NTupleTD, S2Network
 from tictac_agents.mcts.evaluators import NetworkEvaluator
-from tictac_agents.mcts.mcts import MCTS
-from tictac_agents.ntuple.ntuple_td import NTupleTD
-from tictac_agents.published.ariel_tree import GameTree
-from tictac_agents.published.nested_q import S2Network
-from tictac_agents.published.swan_td import S0ValueTD
-from tictac_agents.tabular.monte_carlo import MonteCarlo
-from tictac_agents.tabular.q_learning import QLearning
 from tictac_agents.tabular.rows import FEWEST_ROWS, new_rows
-from tictac_agents.tabular.sarsa import Sarsa
-from tictac_agents.tabular.table_learner import TableLearner
-from tictac_agents.tabular.value_td import ValueTD
 from tictac_env.games import get_game, gym_keywords
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position
-
-TABLES: tuple[type[TableLearner], ...] = (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)
 
 
 def use_tree_search(game: str) -> None:
@@ -39,10 +29,10 @@ def use_tree_search(game: str) -> None:
 
 
 def use_tables(game: str) -> None:
-    """Learns with each kind of table on one board and on many, plays by it, and makes it anew as a file is loaded."""
-    for learner in TABLES:
+    """Learns with each table on one board and on many, and loads it as from a file."""
+    for name in tictac_agents.trained("table"):
         for env in (gym.make(**gym_keywords(game)), gym.make_vec(num_envs=2, **gym_keywords(game))):
-            agent = learner(env, seed=0).compile().learn(total_episodes=2, progress_bar=False)
+            agent = getattr(tictac_agents, name)(env, seed=0).compile().learn(total_episodes=2, progress_bar=False)
             agent.set_learned(agent.learned())
     new_rows(2 * FEWEST_ROWS, np.zeros((1, 3), np.int64))
 

@@ -1,4 +1,4 @@
-"""Trainings that somebody watches: plans, the process, its curve, and games walked through."""
+"""Trainings that the page shows: plans, the process, its curve, and games walked through."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents import QLearning, S0ValueTD, Sarsa, ValueTD
-from tictac_agents.watched import run
-from tictac_agents.watched.lesson import lesson
-from tictac_agents.watched.plan import NETWORKS, TABLES, Plan, menu, trainable
+from tictac_agents import QLearning, S0ValueTD, ValueTD, live_training, trained
+from tictac_agents.live_training import Plan, lesson, menu
+from tictac_agents.train import new_agent
 from tictac_env.arena import verdict
 from tictac_env.position import Position
 
 SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "epsilon": 0.5}}
 
 
+def learner_of(plan: Plan) -> Any:
+    return new_agent(plan.agent, plan.agent_settings(), plan.seed)
+
+
+def rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line for line in lines if line["kind"] == "row"]
+
+
 def train(folder: Path, monkeypatch: pytest.MonkeyPatch, source: Any = None, **plan: Any) -> list[dict[str, Any]]:
-    """What the process tells, run here."""
+    """The lines that the process writes, run here."""
     output = io.StringIO()
     monkeypatch.setattr("sys.stdout", output)
     monkeypatch.setattr("sys.stdin", source or Waiting(json.dumps(plan) + "\n"))
     monkeypatch.setattr("os.nice", lambda more: more)
-    monkeypatch.setattr(run, "POINTS", 6)
-    run.main([str(folder)])
+    monkeypatch.setattr(live_training, "POINTS", 6)
+    live_training.main([str(folder)])
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
@@ -45,12 +52,11 @@ class Waiting(io.StringIO):
 def test_what_is_offered_can_be_trained() -> None:
     """Every preset is a plan, and what a form sends back is the same plan."""
     offered = menu()["agents"]
-    assert [*TABLES] == [name for name in offered if name not in NETWORKS]
+    assert set(trained("table")) <= set(offered) <= set(trained("table", "network"))
     for name, agent in offered.items():
         for preset in agent["presets"].values():
-            assert preset["agent"] == name
             sent = json.loads(json.dumps(preset))
-            assert json.loads(json.dumps(Plan.from_dict(sent).to_dict())) == sent
+            assert json.loads(json.dumps(Plan.from_dict(sent).to_dict())) == sent and sent["agent"] == name
 
 
 @pytest.mark.parametrize(
@@ -70,6 +76,7 @@ def test_what_is_offered_can_be_trained() -> None:
         ({"settings": {"epsilon": 2}}, "epsilon"),
         ({"settings": {"epsilom": 0.2}}, "did you mean epsilon"),
         ({"settings": {"learning_rate": "fast"}}, "learning_rate"),
+        ({"settings": {"opponent": "program:true"}}, "a setting of the agent must be one of"),
         ({"rewards": [1]}, "rewards"),
         ({"length": 3}, "length"),
         ({"game": "ConnectFour-v0", "total": 9, "until_proven": True}, "until_proven"),
@@ -81,85 +88,70 @@ def test_plans_that_cannot_be_are_refused(wrong: dict[str, Any], said: str) -> N
 
 
 def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = train(tmp_path, monkeypatch, agent="QLearning", total=9_000, until_proven=True, **SELF_PLAY)
-    rows = [line for line in told if line["kind"] == "row"]
-    assert told[-1] == {"kind": "end", "stopped": False, "proven": True}
-    assert [row["infallible"] for row in rows] == [False] * (len(rows) - 1) + [True] or rows[-2]["infallible"]
-    assert rows[-1]["exploitability"] == 0
-    assert rows[0]["beaten_first"] is not None
-    agent = QLearning.load(tmp_path / "agent.npz")
-    assert verdict(agent).infallible
+    said = train(tmp_path, monkeypatch, agent="QLearning", total=9_000, until_proven=True, **SELF_PLAY)
+    assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
+    first, last = rows(said)[0], rows(said)[-1]
+    assert first["beaten_first"] is not None and not first["infallible"]
+    assert last["infallible"] and last["exploitability"] == 0
+    assert verdict(QLearning.load(tmp_path / "agent.npz")).infallible
 
 
 def test_s0_ends_by_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = menu()["agents"]["S0ValueTD"]["presets"]["S0"]
-    told = train(tmp_path, monkeypatch, **plan | {"seed": 2})
-    assert told[-1] == {"kind": "end", "stopped": False, "proven": True}
+    assert train(tmp_path, monkeypatch, **plan | {"seed": 2})[-1] == {"kind": "end", "stopped": False, "proven": True}
     agent = S0ValueTD.load(tmp_path / "agent.npz")
     assert agent.num_episodes < plan["total"] == 20_000_000
     assert verdict(agent).infallible
 
 
-def test_what_a_curve_tells_of_losses_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 50 games it can be beaten, by the games that it names."""
-    told = train(tmp_path, monkeypatch, agent="QLearning", total=50)
-    last = [line for line in told if line["kind"] == "row"][-1]
+def test_the_games_that_beat_a_learner_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = rows(train(tmp_path, monkeypatch, agent="QLearning", total=50))[-1]
     agent = QLearning.load(tmp_path / "agent.npz")
-    assert agent.num_episodes == 50
     beaten = [(0, last["beaten_first"]), (1, last["beaten_second"])]
-    assert any(line for _, line in beaten)
+    assert agent.num_episodes == 50 and any(line for _, line in beaten)
     for seat, line in beaten:
         position = Position.start("TicTacToe-v0")
         for action in Position.from_moves("TicTacToe-v0", line or "").moves:
-            if position.seat == seat:
-                assert agent.act(position, 0) == action
+            assert position.seat != seat or agent.act(position, 0) == action
             position = position.play(action)
-        if line:
-            assert position.outcome is not None
-            assert position.outcome.winner == 1 - seat
+        assert not line or (position.outcome is not None and position.outcome.winner == 1 - seat)
 
 
-def test_watching_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is that of the same run, unwatched."""
+def test_reporting_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path, monkeypatch, agent="Sarsa", total=300, seed=5)
-    watched = Sarsa.load(tmp_path / "agent.npz")
-    alone = Plan(agent="Sarsa", total=300, seed=5).learner().learn(total_episodes=300, progress_bar=False)
-    assert watched.learned().keys() == alone.learned().keys()
-    for name, array in alone.learned().items():
-        np.testing.assert_array_equal(watched.learned()[name], array)
+    alone = learner_of(Plan(agent="Sarsa", total=300, seed=5)).learn(total_episodes=300, progress_bar=False).learned()
+    reported = type(learner_of(Plan(agent="Sarsa"))).load(tmp_path / "agent.npz").learned()
+    assert reported.keys() == alone.keys()
+    for name, array in alone.items():
+        np.testing.assert_array_equal(reported[name], array)
 
 
 def test_it_stops_when_it_is_asked_and_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = json.dumps({"agent": "MonteCarlo", "total": 1_000_000})
-    told = train(tmp_path, monkeypatch, io.StringIO(f"{plan}\nstop\n"))
-    assert told[-1]["stopped"]
-    assert [line for line in told if line["kind"] == "row"][-1]["at"] < 1_000_000
+    said = train(tmp_path, monkeypatch, io.StringIO(f"{plan}\nstop\n"))
+    assert said[-1]["stopped"] and rows(said)[-1]["at"] < 1_000_000
     assert (tmp_path / "agent.npz").is_file()
 
 
-def test_errors_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = train(tmp_path, monkeypatch, agent="QLearning", total=-1)
-    assert [line["kind"] for line in told] == ["error"]
-    assert "total" in told[0]["reason"]
+def test_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (line,) = train(tmp_path, monkeypatch, agent="QLearning", total=-1)
+    assert line["kind"] == "error" and "total" in line["reason"]
 
 
 def test_a_large_game_is_judged_by_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = train(tmp_path, monkeypatch, agent="QLearning", game="KInARow-v0:4x5-4", total=20)
-    last = [line for line in told if line["kind"] == "row"][-1]
-    assert not last["exact"]
-    assert last["exploitability"] is None
-    assert sum(last["first"]) == pytest.approx(1)
+    last = rows(train(tmp_path, monkeypatch, agent="QLearning", game="KInARow-v0:4x5-4", total=20))[-1]
+    assert not last["exact"] and last["exploitability"] is None and sum(last["first"]) == pytest.approx(1)
 
 
 def test_the_lesson_of_the_first_game_is_that_of_the_paper() -> None:
     """S1's figure 2: 0.5 to 0.55 (or 0.45) after the last move, a tenth of that before, and so on."""
     plan = Plan(agent="ValueTD", opponent=None)
-    told = lesson(plan.learner(), plan.env())
-    final = Position.from_moves("TicTacToe-v0", told["moves"])
+    found = lesson(learner_of(plan), plan.agent_settings().env())
+    final = Position.from_moves("TicTacToe-v0", found["moves"])
     assert final.outcome is not None
     if final.outcome.winner is not None:
         for seat in (0, 1):
-            steps = [backup["after"] - 0.5 for backup in told["backups"] if backup["seat"] == seat]
+            steps = [backup["after"] - 0.5 for backup in found["backups"] if backup["seat"] == seat]
             sign = 1 if seat == final.outcome.winner else -1
             assert steps == pytest.approx([sign * 0.5 * 0.1**power for power in range(1, len(steps) + 1)])
 
@@ -169,18 +161,18 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
     """The copy learns what the learner itself then learns, and the learner was not touched."""
     rule = {"verdict_every": 41, "start_afresh": 41} if learner is S0ValueTD else {}
     plan = Plan(agent=learner.__name__, opponent="random", seed=3, settings=rule)
-    agent: Any = plan.learner()
+    agent: Any = learner_of(plan)
     agent.learn(total_episodes=40, progress_bar=False)
     values = {name: str(array) for name, array in agent.learned().items()}
-    told = lesson(agent, plan.env())
-    assert told["at"] == 40
+    found = lesson(agent, plan.agent_settings().env())
+    assert found["at"] == 40
     assert {name: str(array) for name, array in agent.learned().items()} == values
     positions = [Position.start("TicTacToe-v0")]
-    for action in Position.from_moves("TicTacToe-v0", told["moves"]).moves:
+    for action in Position.from_moves("TicTacToe-v0", found["moves"]).moves:
         positions.append(positions[-1].play(action))
     assert positions[-1].is_over
-    assert not rule or {backup["after"] for backup in told["backups"]} != {0.5}  # the copy was not made to forget
-    for backup in told["backups"]:
+    assert not rule or {backup["after"] for backup in found["backups"]} != {0.5}  # the copy was not made to forget
+    for backup in found["backups"]:
         assert backup["before"] != backup["after"]
         here = positions[backup["ply"]]
         if backup["move"] is not None:
@@ -191,19 +183,19 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
 
 
 @pytest.mark.parametrize("game", ["TicTacToe-v0", "KInARow-v0:5x6-4"])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", trained("network"))
 def test_itself_is_itself_on_every_game(name: str, game: str) -> None:
     pytest.importorskip("sb3_contrib")
-    itself = Plan(agent=name, game=game, opponent=None).network_settings()
+    itself = Plan(agent=name, game=game, opponent=None).agent_settings()
     assert (itself.opponent, itself.discount, itself.seat) == (None, -1.0, "first")
-    lesson = Plan(agent=name, game=game, opponent="rule", play_as="second").network_settings()
+    lesson = Plan(agent=name, game=game, opponent="rule", play_as="second").agent_settings()
     assert (lesson.opponent, lesson.seat, lesson.start) == ("rule", "second", "empty") and lesson.discount > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in trainable() if name in NETWORKS])
-def test_networks_are_watched_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = train(tmp_path, monkeypatch, agent=name, opponent=None, total=2_000)
-    assert told[-1]["kind"] == "end", told[-1]
-    assert (tmp_path / "agent.zip").is_file()
-    assert len([line for line in told if line["kind"] == "row"]) > 2
+@pytest.mark.parametrize("name", trained("network"))
+def test_networks_report_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sb3_contrib")
+    said = train(tmp_path, monkeypatch, agent=name, opponent=None, total=2_000)
+    assert said[-1]["kind"] == "end", said[-1]
+    assert (tmp_path / "agent.zip").is_file() and len(rows(said)) > 2
