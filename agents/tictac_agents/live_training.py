@@ -26,7 +26,7 @@ from tictac_agents.deep.settings import TUNED
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.value_td import ValueTD
 from tictac_agents.train import new_agent, settings_class
-from tictac_env.arena import play_match, tabulated_verdict
+from tictac_env.arena import play_match, verdict
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import get_game, shown
@@ -252,7 +252,7 @@ class Training:
         agent = tictac_agents.Snapshot(self.agent) if self.plan.is_network else self.agent  # greedy moves of a network
         row: dict[str, Any] = dict.fromkeys(("exploitability", "infallible", "beaten_first", "beaten_second"))
         if self.settings.is_small:
-            found = tabulated_verdict(agent, self.settings.rules)
+            found = verdict(agent, self.settings.rules)
             first, second = found.as_first.against_random, found.as_second.against_random
             row = {"exploitability": found.exploitability, "infallible": found.infallible}
             row |= {"beaten_first": found.as_first.losing_line, "beaten_second": found.as_second.losing_line}

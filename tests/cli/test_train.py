@@ -18,7 +18,6 @@ import tictac_agents
 from tests.packaging.test_docs import COMMANDS
 from tictac_agents import AGENTS, GameTree, NTupleTD, S0ValueTD, S2Network, ValueTD, train, trained
 from tictac_agents.deep.settings import preset, tuned
-from tictac_agents.train import AGENTS
 from tictac_env import cli, play_match, verdict
 from tictac_env.cli.main import make_parser
 from tictac_env.policies.loading import settings_of
