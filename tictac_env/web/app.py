@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,7 @@ class Server:
         allowed_hosts: Iterable[str] = (),
         games: Sequence[str] = (),
     ) -> None:
-        more = [import_game(game) for game in games]
-        self.games = GAMES | {name: get_game(name) for name in more}
+        self.games = GAMES | {name: get_game(name) for name in map(import_game, games)}
         self.hosts = host_names(tuple(allowed_hosts))
         self.limits = limits or Limits()
         self.trainings = trainings = Trainings(self.limits, games) if training else None
@@ -89,36 +89,29 @@ class Server:
             yield
             self.close()
 
+        route, players, searchers = self._route, self.players, self.searchers
         api = [
-            self._route("GET", "/about", self.about),
-            self._route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game)),
-            self._route("GET", "/position", lambda fields: board_view(fields.position())),
-            self._route("POST", "/reply", self.reply, self.players),
-            self._route("POST", "/thoughts", self.thoughts, self.players),
-            self._route("POST", "/exact", self.exact, self.searchers),
-            self._route("POST", "/review", self.review, self.searchers),
+            route("GET", "/about", self.about),
+            route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game)),
+            route("GET", "/position", lambda fields: board_view(fields.position())),
+            route("POST", "/reply", self.reply, players),
+            route("POST", "/thoughts", self.thoughts, players),
+            route("POST", "/exact", self.exact, searchers),
+            route("POST", "/review", self.review, searchers),
         ]
         if results := self.results:
-            api += [
-                self._route("GET", "/tournament", results.listed, self.searchers),
-                self._route("GET", "/tournament/table", results.table, self.searchers),
-                self._route("GET", "/tournament/games", results.games, self.searchers),
-            ]
+            api.append(route("GET", "/tournament", results.listed, searchers))
+            api.append(route("GET", "/tournament/table", results.table, searchers))
+            api.append(route("GET", "/tournament/games", results.games, searchers))
         if trainings := self.trainings:
-            begin = lambda fields: trainings.begin(fields, self.opponents)  # noqa: E731
-            api += [
-                self._route("GET", "/training/menu", trainings.menu, self.players),
-                self._route("POST", "/training/begin", begin, self.players),
-                self._route("POST", "/training/look", trainings.look),
-                self._route("POST", "/training/stop", trainings.stop, self.players),
-                self._route("POST", "/training/lesson", trainings.lesson),
-            ]
+            api.append(route("GET", "/training/menu", trainings.menu, players))
+            api.append(route("POST", "/training/begin", partial(trainings.begin, self.opponents), players))
+            api.append(route("POST", "/training/look", trainings.look))
+            api.append(route("POST", "/training/stop", trainings.stop, players))
+            api.append(route("POST", "/training/lesson", trainings.lesson))
+        solve = route("GET", "/solve", self.solve, searchers)
         return Starlette(
-            routes=[
-                Mount("/api", routes=api),
-                self._route("GET", "/solve", self.solve, self.searchers),
-                Mount("/", StaticFiles(directory=STATIC, html=True)),
-            ],
+            routes=[Mount("/api", routes=api), solve, Mount("/", StaticFiles(directory=STATIC, html=True))],
             middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
             exception_handlers={HTTPException: _refuse},
             lifespan=lifespan,

@@ -125,7 +125,6 @@ def _earlier(folder: Path) -> set[str]:
         return set()
     if not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is a file; a folder is needed that is new, empty, or an earlier export")
-    record: Any = None
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         names = set(record["sha256"]) if record["kind"] == KIND else None
@@ -137,14 +136,9 @@ def _earlier(folder: Path) -> set[str]:
 
 
 def packed_game(game: KInARow) -> dict[str, Any]:
-    """What the page needs to play a game, for JSON.
+    """What the page needs to play a game, for JSON: the arguments of `KInARow.make`, the network, and the opening book.
 
-    Returns:
-        `title`; `rules`, the arguments of `KInARow.make`; `network`; and `small`, whether all its positions can be
-        searched, or `book` for a large game that has one.
-
-    Raises:
-        ValueError: no learned network comes with the package for this game.
+    Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
     """
     found = {"title": title(game), "rules": game.arguments, "network": _packed_network(make_policy("ntuple", game))}
     if game.cells <= SMALL_CELLS:
@@ -158,13 +152,7 @@ def packed_game(game: KInARow) -> dict[str, Any]:
 
 
 def _packed_network(network: Any) -> dict[str, Any]:
-    """An n-tuple network (`tictac_agents.NTupleNetwork`), its weights rounded to `BITS` bits.
-
-    Returns:
-        `tuples`, how many there are, and their `length`; `images`, the cells of each and of its images, int8; `used`, a
-        bit for each address; the `weights` of those used, int8, one for each seat; and `unit`, by which they are to be
-        multiplied.
-    """
+    """An n-tuple network (`tictac_agents.NTupleNetwork`), its weights rounded to `BITS` bits; see `Network.load`."""
     whole, unit = network.quantised(BITS)
     pairs = whole.reshape(-1, 2).astype(np.int8)
     used = pairs.any(axis=1)

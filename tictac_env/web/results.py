@@ -49,14 +49,11 @@ class GamesOfStore:
             one, two = self.players(record)
             counts[one, two, 0][1 - record.result] += 1
             counts[two, one, 1][1 + record.result] += 1
-        pairs = [
-            {
-                **{key: row[key] for key in ("player", "opponent", "score", "expected")},
-                "as_first": counts[row["player"], row["opponent"], 0],
-                "as_second": counts[row["player"], row["opponent"], 1],
-            }
-            for row in rated.cross_table()
-        ]
+        pairs = []
+        for row in rated.cross_table():
+            known = {key: row[key] for key in ("player", "opponent", "score", "expected")}
+            as_first, as_second = (counts[row["player"], row["opponent"], seat] for seat in (0, 1))
+            pairs.append({**known, "as_first": as_first, "as_second": as_second})
         players = [
             {
                 "name": one.name,
@@ -119,10 +116,8 @@ class Results:
         """The stores, and the games in each."""
         stores = []
         for name in self._stores():
-            games = [
-                {"game": game, "title": title(game_called(game)), "count": len(found.records)}
-                for game, found in self._games(name).items()
-            ]
+            counts = {game: len(found.records) for game, found in self._games(name).items()}
+            games = [{"game": one, "title": title(game_called(one)), "count": count} for one, count in counts.items()]
             stores.append({"store": name, "games": games})
         return {"stores": stores}
 

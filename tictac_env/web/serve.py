@@ -42,7 +42,7 @@ def serve(
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
-        ValueError: a path is not a folder, a host name is invalid, or a game is not known.
+        ValueError: as of `Server`.
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait

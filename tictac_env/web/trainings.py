@@ -42,8 +42,7 @@ class Training:
         self.plan = plan
         self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
         self.asked_for = time.monotonic()
-        self.done = 0
-        self.state, self.reason = "running", ""
+        self.state, self.reason, self.done = "running", "", 0
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
         self._asked_to_stop = False
@@ -157,7 +156,7 @@ class Trainings:
         """What the form of trainings offers."""
         return importlib.import_module(TRAINING_MODULE).menu()
 
-    def begin(self, fields: Fields, opponents: Opponents) -> dict[str, str]:
+    def begin(self, opponents: Opponents, fields: Fields) -> dict[str, str]:
         """Begins a training by the plan that the fields are; its token.
 
         Raises:
