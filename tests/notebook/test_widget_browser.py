@@ -10,10 +10,8 @@ from chromium import needs_chromium
 
 pytest.importorskip("anywidget")
 
-from tictac_env.cli.session import Series
-from tictac_env.notebook.widget import NotebookTable, widget_script
-from tictac_env.policies import load_player
-from tictac_env.position import Position
+from tictac_env import play
+from tictac_env.notebook.widget import widget_script
 
 MODEL = """async ([script, view]) => {
     const heard = new Set();
@@ -33,19 +31,22 @@ MODEL = """async ([script, view]) => {
 """A widget's model as anywidget gives it to the script; `ask` and `tell` lead to Python."""
 
 
+pytestmark = needs_chromium
+
+
 class Cell:
     """A cell of a notebook that shows a board."""
 
-    def __init__(self, page: Any, opponent: str | None, game: str, moves: str = "", dark: bool = False) -> None:
+    def __init__(self, page: Any, opponent: str, game: str, moves: str = "", dark: bool = False) -> None:
         self.page = page
         self.wrong: list[str] = []
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("console", lambda line: self.wrong.append(line.text) if line.type == "error" else None)
         colors = "background:#111;color:#ddd" if dark else "background:#fff;color:#222"
         page.set_content(f'<!doctype html><body style="{colors};font:14px sans-serif"><div id="cell"></div>')
-        start = Position.from_moves(game, moves)
-        player = None if opponent is None else load_player(opponent, start.game)
-        self.table = NotebookTable(Series([start], player, "first", 0))
+        board = play(opponent, game, position=moves, seat="first", seed=0, widget=True)
+        assert board is not None
+        self.table = board.table
         self.requests: list[Any] = []
         page.expose_function("ask", lambda request: self.requests.append(request))
         page.evaluate(MODEL, [widget_script(), self.table.view])
@@ -72,7 +73,6 @@ def page(browser: Any) -> Iterator[Any]:
     page.close()
 
 
-@needs_chromium
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_game_is_played_by_clicks(page: Any, dark: bool) -> None:
     cell = Cell(page, "random", "TicTacToe-v0", "1425", dark)
@@ -92,7 +92,6 @@ def test_a_game_is_played_by_clicks(page: Any, dark: bool) -> None:
     assert cell.wrong == []
 
 
-@needs_chromium
 def test_sides_are_swapped_and_keys_move_on_the_board(page: Any) -> None:
     cell = Cell(page, "rule", "ConnectFour-v0")
     cell.page.locator("[data-action='0']").focus()
@@ -107,9 +106,8 @@ def test_sides_are_swapped_and_keys_move_on_the_board(page: Any) -> None:
     assert cell.wrong == []
 
 
-@needs_chromium
 def test_a_double_click_is_one_move_and_a_closed_cell_listens_no_more(page: Any) -> None:
-    cell = Cell(page, None, "ConnectFour-v0")
+    cell = Cell(page, "human", "ConnectFour-v0")
     assert cell.page.locator("text=What it thinks").is_hidden(), "two people: there is nobody to think"
     cell.page.locator("[data-action='3']").dblclick(force=True)
     cell.settle()
@@ -117,9 +115,3 @@ def test_a_double_click_is_one_move_and_a_closed_cell_listens_no_more(page: Any)
     cell.page.evaluate("window.leave()")
     assert cell.page.evaluate("window.listeners()") == 0 and cell.page.locator("#cell > *").count() == 0
     assert cell.wrong == []
-
-
-def test_the_script_is_complete() -> None:
-    script = widget_script()
-    assert "import " not in [line[:7] for line in script.splitlines()] and script.count("\nexport default") == 1
-    assert len(script) < 60_000
