@@ -72,7 +72,7 @@ def play(
     if _wants_widget(widget):
         from tictac_env.notebook.widget import BoardWidget
 
-        return BoardWidget(series, thoughts, hints)
+        return BoardWidget(series, {"thoughts": thoughts, "exact": hints})
     table = TerminalTable(hints, ask=_ask)
     while table.play(series.begin()):
         pass

@@ -31,8 +31,7 @@ class NotebookTable:
 
     Args:
         series: the games.
-        show_thoughts: whether to show what the opponent thinks of each of the person's moves.
-        show_exact: whether to show their exact values.
+        shows: whether to show the "thoughts" of the opponent about each of the person's moves, and "exact" values.
         tell: gets a view, for JSON, whenever there is something new to see: before the opponent thinks, and after.
 
     Attributes:
@@ -41,16 +40,8 @@ class NotebookTable:
             people), `undo` (whether a move can be taken back), `shows`, and, if they are shown, `thought` and `truth`.
     """
 
-    def __init__(
-        self,
-        series: Series,
-        show_thoughts: bool = False,
-        show_exact: bool = False,
-        tell: Callable[[dict[str, Any]], object] = lambda view: None,
-    ) -> None:
-        self._series = series
-        self._shows = {"thoughts": show_thoughts, "exact": show_exact}
-        self._tell = tell
+    def __init__(self, series: Series, shows: dict[str, bool], tell: Callable[[dict[str, Any]], object]) -> None:
+        self._series, self._shows, self._tell = series, shows, tell
         self._name = None if series.opponent is None else series.opponent.name
         self.view: dict[str, Any] = {}
         self.new_game()
@@ -92,9 +83,8 @@ class NotebookTable:
         Raises:
             ValueError: one is not True, False or None.
         """
-        self._shows |= {
-            name: flag(name, on) for name, on in (("thoughts", thoughts), ("exact", exact)) if on is not None
-        }
+        wanted = {"thoughts": thoughts, "exact": exact}
+        self._shows |= {name: flag(name, on) for name, on in wanted.items() if on is not None}
         self._continue()
 
     def answer(self, request: Any) -> None:
@@ -134,13 +124,11 @@ class NotebookTable:
             problem = f"{self._name} failed: {type(error).__name__}: {error}"
         finally:
             self._report(problem=problem)  # after Ctrl-C, too, it thinks no more
-        if session.persons_turn and any(self._shows.values()):
-            self._report(**self._insight())
-
-    def _insight(self) -> dict[str, Any]:
+        if not session.persons_turn or not any(self._shows.values()):
+            return
         found: dict[str, Any] = {}
         position = self.position
-        opponent = self._session.sides[1 - position.seat]
+        opponent = session.sides[1 - position.seat]
         try:
             if self._shows["thoughts"] and opponent is not None:
                 found["thought"] = insight.thoughts(opponent, position, SEED)
@@ -148,7 +136,7 @@ class NotebookTable:
             found["problem"] = f"{self._name} does not say what it thinks: {type(error).__name__}: {error}"
         if self._shows["exact"]:
             found["truth"] = insight.exact_values(shared_solver(position.game), position, SECONDS)
-        return found
+        self._report(**found)
 
     def _report(self, thinking: bool = False, problem: str = "", **insights: Any) -> None:
         session = self._session
@@ -191,8 +179,7 @@ class BoardWidget(anywidget.AnyWidget):
 
     Args:
         series: the games.
-        show_thoughts: whether to show what the opponent thinks.
-        show_exact: whether to show exact values.
+        shows: as of `NotebookTable`.
 
     Attributes:
         table: the game: `table.play(action)`, `table.undo()` and so on do what the buttons do.
@@ -202,9 +189,9 @@ class BoardWidget(anywidget.AnyWidget):
     _esm = widget_script()
     view: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, series: Series, show_thoughts: bool = False, show_exact: bool = False) -> None:
+    def __init__(self, series: Series, shows: dict[str, bool]) -> None:
         super().__init__()
-        self.table = NotebookTable(series, show_thoughts, show_exact, lambda view: setattr(self, "view", view))
+        self.table = NotebookTable(series, shows, lambda view: setattr(self, "view", view))
         self.on_msg(lambda _widget, request, _buffers: self.table.answer(request))
 
     @property
