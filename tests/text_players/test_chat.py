@@ -82,12 +82,10 @@ def test_what_is_sent_is_a_chat_completion(server: Stub) -> None:
     assert path == "/v1/chat/completions" and "Authorization" not in headers and "seed" not in body
     server.reply = completion(None)
     assert ask("Which?") == ""
-
-
-def test_a_model_behind_an_address_plays(server: Stub) -> None:
+    server.reply = None
     player = TextPolicy(ChatEndpoint(server.url, "tiny"))
     assert player.act(Position.from_moves("TicTacToe-v0", "12"), 5) == 2
-    assert str(player) == "tiny" and server.asked[0][2]["seed"] == 5
+    assert str(player) == "tiny" and server.asked[-1][2]["seed"] == 5
 
 
 def test_the_command_judges_it(

@@ -23,6 +23,9 @@ def test_what_the_prompt_calls_legal_is_legal_and_is_read_back(game: Game, data:
     written = harness.get_legal_moves(position)
     assert list(written) == list(position.legal_actions)
     prompt = harness.make_prompt(position)
+    assert prompt == harness.make_prompt(Position(game, position.own, position.opp)), (
+        "it is made of more than the stones"
+    )
     listed = prompt.rpartition("The legal moves:")[2].splitlines()[0].split()
     assert listed == list(written.values())
     for action, text in written.items():
@@ -30,13 +33,6 @@ def test_what_the_prompt_calls_legal_is_legal_and_is_read_back(game: Game, data:
             read = harness.parse_response(answer, listed)
             assert read.legal_action == read.raw_action == text
             assert position.play(action).last_action == action
-
-
-@given(data=st.data())
-def test_the_prompt_is_made_of_the_stones_alone(game: Game, data: st.DataObject) -> None:
-    position = data.draw(playouts(game))[-1]
-    stones = Position(game, position.own, position.opp)
-    assert BoardHarness().make_prompt(position) == BoardHarness().make_prompt(stones)
 
 
 STRICT = {
@@ -65,8 +61,6 @@ def test_nothing_is_guessed(answer: str) -> None:
     read = BoardHarness().parse_response(answer, LEGAL)
     assert (read.legal_action, read.raw_action) == STRICT[answer]
 
-
-def test_the_thoughts_are_kept_apart() -> None:
     assert BoardHarness().parse_response("Corner?\nNo.\nMove: 2", LEGAL) == ParseResult("2", "2", None, "Corner?\nNo.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium as gym
@@ -32,10 +31,6 @@ def drawn(prompt: str, *, seed: int) -> str:
     return legal[seed % len(legal)]
 
 
-def saying(*answers: str) -> Iterator[str]:
-    return iter(answers)
-
-
 @pytest.mark.parametrize("game", [TTT, C4])
 def test_it_plays_as_the_function_says(game: str) -> None:
     player = TextPolicy(lowest)
@@ -46,14 +41,9 @@ def test_it_plays_as_the_function_says(game: str) -> None:
     by_text = play_match(player, "random", game, games=10)
     assert (by_text.as_first, by_text.as_second) == (by_hand.as_first, by_hand.as_second)
     assert player.counts.answers == player.counts.moves and player.counts.failures == 0
-    assert str(player) == "lowest" and "3 answers a move" in player.budget
-
-
-def test_a_drawing_function_is_random_play() -> None:
-    position = Position.from_moves(TTT, "15")
-    assert [TextPolicy(drawn).act(position, seed) for seed in range(20)] == [
-        make_policy("random").act(position, seed) for seed in range(20)
-    ]
+    assert str(player) == "lowest"
+    start, random = Position.start(game), make_policy("random", game)
+    assert [TextPolicy(drawn).act(start, seed) for seed in range(20)] == [random.act(start, s) for s in range(20)]
 
 
 def test_it_is_an_opponent_and_can_be_judged_exactly() -> None:
@@ -66,7 +56,7 @@ def test_it_is_an_opponent_and_can_be_judged_exactly() -> None:
 
 def test_wrong_answers_are_told_asked_again_and_counted(tmp_path: Path) -> None:
     prompts, seeds = [], []
-    answers = saying("Hm.", "Move: 1", "Move: 10", "Move: 2")
+    answers = iter(["Hm.", "Move: 1", "Move: 10", "Move: 2"])
 
     def complete(prompt: str, seed: int) -> str:
         prompts.append(prompt)
@@ -101,20 +91,15 @@ def test_after_the_last_answer_it_has_failed() -> None:
     drawn_actions = {player.act(position, seed) for seed in range(50)}
     assert drawn_actions == set(position.legal_actions) and player.counts.failures == 50
 
-
-@pytest.mark.parametrize("wrong", [None, 5, ["5"], b"5"])
-def test_what_is_no_text_is_an_error_of_the_program(wrong: object) -> None:
-    with pytest.raises(ValueError, match="must answer with a str, not"):
-        TextPolicy(lambda prompt: wrong).act(Position.start(TTT), 0)  # type: ignore[arg-type, return-value]
-
-
-def test_who_names_no_move_forfeits_in_a_tournament() -> None:
     mute = TextPolicy(lambda prompt: "I resign", name="mute")
     played = round_robin({"mute": mute, "random": "random"}, games=4)
     assert len(played.forfeits) == 4 and {game.forfeited_by for game in played.forfeits} == {"mute"}
 
 
 def test_wrong_arguments_are_named() -> None:
+    for wrong in (None, 5, ["5"], b"5"):
+        with pytest.raises(ValueError, match="must answer with a str, not"):
+            TextPolicy(lambda prompt, wrong=wrong: wrong).act(Position.start(TTT), 0)  # type: ignore[misc]
     for given, told in (
         ({"complete": "hello"}, "from a text to a text"),
         ({"complete": lowest, "retries": -1}, "retries must be"),
@@ -158,16 +143,7 @@ def test_a_player_of_a_users_own_module(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(tmp_path)
     found = load_player("my_text_bot:player", TTT)
     assert found.policy.act(Position.start(TTT), 0) == 0 and found.agent == "TextPolicy"
-    assert found.settings == {
-        "retries": 2,
-        "on_failure": "raise",
-        "history": False,
-        "transcript": None,
-        "name": "answer",
-    }
-
-
-def test_an_address_is_a_player() -> None:
+    assert found.settings["retries"] == 2 and found.settings["name"] == "answer"
     player = load_player("http://localhost:9/v1#tiny", C4)
     assert (player.kind, player.name, player.source) == ("address", "tiny", "http://localhost:9/v1#tiny")
     with pytest.raises(ChatError, match="localhost:9/v1/chat/completions did not answer"):

@@ -1,9 +1,15 @@
-"""Language models as players: positions as text, answers read strictly, transcripts, and how good they are."""
+"""Language models as players: positions as text, answers read strictly, transcripts, and exact regret."""
 
 from tictac_env.text_players.chat import ChatEndpoint, ChatError
 from tictac_env.text_players.harness import BoardHarness, GameHarness, ParseResult
-from tictac_env.text_players.text_policy import AnswerCounts, TextPolicy
-from tictac_env.text_players.transcript import Transcript, TranscriptSummary, read_transcript, summarize
+from tictac_env.text_players.text_policy import (
+    AnswerCounts,
+    TextPolicy,
+    Transcript,
+    TranscriptSummary,
+    read_transcript,
+    summarize,
+)
 
 __all__ = [
     "AnswerCounts",

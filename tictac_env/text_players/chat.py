@@ -23,16 +23,7 @@ SEEDS = (1 << 31) - 1
 
 
 class ChatError(ConnectionError):
-    """A server of a language model could not be reached, or did not answer as it should; the message names it.
-
-    Example:
-        >>> from tictac_env.text_players import ChatEndpoint, ChatError
-        >>> try:
-        ...     ChatEndpoint("http://localhost:1/v1", timeout=1)("Your move?")
-        ... except ChatError as error:
-        ...     print("localhost:1" in str(error))
-        True
-    """
+    """A server of a language model could not be reached, or did not answer as it should; the message names it."""
 
 
 class ChatEndpoint:
@@ -42,11 +33,11 @@ class ChatEndpoint:
     completion"): `choices[0].message.content`. vLLM, llama.cpp's server, Ollama and others do.
 
     Args:
-        url: up to the version, such as "http://localhost:8000/v1", or with the path; http or https.
-        model: which model; servers of a single one may take any name.
+        url: the address up to the version, such as "http://localhost:8000/v1", or with the path; http or https.
+        model: the model's name; servers of a single one may take any.
         system: a text that goes before the prompt, "" for none.
         temperature: 0 or more; 0 for the likeliest answer.
-        max_tokens: at most so many tokens an answer.
+        max_tokens: the most tokens of an answer.
         timeout: seconds to wait for an answer.
         api_key: sent as `Authorization: Bearer`, if given; never shown in a message.
 
@@ -95,7 +86,7 @@ class ChatEndpoint:
         return cls(url, model or "default", api_key=os.environ.get(KEY_VARIABLE))
 
     def __call__(self, prompt: str, seed: int | None = None) -> str:
-        """What the model answers.
+        """Asks the model.
 
         Args:
             prompt: the text.
@@ -106,12 +97,8 @@ class ChatEndpoint:
         """
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": prompt})
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": messages,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-        }
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body |= {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if seed is not None:
             body["seed"] = seed & SEEDS
         headers = {"Content-Type": "application/json"}
@@ -129,9 +116,6 @@ class ChatEndpoint:
             raise ChatError(f"{self.url} did not answer: {error}") from error
         if len(raw) > MAX_BYTES:
             raise ChatError(f"{self.url} answered more than {MAX_BYTES:,} bytes")
-        return self._content(raw)
-
-    def _content(self, raw: bytes) -> str:
         try:
             content = json.loads(raw)["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError):
@@ -141,7 +125,7 @@ class ChatEndpoint:
 
     @property
     def __name__(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return self.model if self.model != "default" else urlsplit(self.url).netloc
 
     def __repr__(self) -> str:

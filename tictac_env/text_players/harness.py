@@ -1,4 +1,4 @@
-"""How a position is put to a language model, and how its answer is read, in the shape of Kaggle's Game Arena.
+"""Prompts for language models and a strict parser of their answers, in the shape of Kaggle's Game Arena.
 
 A harness there has three methods (`kaggle_environments.core_harness`, 2026): the legal moves, the prompt, and what an
 answer says. `BoardHarness` has them for every game of this package.
@@ -21,7 +21,7 @@ ANSWER = re.compile(r"(?:move|final answer)\s*:\s*(\S+)", re.IGNORECASE)
 WORD = re.compile(r"[0-9A-Za-z]{1,3}")
 """An answer that is nothing but a move."""
 MAX_QUOTED = 300
-"""As much of a wrong answer's end is quoted in the next prompt."""
+"""Characters of a wrong answer's end that the next prompt quotes."""
 SERIALIZED = "serializedGameAndState"
 """The key under which Kaggle's observations of OpenSpiel's games have the game and its moves."""
 NAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
@@ -29,13 +29,13 @@ NAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 
 @dataclass(frozen=True)
 class ParseResult:
-    """What an answer says; the fields are those of Kaggle's class of this name.
+    """The reading of an answer; the fields are those of Kaggle's class of this name.
 
     Attributes:
         legal_action: the legal move it names, as `get_legal_moves` writes it; None if it names none.
         raw_action: the move it names, legal or not; None if there is no move in the form that was asked for.
         submission: always None; for games whose moves cannot be listed.
-        thoughts: what stands before the move, None if nothing does.
+        thoughts: the text before the move, None if there is none.
 
     Example:
         >>> from tictac_env.text_players import BoardHarness
@@ -50,7 +50,7 @@ class ParseResult:
 
 
 class GameHarness(Protocol):
-    """What asks a language model for moves. `Any` observation is a `Position` here.
+    """The interface that asks a language model for moves. `Any` observation is a `Position` here.
 
     Example:
         >>> from tictac_env import Position
@@ -63,7 +63,7 @@ class GameHarness(Protocol):
     """
 
     def get_legal_moves(self, observation: Any) -> Mapping[int, str]:
-        """The legal actions, and how each is written."""
+        """The legal actions, each with its text."""
 
     def make_prompt(
         self,
@@ -75,7 +75,7 @@ class GameHarness(Protocol):
         """The text that asks for a move; after a wrong answer with that answer, and the move it named, if any."""
 
     def parse_response(self, response: str, legal_action_strings: Sequence[str]) -> ParseResult:
-        """What an answer says."""
+        """Reads an answer."""
 
 
 class BoardHarness:
@@ -155,11 +155,15 @@ class BoardHarness:
         parts += [f"The moves so far: {' '.join(move_history)}"] if move_history else []
         parts += [f"You are {seat}, and it is your turn. The legal moves: {legal}", self.instruction]
         if previous_response is not None:
-            parts += ["", _complaint(previous_response, previous_action)]
+            wrong = f"Your last answer was the move {previous_action}, which is not legal here. Choose a legal one."
+            if previous_action is None:
+                quoted = previous_response.strip()[-MAX_QUOTED:]
+                wrong = f"Your last answer had no move in the form that is asked for. It ended with:\n{quoted}"
+            parts += ["", wrong]
         return "\n".join(parts)
 
     def parse_response(self, response: str, legal_action_strings: Sequence[str]) -> ParseResult:
-        """What an answer says; see the class."""
+        """Reads an answer; see the class."""
         lines = response.strip().splitlines()
         last = lines[-1].strip() if lines else ""
         found = ANSWER.fullmatch(last)
@@ -218,15 +222,11 @@ def _read_serialized(text: str) -> Position:
     actions = [parse_whole(line.strip()) for line in state.split()]
     if found is None or None in actions:
         raise ValueError(f"this is not what OpenSpiel's serialize_game_and_state writes: {text!r}")
-    return Position.from_moves(openspiel_game(found[1], found[2] or ""), [one for one in actions if one is not None])
+    return Position.from_moves(_openspiel_game(found[1], found[2] or ""), [one for one in actions if one is not None])
 
 
-def openspiel_game(name: str, parameters: str = "") -> Game:
-    """The rule book of OpenSpiel's tic_tac_toe, or of its connect_four with "rows=6,columns=7,x_in_row=4".
-
-    Raises:
-        ValueError: it is neither, or a parameter is unknown.
-    """
+def _openspiel_game(name: str, parameters: str) -> Game:
+    """The game of OpenSpiel's tic_tac_toe, or of its connect_four with "rows=6,columns=7,x_in_row=4"."""
     given = dict(part.split("=", 1) for part in parameters.split(",") if "=" in part)
     sizes = {key: parse_whole(value) for key, value in given.items() if key in ("rows", "columns", "x_in_row")}
     if name == "tic_tac_toe" and not sizes:
@@ -234,11 +234,3 @@ def openspiel_game(name: str, parameters: str = "") -> Game:
     if name != "connect_four" or None in sizes.values():
         raise ValueError(f"of OpenSpiel's games only tic_tac_toe and connect_four are known, not {name}({parameters})")
     return KInARow.make(sizes.get("rows") or 6, sizes.get("columns") or 7, sizes.get("x_in_row") or 4, gravity=True)
-
-
-def _complaint(response: str, action: str | None) -> str:
-    """What the prompt says of a wrong answer."""
-    if action is not None:
-        return f"Your last answer was the move {action}, which is not legal here. Choose a legal one."
-    quoted = response.strip()[-MAX_QUOTED:]
-    return f"Your last answer had no move in the form that is asked for. It ended with:\n{quoted}"

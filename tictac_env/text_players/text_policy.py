@@ -1,29 +1,37 @@
-"""A language model as a policy: any function from a text to a text plays."""
+"""A language model as a policy: any function from a text to a text plays. A transcript keeps what it answered."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tictac_env.checks import one_of, whole
-from tictac_env.games import describe_game, shown
+from tictac_env.games import describe_game, game_of, shown
 from tictac_env.policies.adapters import takes_seed
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import mix
 from tictac_env.text_players.chat import ChatEndpoint
 from tictac_env.text_players.harness import BoardHarness, GameHarness
-from tictac_env.text_players.transcript import Entry, Transcript
 
 ON_FAILURE = ("raise", "random")
 
 
 @dataclass
 class AnswerCounts:
-    """What a language model has answered so far.
+    """Counts of a language model's answers so far.
+
+    Attributes:
+        moves: moves it was asked for.
+        answers: answers it gave; more than moves if it was asked again.
+        unparsed: answers without a move in the form that was asked for.
+        illegal: answers that named an illegal move.
+        failures: moves still missing after the last answer that was allowed.
 
     Example:
         >>> from tictac_env.text_players import AnswerCounts
@@ -32,15 +40,10 @@ class AnswerCounts:
     """
 
     moves: int = 0
-    """How many moves it was asked for."""
     answers: int = 0
-    """How many answers it gave; more than moves where it was asked again."""
     unparsed: int = 0
-    """How many answers had no move in the form that was asked for."""
     illegal: int = 0
-    """How many answers named a move that is not legal."""
     failures: int = 0
-    """How many moves were still missing after the last answer that was allowed."""
 
     def __str__(self) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in asdict(self).items())
@@ -50,23 +53,23 @@ class TextPolicy(Policy):
     r"""A language model, or any function from a text to a text, as a policy.
 
     It gets the position as a text with the rules, the board and the legal moves. Its answer is read strictly
-    (`BoardHarness`); where it has no legal move, the model is told what was wrong and asked again. All is counted in
+    (`BoardHarness`); if it has no legal move, the model gets the reason and is asked again. Answers are counted in
     `counts`, and kept in a transcript if wanted.
 
-    What it plays is a function of the position and the seed as far as `complete` is one of its text and seed: the text
-    is made of the stones alone unless `history`.
+    Its action is a function of the position and the seed as far as `complete` is one of its text and seed: the text is
+    made of the stones alone unless `history`.
 
     Args:
         complete: from the prompt to the answer. If it has a parameter `seed`, it gets one too, an int in [0, 2**63),
             another for each answer.
-        retries: how often it is asked again for the same move.
-        on_failure: what happens then: "raise" `IllegalMove`, by which it forfeits the game in `round_robin`; or a
-            "random" legal move, by the seed.
-        harness: makes the prompts and reads the answers; a `BoardHarness` unless given.
-        history: whether the prompt lists the moves so far. What is played may then depend on them, which exact measures
-            do not see.
+        retries: number of times that it is asked again for the same move.
+        on_failure: after the last of them "raise" `IllegalMove`, by which it forfeits the game in `round_robin`; or
+            play a "random" legal move, by the seed.
+        harness: makes the prompts and reads the answers; by default a `BoardHarness`.
+        history: whether the prompt lists the moves so far. Its action may then depend on them, which exact measures do
+            not see.
         transcript: the file (.jsonl) to which each answer is added, or a `Transcript`; None for none.
-        name: what tables call it; the function's name unless given.
+        name: its name in tables; by default the function's.
 
     Raises:
         ValueError: an argument is out of its range; or when it plays, if the answer is no str.
@@ -116,7 +119,7 @@ class TextPolicy(Policy):
         return cls(ChatEndpoint.from_address(address))
 
     def act(self, position: Position, seed: int) -> int:
-        """The action it names, after as many answers as it takes.
+        """The first legal action that it names, after as many answers as it takes.
 
         Raises:
             IllegalMove: none of its answers named a legal move, and on_failure="raise".
@@ -134,17 +137,24 @@ class TextPolicy(Policy):
             read = self.harness.parse_response(answer, list(actions))
             raw, action = read.raw_action, actions.get(read.legal_action or "")
             status = "legal" if action is not None else "unparsed" if raw is None else "illegal"
-            self._count(status)
+            self.counts.answers += 1
+            self.counts.unparsed += status == "unparsed"
+            self.counts.illegal += status == "illegal"
             if self.transcript is not None:
-                entry = self._entry(position, seed, attempt, prompt, answer, raw, action, status, seconds)
-                self.transcript.add(entry)
+                moves = position.to_moves() if len(position.recent_moves) == position.ply else None
+                where: Any = (str(self), describe_game(position.game), position.code, moves)
+                answered: Any = (seed, attempt, prompt, answer, raw, action, status, seconds)
+                self.transcript.add(Entry(*where, *answered))
             if action is not None:
                 return action
             seed = mix(seed)
         self.counts.failures += 1
         if self.on_failure == "random":
             return list(written)[seed % len(written)]
-        raise self._failure(position, answer or "", raw)
+        if raw is not None:
+            raise illegal_choice(self, position, raw)
+        tail = (answer or "").strip()[-80:]
+        raise IllegalMove(f"{self} named no move in {self.retries + 1} answers, the last ending {tail!r}: {position!r}")
 
     def _ask(self, prompt: str, seed: int) -> str:
         answer = self.complete(prompt, seed=seed) if self._seeded else self.complete(prompt)
@@ -152,24 +162,165 @@ class TextPolicy(Policy):
             raise ValueError(f"{self} must answer with a str, not {answer!r} ({type(answer).__name__})")
         return answer
 
-    def _count(self, status: str) -> None:
-        self.counts.answers += 1
-        self.counts.unparsed += status == "unparsed"
-        self.counts.illegal += status == "illegal"
-
-    def _failure(self, position: Position, answer: str, raw: str | None) -> IllegalMove:
-        """The error for a move that is missing still."""
-        if raw is not None:
-            return illegal_choice(self, position, raw)
-        tail = answer.strip()[-80:]
-        return IllegalMove(
-            f"{self} named no move in {self.retries + 1} answers, the last ending {tail!r}: {position!r}"
-        )
-
-    def _entry(self, position: Position, *answered: Any) -> Entry:
-        known = len(position.recent_moves) == position.ply
-        game: Any = describe_game(position.game)
-        return Entry(str(self), game, position.code, position.to_moves() if known else None, *answered)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> TextPolicy:
         return self
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer; the fields are the keys of its line in a transcript.
+
+    Attributes:
+        player: the name of the player.
+        game: the game, as `tictac_env.games.describe_game` writes it.
+        code: the base-3 code of the position.
+        moves: the move string that led there, None if it is not known.
+        seed: the seed given to the function, if it takes one.
+        attempt: 0 for the first answer for a move, 1 for the second, ...
+        prompt: the text of the question.
+        answer: the text of the answer.
+        move: the move that the answer names, legal or not; None if it names none.
+        action: the action of a legal move, else None.
+        status: "legal", "illegal" or "unparsed".
+        seconds: the time the answer took.
+    """
+
+    player: str
+    game: Any
+    code: int
+    moves: str | None
+    seed: int
+    attempt: int
+    prompt: str
+    answer: str
+    move: str | None
+    action: int | None
+    status: str
+    seconds: float
+
+    @property
+    def position(self) -> Position:
+        """The position it was asked in."""
+        game = game_of(self.game)
+        return Position.from_code(game, self.code) if self.moves is None else Position.from_moves(game, self.moves)
+
+
+class Transcript:
+    """A file of JSON lines, one an answer, each on the disk before the next is asked for.
+
+    Args:
+        path: the file; answers are added to one that exists.
+
+    Example:
+        >>> from tictac_env.text_players import TextPolicy, Transcript
+        >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=Transcript("answers.jsonl"))
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def add(self, entry: Entry) -> None:
+        """Adds an answer."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
+
+
+def read_transcript(path: str | os.PathLike[str]) -> list[Entry]:
+    """The answers in a transcript, in their order. A last line that was cut off is left out.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a line is not an answer; the message names it.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_env.text_players import TextPolicy, read_transcript
+        >>> path = tempfile.mkdtemp() + "/answers.jsonl"
+        >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=path)
+        >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+        >>> [(entry.answer, entry.status) for entry in read_transcript(path)]
+        [('Move: 3', 'legal')]
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    entries = []
+    for number, line in enumerate(text.split("\n")[:-1], 1):  # what follows the last newline was cut off
+        try:
+            entries.append(Entry(**json.loads(line)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)}, line {number}: not an answer of a language model: {error}") from error
+    return entries
+
+
+@dataclass(frozen=True)
+class TranscriptSummary:
+    """The answers of a player at a game, judged by the exact solver; see `summarize`.
+
+    Attributes:
+        player: the name of the player.
+        game: the game.
+        moves: number of moves it was asked for.
+        answers: number of answers.
+        unparsed: number of answers without a move.
+        illegal: number of answers that named an illegal move.
+        failures: number of moves without a legal answer.
+        mistakes: number of legal moves that gave away outcome value.
+        perfect: number of legal moves of best exact score.
+        regret: the mean outcome value given away by a legal move, nan if there are none.
+    """
+
+    player: str
+    game: Any
+    moves: int
+    answers: int
+    unparsed: int
+    illegal: int
+    failures: int
+    mistakes: int
+    perfect: int
+    regret: float
+
+    def __str__(self) -> str:
+        played = self.moves - self.failures
+        return (
+            f"{self.player}: {self.moves:,} moves, {self.failures:,} without a legal answer ({self.unparsed:,} answers "
+            f"unparsed, {self.illegal:,} illegal); of {played:,} legal ones {self.mistakes:,} mistakes, "
+            f"{self.perfect:,} perfect, mean regret {self.regret:.3f}"
+        )
+
+
+def summarize(entries: Iterable[Entry] | str | os.PathLike[str]) -> list[TranscriptSummary]:
+    """Judges the answers in a transcript by the exact solver: a summary for each player at each game.
+
+    Args:
+        entries: the answers, or the file that holds them.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_transcript` does.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_env.text_players import TextPolicy, summarize
+        >>> path = tempfile.mkdtemp() + "/answers.jsonl"
+        >>> player = TextPolicy(lambda prompt: "Move: 6", transcript=path)  # does not see its win
+        >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+        >>> [(found.moves, found.mistakes, found.regret) for found in summarize(path)]
+        [(1, 1, 1.0)]
+    """
+    from tictac_env.solver.exact import move_regret
+
+    if isinstance(entries, (str, os.PathLike)):
+        entries = read_transcript(entries)
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.player, json.dumps(entry.game)), []).append(entry)
+    found = []
+    for (player, _), answers in groups.items():
+        regrets = [move_regret(entry.position, entry.action) for entry in answers if entry.action is not None]
+        moves = sum(entry.attempt == 0 for entry in answers)
+        statuses = [entry.status for entry in answers]
+        asked = (moves, len(answers), statuses.count("unparsed"), statuses.count("illegal"), moves - len(regrets))
+        mistakes, perfect = (sum(r.outcome > 0 for r in regrets), sum(r.score == 0 for r in regrets))
+        mean = sum(regret.outcome for regret in regrets) / len(regrets) if regrets else float("nan")
+        found.append(TranscriptSummary(player, answers[0].game, *asked, mistakes, perfect, mean))
+    return found
