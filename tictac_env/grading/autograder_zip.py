@@ -1,11 +1,10 @@
-"""The autograder of an assignment as a zip for Gradescope: what it installs, what it runs, and the rubric."""
+"""The autograder of an assignment as a zip for Gradescope: scripts that install and run it, and the rubric."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -110,22 +109,13 @@ def make_zip(
                 archive.writestr(info, text)
             for wheel in found.values():
                 archive.write(wheel, f"wheels/{wheel.name}", zipfile.ZIP_STORED)
-            if own is None:
-                for source, name in _package():
-                    archive.write(source, f"package/{name}")
+            specs = [importlib.util.find_spec(name) for name in ("tictac_env", "tictac_agents") if own is None]
+            for home in [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin is not None]:
+                for source in sorted(home.rglob("*")):
+                    inside = source.relative_to(home.parent)
+                    if source.is_file() and not LEFT_OUT & {*inside.parts}:
+                        archive.write(source, f"package/{inside.as_posix()}")
         return file.tell()
-
-
-def _package() -> Iterator[tuple[Path, str]]:
-    """The files of this package and of its agents, and how they are called below the folder of packages."""
-    spec = importlib.util.find_spec("tictac_agents")
-    homes = [Path(tictac_env.__file__).parent]
-    homes += [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
-    for home in homes:
-        for file in sorted(home.rglob("*")):
-            inside = file.relative_to(home.parent)
-            if file.is_file() and not LEFT_OUT & {*inside.parts}:
-                yield file, inside.as_posix()
 
 
 def _wheels(folder: Path) -> dict[tuple[str, str], Path]:

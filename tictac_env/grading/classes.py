@@ -29,7 +29,7 @@ from tictac_env.position import IllegalMove, Position, canonical
 from tictac_env.progress import progress_bar
 
 OPENINGS, PLIES = 8, 2
-"""A class tournament begins from so many positions after so many plies."""
+"""Positions that a class tournament begins from, and plies before them."""
 ALIKE = 0.98
 """Pairs that choose the same move in this share of the positions are shown."""
 MOST_PAIRS = 20
@@ -52,10 +52,10 @@ class Likeness(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassReport:
-    """What came of grading a class.
+    """The grades of a class.
 
     Attributes:
-        rubric: by which rubric.
+        rubric: the rubric.
         grades: one for each submission: by points, then by exploitability and mistakes, best first.
         likenesses: one for each pair that plays, the most alike first.
     """
@@ -117,9 +117,9 @@ def grade_class(
     """Grades many submissions, several at a time.
 
     Args:
-        submissions: the files or folders, by whose they are.
+        submissions: the files or folders by their names.
         rubric: the rubric.
-        jobs: how many at a time; as many as there are cores unless given.
+        jobs: number graded at a time; by default the number of cores.
         page: the address of the page that links lead to.
         progress: whether to show a progress bar (only on a terminal).
         unconfined: as of `grade`.
@@ -154,7 +154,7 @@ def grade_class(
 
 
 def likenesses(grades: list[Grade], rubric: Rubric) -> list[Likeness]:
-    """How alike each two of the submissions play that have played at all, the most alike first."""
+    """Compares each two submissions that have played at all; the most alike come first."""
     playing = [found for found in grades if any(move >= 0 for move in found.moves.values())]
     if len(playing) < 2:
         return []
@@ -178,7 +178,7 @@ def likenesses(grades: list[Grade], rubric: Rubric) -> list[Likeness]:
 
 
 def class_tournament(report: ClassReport, seed: int = 0, progress: bool = False) -> Tournament:
-    """Everybody against everybody, by the answers that were given: nothing of the submissions is run again.
+    """Plays a round robin by the answers that were given: no submission is run again.
 
     Raises:
         ValueError: fewer than two have played, or the game is too large for all its positions to be asked.
@@ -194,12 +194,12 @@ def class_tournament(report: ClassReport, seed: int = 0, progress: bool = False)
 
 
 class ByAnswers(Policy):
-    """A policy that plays what a submission has answered.
+    """A policy that plays the answers of a submission.
 
     Args:
-        game: the rule book.
-        moves: the action by the number of the position, -1 for nothing legal. Where a position was not asked, one that
-            is its image stands for it.
+        game: the game.
+        moves: the action by the number of the position, -1 for nothing legal. If a position was not asked, its image
+            stands for it.
         reason: why it forfeits a game in which it had no legal answer.
     """
 

@@ -1,4 +1,4 @@
-"""Rubrics: what a submission must offer, within which limits, and what is proven of it for how many points.
+"""Rubrics: the functions a submission must have, its limits, and the theorems to prove for points.
 
 A rubric is a TOML file; docs/teaching/README.md has one in full, with each field explained.
 """
@@ -22,22 +22,20 @@ HOMES = (
     Path(__file__).parent / "assignments",
     Path(tictac_env.__file__).parents[1] / "docs" / "teaching" / "assignments",
 )
-"""Where assignments lie: in an installed package, and in a checkout of the repository."""
+"""The folders of assignments: in an installed package, and in a checkout of the repository."""
 RUBRIC = "rubric.toml"
 SEATS = ("first", "second")
 TRUTHS = ("legal_moves", "result", "value")
 ARGUMENTS = ("cells", "legal", "mask", *OBSERVATION_TYPES)
-"""What a function may be given: the cells of the board in a row, the legal actions, the action mask, an observation."""
+"""Arguments of functions: the cells of the board in a row, the legal actions, the action mask, an observation."""
+VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """What may be proven of a submission.
+    """A theorem about a submission: its title, with the fields of a test in braces, and its own fields.
 
-    Attributes:
-        title: what it says, with the fields of a test in braces.
-        options: the fields that a test of it may have beside the common ones, with their defaults; None must be given.
-        tabulated: whether it needs a game that is small enough to walk every reply.
+    A field whose default is None must be given. A tabulated theorem needs a game small enough to walk every reply.
     """
 
     title: str
@@ -55,21 +53,21 @@ THEOREMS = {
     "beats-random": Theorem("scores at least {at_least:.1%} against random play as {seat}", {"seat": None}, True),
     "agrees": Theorem("{function} is right", {"function": None, "truth": None, "arguments": None}, tabulated=True),
 }
-"""What may be proven, by the name that rubrics use. What each means is told in `tictac_env.grading.theorems`."""
+"""The theorems by the names that rubrics use; `tictac_env.grading.theorems` defines them."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use.
+    """The limits of a submission.
 
     Attributes:
-        seconds_a_move: what one answer may take of processor time, and four times as long by the clock.
-        seconds: what everything may take together by the clock, training included.
-        setup_seconds: the same of training, and of loading the file.
+        seconds_a_move: processor time of an answer; its wall-clock time may be four times as long.
+        seconds: wall-clock time of everything together, training included.
+        setup_seconds: processor time of training, and of loading the file.
         memory_mb: address space, Python and its libraries included.
         file_mb: the size of each file that it writes, and of what it prints.
-        scratch_mb: of all files that it writes.
-        slow_moves: after so many answers that took too long, or ended the process, no more is asked.
+        scratch_mb: the size of all files that it writes.
+        slow_moves: number of answers that took too long, or ended the process, after which no more is asked.
     """
 
     seconds_a_move: float = 1.0
@@ -86,13 +84,13 @@ class Criterion:
     """One line of a rubric.
 
     Attributes:
-        theorem: what is to be proven, a name of `THEOREMS`.
+        theorem: a name of `THEOREMS`.
         points: what it is worth.
-        title: what reports call it.
-        at_least: the share from which on it holds, where shares are counted.
+        title: its name in reports.
+        at_least: the share from which on it holds, if shares are counted.
         starts: the share that is worth nothing; between it and `at_least` points grow evenly.
         cell: the `grade_id` of nbgrader's cell that gets the points.
-        visibility: Gradescope's: "visible", "hidden", "after_due_date" or "after_published".
+        visibility: Gradescope's, one of `VISIBILITIES`.
         options: the fields of this theorem.
     """
 
@@ -115,21 +113,21 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What an assignment asks for.
+    """The rubric of an assignment.
 
     Attributes:
-        name: the assignment's.
-        title: the assignment's, for people.
-        game: the rule book.
+        name: the assignment's name.
+        title: the same for people.
+        game: the game.
         file: the name of the file to hand in.
-        function: what plays; "" where nothing does.
-        arguments: what that function gets, see `ARGUMENTS`.
+        function: the function that plays; "" if nothing does.
+        arguments: the arguments of that function, see `ARGUMENTS`.
         setup: a function that is called once, before all others, such as one that trains; "" for none.
         arrays: whether arguments are NumPy's arrays, as environments give them, rather than lists.
-        packages: what may be imported beside the standard library.
+        packages: what may be imported besides the standard library.
         symmetric: whether shares are counted over one position of those that are images of each other.
-        limits: what a submission may use.
-        tests: what is proven, in this order.
+        limits: the limits of a submission.
+        tests: the criteria in their order.
 
     Example:
         >>> from tictac_env.grading import load_rubric
@@ -211,16 +209,11 @@ def _rubric(found: dict[str, Any], folder: str) -> Rubric:
     tests = found.pop("test", [])
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests) or not tests:
         raise ValueError("a rubric needs tests, each under a line [[test]]")
-    known: dict[str, Any] = {
-        "name": folder,
-        "title": "",
-        "game": "TicTacToe-v0",
-        "file": "submission.py",
-        "function": "choose",
-    }
-    known |= {"arguments": ["cells", "legal"], "setup": "", "arrays": False, "packages": [], "symmetric": False}
+    texts: dict[str, Any] = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
+    texts |= {"function": "choose", "setup": ""}
+    known = texts | {"arguments": ["cells", "legal"], "arrays": False, "packages": [], "symmetric": False}
     given = known | _checked("", found, {*known, "limits"})
-    for name in ("name", "title", "game", "file", "function", "setup"):
+    for name in texts:
         _text(name, given[name])
     if Path(given["file"]).name != given["file"] or not given["file"].endswith(".py"):
         raise ValueError(f"file must be the name of a Python file, such as submission.py, not {given['file']!r}")
@@ -289,17 +282,12 @@ def _criterion(at: str, found: dict[str, Any], plays: str) -> Criterion:
         starts=starts,
         cell=_text(f"{at}cell", found.get("cell", ""))
         or "-".join([name, *(options[one] for one in ("seat", "function") if one in options)]),
-        visibility=one_of(
-            f"{at}visibility",
-            found.get("visibility", "visible"),
-            ("visible", "hidden", "after_due_date", "after_published"),
-        ),
+        visibility=one_of(f"{at}visibility", found.get("visibility", "visible"), VISIBILITIES),
         options=options,
     )
 
 
 def _checked(at: str, found: dict[str, Any], known: Any) -> dict[str, Any]:
-    """`found`, if it has no fields but those known."""
     for name in found:
         if name not in known:
             raise ValueError(f"{at}there is no field {name!r}; {did_you_mean(name, known, listed=True)}")
@@ -308,11 +296,11 @@ def _checked(at: str, found: dict[str, Any], known: Any) -> dict[str, Any]:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text, not {value!r}")
+        raise ValueError(f"{name} must be a string, not {value!r}")
     return value
 
 
 def _texts(name: str, value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise ValueError(f"{name} must be a list of texts, not {value!r}")
+        raise ValueError(f"{name} must be a list of strings, not {value!r}")
     return [_text(name, one) for one in value]

@@ -21,13 +21,11 @@ from tictac_env.grading.process import printable
 
 
 class Unusable(ValueError):
-    """What was handed in cannot be run; the message says why."""
+    """A submission that cannot be run; the message says why."""
 
 
-LARGEST = 20_000_000
-"""So many bytes may be handed in."""
-MOST = 200
-"""So many files may be handed in."""
+LARGEST, MOST = 20_000_000, 200
+"""Bytes and files of a submission."""
 NOTEBOOK = ".ipynb"
 SCRATCH = "tictac-grade-"
 """Prefix of the names of scratch folders."""
@@ -44,7 +42,7 @@ def main_file(handed_in: Path, name: str) -> Path:
 
     Args:
         handed_in: a file (.py, or a notebook), or a folder.
-        name: what it should be called; a folder with a single Python file or notebook may call it otherwise.
+        name: its name by the rubric; a single Python file or notebook of a folder may have another.
 
     Raises:
         Unusable: there is nothing there, no such file in the folder, a link, or a file of another kind.
@@ -72,7 +70,7 @@ def is_class(path: Path, name: str) -> bool:
 
 
 def handed_in_by_all(paths: Iterable[Path], name: str) -> dict[str, Path]:
-    """The submissions of some paths, by whose they are: files by their names, folders by theirs.
+    """The submissions of some paths, by the names of their files or folders.
 
     Args:
         paths: files and folders of submissions, and folders of these. Folders of nbgrader, which has one for each
@@ -162,7 +160,7 @@ def _locked(folder: Path, new: bool = False) -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, whatever is in it: folders that may not be read, or a thousand deep, too."""
+    """Removes a folder with all that is in it, folders that may not be read or are a thousand deep too."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
     if folder.exists():

@@ -1,4 +1,4 @@
-"""What each theorem of a rubric means: how an exam is asked for it, and what shows that it does not hold."""
+"""The theorems of a rubric: each asks an exam for replies, and finds how far it holds and an example against it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a theorem.
-
-    Attributes:
-        share: in [0, 1], how far it holds.
-        told: the figures, in words.
-        example: a position in which it does not hold; None where it holds.
-        why: what is wrong there, in words.
-    """
+    """How far a theorem holds, a share in [0, 1], with the figures in words; a position in which it fails, and why."""
 
     share: float
     told: str
@@ -37,32 +30,36 @@ class Finding:
 
 
 def never_illegal(exam: Exam, test: Criterion) -> Finding:
-    """In each position it answers with a legal move, without an error and in time."""
+    """It answers each position with a legal move, without an error and in time."""
     rows = exam.counted
     return _counted(exam, rows, exam.moves(rows) >= 0, "legal moves", lambda row, move: "")
 
 
 def takes_wins(exam: Exam, test: Criterion) -> Finding:
-    """Where a move wins at once, it plays one that does."""
+    """If a move wins at once, it plays one that does."""
     wins = exam.questions.wins_at_once
     rows = exam.counted[wins[exam.counted].any(axis=1)]
-    return _counted(
-        exam, rows, _chosen(wins, rows, exam.moves(rows)), "wins taken", _better(exam, wins, "wins at once")
-    )
+    return _one_of(exam, rows, wins, "wins taken", "wins at once")
 
 
 def blocks(exam: Exam, test: Criterion) -> Finding:
-    """Where it cannot win at once and the other side could, with one move, it plays that move."""
+    """If it cannot win at once and the other side could, with one move, it plays that move."""
     questions = exam.questions
     threats, counted = questions.threats, exam.counted
     rows = counted[~questions.wins_at_once[counted].any(axis=1) & (threats[counted].sum(axis=1) == 1)]
-    return _counted(exam, rows, _chosen(threats, rows, exam.moves(rows)), "blocks", _better(exam, threats, "blocks"))
+    return _one_of(exam, rows, threats, "blocks", "blocks")
+
+
+def _one_of(exam: Exam, rows: Any, wanted: Bools, what: str, does: str) -> Finding:
+    """The share of some positions in which it plays one of the moves wanted there."""
+    right = _chosen(wanted, rows, exam.moves(rows))
+    return _counted(exam, rows, right, what, lambda row, _: f"{_moves(exam, np.flatnonzero(wanted[row]))} {does}")
 
 
 def keeps_value(exam: Exam, test: Criterion) -> Finding:
     """Its moves do not turn a won position into a drawn or a lost one, nor a drawn one into a lost one.
 
-    Among "critical" positions alone: where one of several moves keeps the value.
+    Critical positions are those in which one of several moves keeps the value.
     """
     values, rows = exam.questions.values, exam.counted
     keeping = exam.questions.legal & (values == values.max(axis=1, keepdims=True))
@@ -78,7 +75,7 @@ def keeps_value(exam: Exam, test: Criterion) -> Finding:
 
 
 def never_beaten(exam: Exam, test: Criterion) -> Finding:
-    """From that seat no legal replies at all make it lose; where it plays nothing legal it loses."""
+    """From that seat no legal replies at all make it lose; without a legal move it loses."""
     found = exam.verdict(SEATS.index(test.options["seat"]))
     if found.losing_line is None:
         return Finding(1.0, f"none of the {sum(found.lines):,} games that replies can lead to is lost")
@@ -86,7 +83,7 @@ def never_beaten(exam: Exam, test: Criterion) -> Finding:
 
 
 def exploitability(exam: Exam, test: Criterion) -> Finding:
-    """The best replies gain no more than so much beyond the value of the game, on average over the seats."""
+    """The best replies gain no more than `at_most` beyond the value of the game, on average over the seats."""
     found, most = exam.exploitability, test.options["at_most"]
     told = f"exploitability {found:.5f}"
     if found <= most + TOLERANCE:
@@ -96,7 +93,7 @@ def exploitability(exam: Exam, test: Criterion) -> Finding:
 
 
 def beats_random(exam: Exam, test: Criterion) -> Finding:
-    """From that seat it scores so much (a draw is half a win) against uniformly random play, exactly."""
+    """From that seat it scores `at_least` (a draw is half a win) against uniformly random play, exactly."""
     shares = exam.verdict(SEATS.index(test.options["seat"])).against_random
     return Finding(float(shares.score), f"{shares.percentages} won, drawn and lost")
 
@@ -135,7 +132,6 @@ FINDERS: dict[str, Callable[[Exam, Criterion], Finding]] = {
     "beats-random": beats_random,
     "agrees": agrees,
 }
-"""How each theorem of `tictac_env.grading.rubric.THEOREMS` is found out."""
 
 
 def mistakes(exam: Exam) -> float:
@@ -161,10 +157,6 @@ def _counted(exam: Exam, rows: Any, right: Bools, what: str, why: Callable[[int,
 def _chosen(wanted: Bools, rows: Any, moves: Any) -> Bools:
     """bool: whether the move in each position is one of those wanted."""
     return np.asarray((moves >= 0) & wanted[rows, np.maximum(moves, 0)])
-
-
-def _better(exam: Exam, wanted: Bools, what: str) -> Callable[[int, int], str]:
-    return lambda row, move: f"{_moves(exam, np.flatnonzero(wanted[row]))} {what}"
 
 
 def _moves(exam: Exam, actions: Any) -> str:
