@@ -45,18 +45,11 @@ USES: dict[str, dict[str, str]] = {
 installed; MoviePy is Gymnasium's `RecordVideo`'s, which names it by itself."""
 
 
-def test_every_extra_has_a_use() -> None:
+def test_extras_are_used_listed_and_united() -> None:
     assert sorted(USES) == SINGLE
-
-
-def test_all_is_all_of_them() -> None:
-    (everything,) = EXTRAS["all"]
-    assert everything == f"tictac-env[{','.join(name for name in EXTRAS if name != 'all')}]"
-
-
-def test_info_tells_of_every_package_of_every_extra() -> None:
+    assert EXTRAS["all"] == [f"tictac-env[{','.join(name for name in EXTRAS if name != 'all')}]"]
     told = information()["packages"]
-    for extra in SINGLE:
+    for extra in SINGLE:  # `tictac info` lists their packages
         names = {re.split(r"[\[>=<]", package)[0].replace("_", "-") for package in EXTRAS[extra]}
         assert names <= {name.replace("_", "-") for name in told[extra]}, extra
 
