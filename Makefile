@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 RELEASE := .venv/release/bin
 WITH ?= $(PYTHON)
 
-# The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch anew.
+# The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: bench docs examples check-examples test test-all quick lint format quick-tests all-tests clean
@@ -30,7 +30,7 @@ examples: .venv/dev.done
 	$(BIN)/python tools/run_examples.py
 	$(BIN)/python tools/results_tables.py
 
-# Their types, against the libraries that each needs. Pyright fetches Node.js if there is none.
+# Their types, against the libraries that each needs. Pyright fetches Node.js if it is missing.
 check-examples: .venv/dev.done .venv/release.done
 	$(BIN)/python tools/run_examples.py --types $(RELEASE)/pyright
 
@@ -54,7 +54,7 @@ test-all: .venv/dev.done
 quick: .venv/dev.done
 	$(BIN)/python -m pytest -m "not slow" $(or $(TESTS),$(error say which tests, as in make quick TESTS=tests/policies))
 
-# A file's tests run in one process: others would compile the same machine code beside it, and make its fixtures again.
+# A file's tests run in one process: others would compile the same kernels, and make its fixtures again.
 quick-tests: .venv/dev.done
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 

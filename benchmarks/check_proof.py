@@ -58,7 +58,7 @@ class Rules:
         return after, empty > 0
 
     def over(self, boards: Array, stone: int) -> tuple[Array, Array]:
-        """Where `stone` has a line, and where the board is full without."""
+        """Masks of the boards with a line of `stone`, and of the full ones without."""
         stones, last = boards.reshape(-1, self.rows, self.cols) == stone, self.connect - 1
         won = np.zeros(len(boards), bool)
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
@@ -85,7 +85,7 @@ def rows_of(own: Array, opp: Array, owns: Array, opps: Array) -> Array:
 
 
 def check(folder: Path, workers: int = 1) -> str:
-    """What is proven; SystemExit says what is wrong."""
+    """The proven result; SystemExit describes a fault."""
     certificate = json.loads((folder / "proof.json").read_text())
     rules, seat, plies = Rules(certificate), certificate["seat"], certificate["plies"]
     empty = np.zeros((rules.actions if seat else 1, rules.rows * rules.cols), np.int8)

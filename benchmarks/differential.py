@@ -39,7 +39,7 @@ OURS = {"TicTacToe-v0": tictactoe_v0, "ConnectFour-v0": connect_four_v0}
 ZOO = {"TicTacToe-v0": "tictactoe_v3", "ConnectFour-v0": "connect_four_v3"}
 BOARDS = 4096
 GOES_ON, DRAW = -1, 2
-"""Results beside 0 and 1, the seat that has won."""
+"""Results other than 0 and 1, the seat that has won."""
 
 Results = npt.NDArray[np.int64]
 """int64 (B,), for each board GOES_ON, DRAW, or the seat that has won."""
@@ -50,7 +50,7 @@ class Boards(Protocol):
     """Many boards of one game, from the beginning on; a game that is over is followed by the next."""
 
     def legal(self) -> Bools:
-        """Which actions are legal: bool (B, num_actions)."""
+        """The mask of legal actions: bool (B, num_actions)."""
 
     def play(self, actions: npt.NDArray[np.int64]) -> Results:
         """Plays an action on each board."""
@@ -208,7 +208,7 @@ KINDS: dict[str, Callable[[str, int], Boards]] = {
 
 
 def compare(name: str, games: int, seed: int = 0, boards: int = BOARDS) -> list[Row]:
-    """Plays at least so many random games on all implementations; a row for each.
+    """Plays at least a number of random games on all implementations; a row for each.
 
     Args:
         name: of the game.
@@ -224,8 +224,8 @@ def compare(name: str, games: int, seed: int = 0, boards: int = BOARDS) -> list[
     histories: list[list[int]] = [[] for _ in range(boards)]
     played = plies = 0
 
-    def all_say(what: Callable[[Boards], npt.NDArray[Any]], told: str) -> npt.NDArray[Any]:
-        """What all say, which must be the same."""
+    def all_say(what: Callable[[Boards], npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
+        """The answer of all, which must be the same."""
         said: dict[str, npt.NDArray[Any]] = {}
         for kind, one in made.items():
             began = time.process_time()
@@ -237,7 +237,7 @@ def compare(name: str, games: int, seed: int = 0, boards: int = BOARDS) -> list[
             if wrong.any():
                 board = int(wrong.argmax())
                 moves = format_moves(GAMES[name], histories[board])
-                raise SystemExit(f"{name} after {moves!r}: {told}: {first} {reference[board]}, {kind} {found[board]}")
+                raise SystemExit(f"{name} after {moves!r}: {label}: {first} {reference[board]}, {kind} {found[board]}")
         return reference
 
     with progress_bar(games, name) as update:

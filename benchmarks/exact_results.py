@@ -1,13 +1,13 @@
-"""How policies fare against perfect play on Connect Four, exactly, from both seats; `level:6` to `level:10` by default.
+"""Exact results of policies against perfect play on Connect Four, from both seats; `level:6` to `level:10` by default.
 
     python benchmarks/exact_results.py                                # some minutes
     python benchmarks/exact_results.py --policies rule minimax-first:4
 
-A policy that states its probabilities has one result. Any other is judged as a fixed map for each of so many seeds, and
-the mean of their results is given: each is exact, but another seed gives another map. Where more positions are met than
+A policy that states its probabilities has one result. Any other is judged as a fixed map for each of some seeds, and
+the mean of their results is given: each is exact, but another seed gives another map. If more positions are met than
 `--max-positions`, a result is sampled; the record says how many are, and half the width of the widest 95 % interval,
 the mean over the maps ("within", 0 where all are exact). CPU-s is what one map takes, both seats together.
-A finished policy is kept in exact-results-runs.jsonl and not judged again.
+Finished policies are kept in exact-results-runs.jsonl and not repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DIGITS = 6
 
 
 def described(name: str) -> str:
-    """What a level plays, else the policy's name."""
+    """The player of a level, or the policy's name."""
     base, _, number = name.partition(":")
     if base != "level":
         return name
@@ -67,7 +67,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--policies", nargs="+", default=LEVELS, help="names of policies (default: %(default)s)")
     parser.add_argument("--maps", type=positive, default=100, help="seeds of a fixed map (default: %(default)s)")
-    parser.add_argument("--max-positions", type=positive, default=200_000, help="exact up to so many (%(default)s)")
+    parser.add_argument("--max-positions", type=positive, default=200_000, help="exact up to this number (%(default)s)")
     parser.add_argument("--games", type=positive, default=10_000, help="sampled beyond (default: %(default)s)")
     add_workers(parser)
     add_output(parser)

@@ -142,7 +142,7 @@ def against(network: NTupleNetwork, opponent: Policy, seat: int, positions: int)
 
 
 def judged(network: NTupleNetwork, settings: Settings, data: Path) -> dict[str, Any]:
-    """What a network reaches against opponents that err, and its mistakes in per cent."""
+    """Results of a network against opponents that err, and its mistakes in per cent."""
     found: dict[str, Any] = {}
     for names, kind, seat in ((ERRING, "erring", "second"), (MINIMAX, "searches", "first")):
         for name in names:

@@ -45,7 +45,7 @@ class Case(NamedTuple):
     claim: str = ""
     """The source's claim, a key of `CLAIMS`."""
     until_proven: int = 0
-    """Ends when proven: a verdict every so many games. (S0's preset has its own rule.)"""
+    """Ends when proven: the games between verdicts. (S0's preset has its own rule.)"""
     most_seeds: int = 1_000
     """The most seeds, if one takes minutes."""
 

@@ -83,7 +83,7 @@ class RunStore:
         """The results of the run with these settings.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such run.
         """
         results: dict[str, Any] = self._runs[key_of(settings)]["results"]
         return results

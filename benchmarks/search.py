@@ -179,7 +179,7 @@ print(*spent)
 
 
 def first_searches(game: str) -> list[Row]:
-    """What the first search of a process takes, its kernels not yet compiled and compiled by an earlier process."""
+    """Seconds of the first searches of a process, before and after an earlier process has compiled the kernels."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for cache in ("empty", "filled"):
@@ -192,9 +192,9 @@ def first_searches(game: str) -> list[Row]:
 
 
 def speeds(game: str, repeats: int) -> list[Row]:
-    """Every player in turn, random games only, so that all do the same; each beside the peer with the like switch.
+    """Every player in turn, random games only, so that all do the same; each compared with the peer of the same switch.
 
-    Nobody proves the empty board within these simulations (OpenSpiel's count says so; ours is asked).
+    No player proves the empty board within these simulations (by OpenSpiel's count and by ours).
     """
     position = Position.start(GAMES[game][0])
     rows: list[Row] = []
@@ -272,7 +272,7 @@ def positions_file(data: Path, name: str) -> Path:
 
 
 def simulations_in(path: Path, budget: str, players: Sequence[str]) -> dict[str, int]:
-    """How many simulations each player makes on the mean in a CPU time.
+    """The mean number of simulations of each player in a CPU time.
 
     The players take turns at each position, so that whatever else the machine does slows them alike.
     """
@@ -322,7 +322,7 @@ def runs_in(store: RunStore) -> dict[Case, list[tuple[int, dict[str, Any]]]]:
 
 
 def mistake_table(store: RunStore, data: Path) -> list[Row]:
-    """Mistakes over the seeds, beside random's and, position by position, beside those of the better of the peers."""
+    """Mistakes over the seeds, compared with random's and, position by position, with those of the better peer."""
     rows: list[Row] = []
     cases = runs_in(store)
     random = {

@@ -1,4 +1,4 @@
-"""The exact solver: is it right, and how fast is it beside BitBully.
+"""The exact solver: its scores and its speed, compared with BitBully's.
 
     python benchmarks/solver.py                  # sets, opening sets, labels; some minutes
     python benchmarks/solver.py --empty          # the empty board too: minutes more
@@ -55,7 +55,7 @@ def public_set(name: str, data: Path, count: int) -> tuple[list[Position], list[
 
 
 def random_position(rng: random.Random, plies: int) -> Position | None:
-    """A random game of so many plies, None if it ended before or the side to move can win at once."""
+    """A random game of a number of plies, None if it ended before or the side to move can win at once."""
     position = Position.start(GAME)
     for _ in range(plies):
         if position.is_over:
@@ -173,7 +173,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--peer", default=sys.executable, help="the Python that has bitbully")
     parser.add_argument("--data", type=Path, default=DATA, help="the public positions (default: ../shared/data)")
-    parser.add_argument("--count", type=int, default=1000, help="at most so many positions of a public set")
+    parser.add_argument("--count", type=int, default=1000, help="the most positions of a public set")
     parser.add_argument("--random", type=int, default=2000, help="how many random positions to compare")
     parser.add_argument("--sizes", type=float, default=0, metavar="SECONDS", help="solve board sizes, so long each")
     parser.add_argument("--empty", action="store_true", help="the empty board too (BitBully takes minutes)")

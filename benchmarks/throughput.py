@@ -67,7 +67,7 @@ from benchmarks.throughput_cases import serve
 serve(*sys.argv[2:])
 """
 SLICES = 10
-"""A measurement is made in so many parts, in turn with the other's, so that both meet the same state of the machine."""
+"""The parts of a measurement, in turn with the other's, so that both meet the same state of the machine."""
 Case = tuple[str, str, int, str]
 """Table, game, boards and name."""
 Pair = tuple[list[float], list[float]]
@@ -111,7 +111,7 @@ def learning(options: argparse.Namespace) -> list[Row]:
 
 
 def vector(options: argparse.Namespace) -> list[Row]:
-    """Every case beside the C reference and beside pgx, where they are here."""
+    """Every case compared with the C reference and with pgx, if they are here."""
     rows: list[Row] = []
     for game in IDS:
         for boards in options.boards:
@@ -136,7 +136,7 @@ def threads(options: argparse.Namespace) -> list[Row]:
 TABLES: dict[str, tuple[str, Callable[[argparse.Namespace], list[Row]]]] = {
     "single": ("Plies per CPU-second, one environment", single),
     "aec": ("Plies per CPU-second of the PettingZoo environments", aec),
-    "learning": ("Games per CPU-second of a learner, beside stepping the environment alone", learning),
+    "learning": ("Games per CPU-second of a learner, and of stepping the environment alone", learning),
     "vector": ("Plies per CPU-second, many boards at once on one thread", vector),
     "threads": ("Plies per second of wall-clock time of the vector environment", threads),
 }

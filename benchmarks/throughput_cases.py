@@ -420,7 +420,7 @@ OPEN_SPIEL_GAMES = {"Connect Four": "connect_four", "tic-tac-toe": "tic_tac_toe"
 
 
 def aec_cases(game: str) -> tuple[dict[str, Run], dict[str, str]]:
-    """What to measure, ours and PettingZoo's in turn, and for each case the one it is compared with.
+    """The cases, ours and PettingZoo's in turn, and for each case the one it is compared with.
 
     Without PettingZoo's games (they need pygame) a note is printed, and ours are compared with our own raw_env.
     """
@@ -504,7 +504,7 @@ MAX_SYNC = 1024
 
 
 def vector_cases(game: str, num_envs: int) -> dict[str, Run]:
-    """What to measure on `num_envs` boards, on one thread; a note is printed for what is not installed here."""
+    """The cases on `num_envs` boards, on one thread; a note is printed for peers that are not installed."""
     cases: dict[str, Run] = {}
     try:
         cases[C] = timed(in_c(game, num_envs), 16)

@@ -100,19 +100,19 @@ LEARNERS = {"TicTacToe-v0": (*TABLES, "Sarsa", *DEEP), "ConnectFour-v0": ()}
 WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
 VERDICTS = 20
-"""How many points a learning curve has, if the training is not ended by a proof."""
+"""The points of a learning curve, unless a proof ends the training."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done on a game.
+    """The amount of work on a game.
 
     Attributes:
-        games: how many a pair plays, the seats swapped after each.
-        positions: how many of the reporting suite moves are judged on.
-        max_positions: how many are followed for an exact result against perfect play; beyond it is sampled.
-        exact_games: how many games are sampled then.
-        seeds: how many times each learner is trained.
+        games: of a pair, the seats swapped after each.
+        positions: of the reporting suite on which moves are judged.
+        max_positions: followed for an exact result against perfect play; beyond that it is sampled.
+        exact_games: games sampled then.
+        seeds: trainings of each learner.
         shorter: the part of its usual training that a learner gets.
     """
 
@@ -212,7 +212,7 @@ def audited(
 
 
 def audit_job(game: str, one: Contestant, scale: Scale, seed: int) -> dict[str, Any]:
-    """What tells an audit from all others; where the player's file lies is no part of it."""
+    """The settings of an audit; the place of the player's file is no part of them."""
     who = entrant_of(load_player(one.source, game), one.name)
     player = {"name": who.name, "settings": json.loads(who.settings), "checkpoint": who.checkpoint}
     limits = {name: getattr(scale, name) for name in ("positions", "max_positions", "exact_games")}
@@ -230,7 +230,7 @@ def judge(job: Settings, sources: dict[str, str]) -> dict[str, Any]:
 
 
 def part_of(whole: Suite, count: int) -> Suite:
-    """So many positions of a suite, evenly spread over it; the suite itself if it has no more."""
+    """Some positions of a suite, evenly spread over it; the suite itself if it has no more."""
     if len(whole) <= count:
         return whole
     rows = np.linspace(0, len(whole) - 1, count).round().astype(np.int64)
@@ -256,9 +256,9 @@ class Training:
     """A learner to be trained.
 
     Attributes:
-        name: what tables call it.
+        name: in tables.
         algorithm: its class in `tictac_agents`.
-        settings: all it is made with.
+        settings: of the learner.
         seed: makes the training reproducible.
     """
 
@@ -268,7 +268,7 @@ class Training:
     seed: int
 
     def job(self) -> dict[str, Any]:
-        """What tells this training from all others."""
+        """The settings that identify this training."""
         kept: dict[str, Any] = json.loads(json.dumps(self.settings.to_dict()))
         version = {"version": tictac_env.__version__}
         return {"algorithm": self.algorithm, "seed": self.seed, "settings": kept} | version
@@ -339,7 +339,7 @@ def untrained(trainings: Sequence[Training], runs: RunStore, folder: Path) -> li
 
 
 def one_move_rule(player: Player, game: Game) -> str:
-    """Whether a rule makes a player win at once, else stop such a win: "on", "in rollouts", "off" or "not stated"."""
+    """The rule by which a player wins at once or stops such a win: "on", "in rollouts", "off" or "not stated"."""
     budget = player.budget
     if player.agent == "Level":
         setting = level_settings(game)[int(player.name.partition(":")[2]) - 1]
@@ -357,7 +357,7 @@ def without_networks(names: Sequence[str]) -> list[str]:
 
 
 def _settings(name: str, game: str, shorter: float) -> tuple[str, AgentSettings]:
-    """The algorithm and the settings that a learner's name stands for."""
+    """The algorithm and the settings of a learner's name."""
     if name in DEEP:
         settings: Any = tuned(name, game)
         return name, settings.changed(total_timesteps=max(1, round(shorter * settings.total_timesteps)))
@@ -401,7 +401,7 @@ def _train_network(made: Any, training: Training) -> tuple[Any, list[dict[str, A
 
 
 def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """Who plays each game.
+    """The players of each game.
 
     Raises:
         ValueError: `--agents` names no game of the tournament.
@@ -418,7 +418,7 @@ def names_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
 
 
 def scale_of(game: str, options: argparse.Namespace) -> Scale:
-    """How much is to be done on a game: the setting, and what other options change of it."""
+    """The amount of work on a game: the setting, with the changes of other options."""
     given = {name: getattr(options, name) for name in ("games", "positions", "seeds", "shorter")}
     return replace((FULLY if options.full else QUICKLY)[game], **{k: v for k, v in given.items() if v is not None})
 

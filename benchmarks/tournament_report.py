@@ -35,15 +35,15 @@ def game_record(
     trainings: Mapping[str, Mapping[str, Any]],
     rules: Mapping[str, str],
 ) -> dict[str, Any]:
-    """All that is known of one game's players, best first.
+    """The record of one game's players, best first.
 
     Args:
-        title: what to call the game.
+        title: of the game.
         tournament: its games.
         ratings: of its players.
         audits: for each player's name its `Audit`, as JSON has it.
         trainings: for each learner that was trained for this how it went (`tournament.train`).
-        rules: for each player whether a one-move rule is on.
+        rules: for each player the state of its one-move rule.
     """
     rated = {row.pop("player"): row for row in ratings.table()}
     agents = []
@@ -131,7 +131,7 @@ def audit_of(agent: Mapping[str, Any], record: Mapping[str, Any]) -> Audit:
 
 
 def training_text(training: Mapping[str, Any]) -> str:
-    """How long a learner learned; the CPU-seconds are without compiling and verdicts."""
+    """The length of a training; the CPU-seconds are without compiling and verdicts."""
     amount = f"{training['games']:,} games" if training["games"] else f"{training['steps']:,} steps"
     return amount + (f", {training['curve'][-1]['cpu_seconds']:.2f} CPU-s" if training["curve"] else "")
 
@@ -400,7 +400,7 @@ def shares_cell(shares: Sequence[float], note: str = "") -> str:
 
 
 def shares_key() -> str:
-    """What the colours of `shares_cell` mean."""
+    """The meaning of the colours of `shares_cell`."""
     kinds = (("w", "won"), ("d", "drawn"), ("l", "lost"))
     return "".join(f'<i class="key {kind}"></i>{word}' for kind, word in kinds)
 

@@ -1,4 +1,4 @@
-"""How soon `tictac serve` answers a move, with 20 visitors playing at once against every policy.
+"""Response times of `tictac serve`, with 20 visitors playing at once against every policy.
 
     python benchmarks/web_load.py [--visitors 20] [--seconds 20] [--output FOLDER]
 
@@ -101,7 +101,7 @@ class Visitor(threading.Thread):
 
 
 def cpu_seconds(process: int) -> float:
-    """What a process has used so far; nan where the system does not say."""
+    """The CPU time of a process so far; nan if the system does not say."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

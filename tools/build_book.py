@@ -1,11 +1,11 @@
 """Builds the opening book of Connect Four: solves all positions of one ply and backs up every earlier one from them.
 
     python tools/build_book.py --out my_book --workers 2            # eight plies: hours; see docs/solver.md
-    python tools/build_book.py --out my_book --workers 2 --plies 9  # hours again: it goes on from the one before
+    python tools/build_book.py --out my_book --workers 2 --plies 9  # hours again: it continues from the one before
     python tools/build_book.py --out my_book --plies 12 --ray 10.0.0.1:6379   # on a cluster (docs/clusters.md)
     python tools/build_book.py --trial 200                          # what it would take, from a sample
 
-Stopped at any moment (Ctrl-C, a kill, a power cut) it goes on where it was: what is solved is kept part by part in
+A run that is stopped at any moment (Ctrl-C, a kill, a power cut) continues: solved parts are kept in
 layer-8-runs.jsonl in `--folder`. Once the layer is complete the book is written to `--out`, by default into the
 package. A book of one ply less, if it is there, bounds the scores of the layer, and must come out again when they are
 backed up.
@@ -35,12 +35,12 @@ from tictac_env.solver import Solver
 from tictac_env.solver.book import FOLDER, Book, book_key
 
 PART = 128
-"""So many positions a worker solves at a time. Neighbours by key profit from each other through its table."""
+"""Positions that a worker solves at a time. Neighbours by key profit from each other through its table."""
 GAME = "ConnectFour-v0"
 
 Layer = dict[int, tuple[int, int]]
 Part = tuple[Settings, list[tuple[int, int]]]
-"""What tells it from all others, and its positions."""
+"""The settings that identify it, and its positions."""
 
 
 def wins_at_once(game: KInARow, own: int, opp: int) -> bool:
@@ -113,7 +113,7 @@ class PartSolver:
 
 
 def parts_of(game: KInARow, ply: int, layer: Layer) -> list[Part]:
-    """A layer's positions in parts, each with the settings that tell it from all others."""
+    """A layer's positions in parts, each with the settings that identify it."""
     items = list(layer.items())
     parts = []
     for start in range(0, len(items), PART):
@@ -133,7 +133,7 @@ def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespa
 
 
 def progress(parts: Sequence[Part], store: RunStore) -> str:
-    """How many positions are solved, and what that took."""
+    """The number of solved positions, and their CPU time."""
     solved = [part for part in parts if part[0] in store]
     spent = sum(store[settings]["CPU-s"] for settings, _ in solved) / 3600
     counts = (sum(len(pairs) for _, pairs in some) for some in (solved, parts))
@@ -147,7 +147,9 @@ def main() -> None:
     parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")
     parser.add_argument("--table", type=float, default=4, metavar="MB", help="of each worker (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so long")
-    parser.add_argument("--trial", type=positive, help="solve so many, evenly spread in runs of 10, and save nothing")
+    parser.add_argument(
+        "--trial", type=positive, help="solve N positions, spread in runs of 10; save nothing", metavar="N"
+    )
     parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the parts are kept")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the book goes")
     options = parser.parse_args()
@@ -167,7 +169,7 @@ def main() -> None:
     print(progress(parts, store), flush=True)
     solve_rest(parts, store, options, work)
     if store.missing(settings for settings, _ in parts):
-        print(f"{progress(parts, store)}; call again to go on")
+        print(f"{progress(parts, store)}; call again to continue")
         return
     scores = [score for settings, _ in parts for score in store[settings]["scores"]]
     book = back_up(game, options.plies, dict(zip(layer, scores, strict=True)))
@@ -180,7 +182,7 @@ def main() -> None:
 
 
 def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:
-    """Solves runs of neighbours spread over the layer, and tells what the whole would take at that rate."""
+    """Solves runs of neighbours spread over the layer, and prints the time of the whole at that rate."""
     runs = max(1, count // 10)
     chosen = [number + i for number in range(0, len(pairs) - 10, len(pairs) // runs) for i in range(10)][:count]
     positions = [Position(solver.game, *pairs[number]) for number in chosen]
@@ -192,7 +194,7 @@ def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:
         f"{len(chosen)} positions: {spent / len(chosen):.3f} CPU-s each, "
         f"{solver.nodes / spent / 1e6:.2f} M nodes a CPU-s; "
         f"all {len(pairs):,}: {spent / len(chosen) * len(pairs) / 3600:.1f} CPU-hours, "
-        f"{seconds / len(chosen) * len(pairs) / 3600:.1f} hours by the clock at this load"
+        f"{seconds / len(chosen) * len(pairs) / 3600:.1f} hours of wall-clock time at this load"
     )
 
 

@@ -267,7 +267,7 @@ SOURCES = (
 )
 """Beginners, players that see one move ahead, players that see four, players that search; and unequal games."""
 RECIPES = {"C4-Exact-v1": (9_000, 2026), "C4-Choose-v1": (3_000, 2027)}
-"""How many positions, and the seed. Each has no position in common with those before it."""
+"""The number of positions, and the seed. Each has no position in common with those before it."""
 
 
 def build(name: str, before: list[Suite], cache: Path, workers: Workers) -> Suite:
@@ -277,7 +277,7 @@ def build(name: str, before: list[Suite], cache: Path, workers: Workers) -> Suit
 
 
 def rows(found: Suite) -> list[dict[str, Any]]:
-    """What is in a suite, phase by phase."""
+    """The contents of a suite, phase by phase."""
     out = []
     for index, phase in enumerate(PHASES):
         among = found.phases == index

@@ -2,9 +2,9 @@
 
     python tools/calibrate_levels.py [--games 1000] [--seed 0] [--workers 1] [--output FOLDER]
 
-The settings stand in `tictac_env/levels.py`. On Connect Four each level is to score 60 to 80 % against the one below;
-the script says which do, by the bounds of the 95 % interval. On tic-tac-toe exploitability is to fall to 0. A level's
-results are kept in levels-runs.jsonl as long as its setting and that of the level below stay.
+The settings are in `tictac_env/policies/levels.py`. On Connect Four each level is to score 60 to 80 % against the one
+below; the script names the others, by the bounds of the 95 % interval. On tic-tac-toe exploitability is to fall to 0. A
+level's results are kept in levels-runs.jsonl as long as its setting and that of the level below stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tictac_env.position import Position
 from tictac_env.rng import position_seed
 
 LOWEST, HIGHEST = 0.6, 0.8
-"""What a level is to score against the one below."""
+"""The score of a level against the one below."""
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def exact_row(number: int) -> Row:
 
 
 def job(game: str, number: int, games: int, seed: int) -> Settings:
-    """What decides a level's results against the one below: their settings, the games and the seed."""
+    """The settings that decide a level's results against the one below."""
     names = [described(setting) for setting in level_settings(get_game(game))[max(number - 2, 0) : number]]
     return {"game": game, "level": number, "settings": names, "games": games, "seed": seed}
 
@@ -98,7 +98,7 @@ def seconds_a_move(game: str, number: int, games: int = 5) -> float:
 
 
 def faults(tables: dict[str, list[Row]]) -> list[str]:
-    """What is not as it is to be."""
+    """The levels that miss their targets."""
     wrong = []
     for row in tables["connect-four"][1:]:
         if not (row["low"] >= LOWEST and row["high"] <= HIGHEST):

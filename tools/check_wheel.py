@@ -7,7 +7,7 @@
 
 The environment and a copy of the tests are in a temporary folder, so that nothing of the tree can be imported by
 accident. The command `tictac` is run, then the tests. --only leaves the tests at those named. It takes minutes, as all
-machine code is made anew.
+machine code is compiled again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ TESTS = [
     "tests/policies/test_policies.py",
     "tests/cli/test_solve.py",
 ]
-"""What they need beside the package is in `COPIED` and `RUNNER`."""
+"""Their other needs are in `COPIED` and `RUNNER`."""
 COPIED = ["tests", "examples", "pyproject.toml"]
 FOUND = "import sys, tictac_env, tictac_agents; print(tictac_env.__file__, tictac_agents.__file__, sep='\\n')"
 
 
 def requirements(project: Path, extras: Sequence[str] = ()) -> list[Requirement]:
-    """What a pyproject.toml asks for: its dependencies, and those of the extras.
+    """The requirements of a pyproject.toml: its dependencies, and those of the extras.
 
     Raises:
         ValueError: there is no such extra.

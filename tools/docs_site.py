@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Puts the generated pages in the navigation: an entry `generated: KIND` stands for all pages of a kind."""
+    """Puts the generated pages in the navigation: an entry `generated: KIND` is replaced with all pages of a kind."""
     config.nav = _filled(config.nav or [])
     return config
 
@@ -389,7 +389,7 @@ def helpers_page() -> str:
     agents = {name for family in FAMILIES.values() for name in family.agents}
     parts = [
         "# tictac_agents: callbacks and helpers",
-        "The agents have pages of their own. Beside them, `tictac_agents` has:",
+        "The agents have pages of their own. `tictac_agents` also has:",
     ]
     for name, module in sorted(tictac_agents._HOME.items()):
         if name not in agents and module.startswith("tictac_agents"):

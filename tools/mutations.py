@@ -8,8 +8,8 @@ made in a copy of the tree, and there the tests that it names run, without those
 fails. In the end those that failed run without any edit, and must pass. An edit that nothing notices is a test that is
 missing; the program then fails.
 
-Some fifty CPU-minutes, most of them for compiling: each edit of the packages makes all machine code anew. It goes on
-where it was stopped. After a change of the code or of a test, delete the runs that are to be made again.
+Some fifty CPU-minutes, most of them for compiling: each edit of the packages compiles all kernels again. It continues
+after a stop. After a change of the code or of a test, delete the runs that are to be made again.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Edit(NamedTuple):
     Attributes:
         part: of the code.
         file: its path in the tree.
-        old: what stands there exactly once.
-        new: what is put in its place.
+        old: text that is there exactly once.
+        new: its replacement.
         tests: the paths of the tests that are to notice.
     """
 
@@ -57,7 +57,7 @@ class Edit(NamedTuple):
         """The text of the file after the edit.
 
         Raises:
-            ValueError: `old` does not stand there exactly once, or `new` is the same.
+            ValueError: `old` is not there exactly once, or `new` is the same.
         """
         if text.count(self.old) != 1 or self.old == self.new:
             raise ValueError(f"{self.file}: {self.old!r} is there {text.count(self.old)} times, and must be once")
@@ -103,7 +103,7 @@ def run_tests(tree: Path, tests: Iterable[str], cache: Path) -> dict[str, Any]:
 
 
 def run_edit(edit: Edit, tree: Path) -> dict[str, Any]:
-    """What the tests say to an edit, in a copy of the tree, which is then as it was."""
+    """The result of the tests with an edit, in a copy of the tree, which is then restored."""
     path = tree / edit.file
     before = path.read_text(encoding="utf-8")
     try:
@@ -124,7 +124,7 @@ def rows_of(store: RunStore) -> list[Row]:
 
 
 def summary(rows: list[Row]) -> list[Row]:
-    """How many edits of each part there are, and how many were caught."""
+    """The edits of each part, and the caught ones."""
     return [
         {
             "part": part,

@@ -3,7 +3,7 @@
     python tools/results_tables.py            # after a benchmark has been run again
     python tools/results_tables.py --check    # changes nothing; fails if a page does not show the record
 
-A table stands between two markers, and everything between them is written by this program:
+A table is between two markers, and everything between them is written by this program:
 
     <!-- results: NAME -->
     <!-- /results -->
@@ -92,7 +92,7 @@ def plain(value: str) -> str:
 
 
 def fixed(decimals: int, factor: float = 1) -> Show:
-    """With so many decimals, after multiplying."""
+    """With a number of decimals, after multiplying."""
     return lambda value: f"{factor * float(value):,.{decimals}f}" if value else ""
 
 
@@ -233,7 +233,7 @@ def search_mistakes() -> Table:
 
 
 def solver_switch() -> Table:
-    """What a solver changes in openings, 1,000 simulations."""
+    """Mistakes in openings with and without a solver, 1,000 simulations."""
     share = {
         row["player"]: row["mistakes %"]
         for row in read("search", "mistakes")
@@ -258,7 +258,7 @@ def solver_speed() -> Table:
 
 
 def solver_sizes() -> Table:
-    """Who wins on the empty board, heights down, widths across."""
+    """The winner on the empty board, heights down, widths across."""
     found = {(row["height"], row["width"]): row for row in read("solver", "sizes")}
     widths, heights = (sorted({key[i] for key in found}, key=int) for i in (1, 0))
     outcomes = {"Draw": "draw", "1st": "first wins", "2nd": "second wins"}

@@ -14,8 +14,8 @@ Each file in `examples` begins with a header (PEP 723) that names the packages i
 
 Examples that need the same share a virtual environment under `.venv/examples`, in which this package is installed as it
 is here. The versions are those of constraints.txt, or where these contradict what the examples need, whatever fits, but
-for torch's. An example may take so many seconds as --limit says, is run in an empty folder, and fails if it exits with
-an error. What it prints to stdout is recorded (all of it, up to 60 lines), for docs/examples.md to show.
+for torch's. An example may take --limit seconds, is run in an empty folder, and fails if it exits with an error. Its
+stdout is recorded (all of it, up to 60 lines), for docs/examples.md to show.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def try_out(example: Example, limit: float, output: Path) -> bool:
 
 
 def check_types(example: Example, pyright: Path) -> bool:
-    """Whether pyright finds no error in an example."""
+    """True if pyright finds no error in an example."""
     print(f"{example.name}: ", end="", flush=True)
     words = (pyright, "--pythonpath", environment(example.dependencies), example.path)
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
@@ -180,7 +180,7 @@ def environment(dependencies: Sequence[str]) -> Path:
 
 
 def as_installed(dependency: Requirement) -> list[str]:
-    """What pip is told: this package as it is here, with the extras that are asked for; any other by name."""
+    """The words for pip: this package as it is here, with the extras; any other by name."""
     if dependency.name != PACKAGE:
         return [str(dependency)]
     extras = ",".join(sorted(dependency.extras))
@@ -213,7 +213,7 @@ def run(example: Example, python: Path | str, limit: float = LIMIT) -> dict[str,
 
 
 def cpu_seconds() -> float:
-    """What processes that have ended took of processors; those that the example left behind do not count."""
+    """The CPU time of processes that have ended; those that the example left behind do not count."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -229,7 +229,7 @@ def trimmed(output: str) -> list[str]:
 
 
 def call(*words: Any, **keywords: Any) -> str:
-    """What a program prints to stdout. It finds what is installed for it, and nothing of ours beside.
+    """The stdout of a program, which finds only the packages of its environment.
 
     Raises:
         subprocess.CalledProcessError: it fails.

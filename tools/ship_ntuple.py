@@ -170,7 +170,7 @@ def refutations(
     Args:
         player: a fixed map.
         game: one that the first player does not lose by force.
-        most: positions of a ply; if there are more, so many are drawn. None looks at all.
+        most: positions of a ply; if there are more, they are drawn. None looks at all.
         seed: of the draws.
         best: if true, only replies of perfect play are followed; else all.
 
@@ -216,7 +216,7 @@ CHUNK = 1 << 16
 
 
 class Layer(NamedTuple):
-    """The positions after so many stones, in ascending order of `own`, then of `opp`; and the player's moves."""
+    """The positions with a number of stones, in ascending order of `own`, then of `opp`; and the player's moves."""
 
     own: Ints
     opp: Ints
@@ -422,7 +422,7 @@ def correct_until_proven(files: Files, output: Path, game_id: str = "ConnectFour
     while errors := list(tree.errors(solver)):
         stones = [(error.own | error.opp).bit_count() for error in errors]
         phases = np.bincount(np.searchsorted([14, 28], stones, side="right"), minlength=3).tolist()
-        rows.append({"positions asked about": tree.asked, "errors": len(errors)})
+        rows.append({"positions answered": tree.asked, "errors": len(errors)})
         rows[-1] |= dict(zip(("in the opening", "middle", "end"), phases, strict=True))
         show("Wins thrown away, and corrected", rows)
         tree.correct(errors, solver)

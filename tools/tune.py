@@ -81,11 +81,11 @@ SPACES: dict[str, dict[str, BaseDistribution]] = {
         "start": CategoricalDistribution(["empty", "reachable"]),
     },
 }
-"""What is searched; all other settings stay as tuned."""
+"""The spaces of the search; all other settings stay as tuned."""
 
 
 def changes(params: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a point of the space stands for: `width` is that of both layers, the step size is annealed."""
+    """The settings of a point of the space: `width` is that of both layers, the step size is annealed."""
     net = {"net_arch": [params["width"]] * 2, "optimizer_kwargs": {"fused": True}}
     rest = {name: value for name, value in params.items() if name != "width"}
     return rest | {"learning_rate": (params["learning_rate"], 1e-5), "policy_kwargs": net}
@@ -104,7 +104,7 @@ class Trial(ExactEvalCallback):
     """Ends a run once it is proven, has had its time, or is worse than the others.
 
     Args:
-        trial: is told, at each tenth of the time, the best so far; None if it is not to be ended.
+        trial: gets, at each tenth of the time, the best so far; None if it must not be ended.
         seconds: CPU time of the run.
         eval_freq: as in `ExactEvalCallback`.
     """
@@ -127,7 +127,7 @@ class Trial(ExactEvalCallback):
 
 
 def score(best: Judgement | None, seconds: float) -> float:
-    """What is to be as small as possible."""
+    """The score to minimise."""
     if best is None:
         return 3 * seconds  # as if it were exploitable by 2, the most there is
     return best.cpu_seconds if best.proven else seconds * (1 - best.rank[0])
@@ -143,10 +143,10 @@ class Asked(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of a trial."""
+    """The end of a trial."""
 
     score: float | None
-    """None if it was not worth going on."""
+    """None if it was ended."""
     reports: dict[int, float]
     """The best so far at each tenth of the time."""
 
@@ -172,7 +172,7 @@ def tried(asked: Asked, options: argparse.Namespace) -> Done:
 
 
 def pruner() -> optuna.pruners.BasePruner:
-    """What ends trials that are worse half-way than the median of the others."""
+    """Ends trials that are worse half-way than the median of the others."""
     return optuna.pruners.MedianPruner(n_startup_trials=4)
 
 

@@ -46,7 +46,7 @@ def test_three_million_plies_make_it_infallible() -> None:
 
 
 def test_with_lambda_1_an_advantage_is_the_return_less_the_value() -> None:
-    """Three steps of one board: a game that goes on, then one that its mover wins, then one cut off by the rollout."""
+    """Three steps of one board: a game that continues, then one that its mover wins, then one cut off."""
     rewards = torch.tensor([[0.0], [1.0], [0.0]])
     values, last = torch.tensor([[0.3], [0.2], [-0.4]]), torch.tensor([0.5])
     ended = torch.tensor([[False], [True], [False]])

@@ -222,8 +222,8 @@ def test_random_games_are_the_same_on_all_implementations(game: str) -> None:
     assert all(row["games"] >= 100 and row["plies"] >= 500 for row in rows)
 
 
-@pytest.mark.parametrize(("place", "told"), [("legal", "legal moves"), ("play", "result")])
-def test_a_difference_is_reported_with_its_position(place: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("place", "label"), [("legal", "legal moves"), ("play", "result")])
+def test_a_difference_is_reported_with_its_position(place: str, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspiel")
     right, calls = getattr(differential.SpielBoards, place), list[int]()
 
@@ -235,5 +235,5 @@ def test_a_difference_is_reported_with_its_position(place: str, told: str, monke
         return said
 
     monkeypatch.setattr(differential.SpielBoards, place, wrong)
-    with pytest.raises(SystemExit, match=rf"ConnectFour-v0 after '[1-7]+': {told}: arrays .*, OpenSpiel "):
+    with pytest.raises(SystemExit, match=rf"ConnectFour-v0 after '[1-7]+': {label}: arrays .*, OpenSpiel "):
         differential.compare("ConnectFour-v0", 100, boards=16)

@@ -58,7 +58,7 @@ MODULES = dict(sources())
 
 
 def imports(module: str) -> Iterator[tuple[str, bool]]:
-    """What a module imports, by full name, and whether it does so at once (not within a function)."""
+    """The imports of a module, by full name, and if each is made at once (not within a function)."""
 
     def walk(node: ast.AST, at_once: bool) -> Iterator[tuple[str, bool]]:
         for child in ast.iter_child_nodes(node):
