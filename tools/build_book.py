@@ -146,10 +146,8 @@ def main() -> None:
     add_workers(parser)
     parser.add_argument("--threads", type=positive, default=1, help="of each worker (default: %(default)s)")
     parser.add_argument("--table", type=float, default=4, metavar="MB", help="of each worker (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so long")
-    parser.add_argument(
-        "--trial", type=positive, help="solve N positions, spread in runs of 10; save nothing", metavar="N"
-    )
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after this time")
+    parser.add_argument("--trial", type=positive, metavar="N", help="solve N spread positions, and save nothing")
     parser.add_argument("--folder", type=Path, default=RESULTS / "book", help="where the parts are kept")
     parser.add_argument("--out", type=Path, default=FOLDER, help="where the book goes")
     options = parser.parse_args()

@@ -19,7 +19,7 @@ from conftest import breadth
 from benchmarks import differential, ntuple
 from benchmarks.records import RunStore
 from tictac_agents import NTupleTD
-from tictac_env.arena import exact_results, move_accuracy, play_match
+from tictac_env.arena import exact_results, move_accuracy
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
@@ -133,14 +133,6 @@ def test_runs_that_contradict_a_claim_are_counted() -> None:
     assert script.failures("beatable", runs) == "2 of 3"
 
 
-@pytest.mark.slow
-def test_the_levels_are_measured_by_matches() -> None:
-    module = load("tools.calibrate_levels")
-    row = module.match_row(module.job("ConnectFour-v0", 4, 10, 3))
-    match = play_match("level:4", "level:3", "ConnectFour-v0", 10, seed=3)
-    assert tuple(row[key] for key in ("wins", "draws", "losses")) == match.total
-
-
 LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,column_7
 475774457522754657214321516462111,5,,-4,5,,,5,
 47577445752275465721432151646211,5,-5,-5,5,,,-5,
@@ -166,12 +158,6 @@ def test_mistakes_of_searches_are_those_of_the_arena(tmp_path: Path, monkeypatch
             store.add(settings, results | {"wrong": [0]})
     row = next(row for row in script.mistake_table(script.run_all(options), tmp_path) if row["budget"] == "5")
     assert row["seeds"] == 2 and row["mistakes %"] == 50 and row["of random's"] > 0
-
-
-@pytest.mark.slow
-def test_the_second_process_does_not_compile() -> None:
-    empty, filled = load("benchmarks.search").first_searches("tic-tac-toe")
-    assert (empty["cache"], filled["cache"]) == ("empty", "filled") and empty["first"] > 3 * filled["first"]
 
 
 @pytest.mark.slow

@@ -42,11 +42,6 @@ def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     exec(compile(EXAMPLES[name], name, "exec"), {"__name__": "__main__"})
 
 
-def test_examples_train_networks_on_one_thread() -> None:
-    """With as many threads as cores they take many times as long."""
-    assert [name for name in TRAINING if "torch.set_num_threads(1)" not in EXAMPLES[name]] == []
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from pathlib import Path
@@ -111,14 +110,6 @@ def test_docstrings_get_sections_that_the_site_knows() -> None:
     text = "Learns.\n\nPresets (`X.preset(name)`):\n    S2: the first\n        of two.\n    S3-b: the other.\n"
     shown = "Learns.\n\nPresets (`X.preset(name)`):\n\n* `S2`: the first\n        of two.\n* `S3-b`: the other.\n\n"
     assert docs_site.as_markdown(f"{text}\nExample:\n    >>> 1\n    1") == f"{shown}Examples:\n    >>> 1\n    1"
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_cells_of_text_and_of_code(notebook: Path) -> None:
-    text = notebook.read_text()
-    assert re.match(r"# %% \[markdown\]\n# # \w", text)
-    cells = re.split(r"^# %%(?: \[markdown\])?\n", text, flags=re.MULTILINE)[1:]
-    assert len(cells) > 5 and all(ast.parse(cell) for cell in cells)
 
 
 @pytest.mark.slow

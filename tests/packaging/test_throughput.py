@@ -125,11 +125,3 @@ def test_the_c_reference_plays_by_the_rules_and_draws_every_legal_action_alike(g
             np.testing.assert_array_equal(boards.masks[i], mask)
     assert min(ends.values()) > 5
     assert (np.abs(drawn - expected) <= 5 * np.sqrt(expected)).all()
-
-
-def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "false")
-    if not shutil.which("false"):
-        pytest.skip("no such program here")
-    with pytest.raises(NoCompiler, match="false failed"):
-        CReference("tic-tac-toe", 1)
