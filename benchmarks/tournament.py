@@ -33,7 +33,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gymnasium as gym
 import numpy as np
-from tictac_agents.tabular.settings import tabular_settings
 
 import tictac_agents
 import tictac_env
@@ -51,7 +50,7 @@ from benchmarks.records import (
 from benchmarks.tournament_report import game_record, page, percent, rating_rows, training_text, truth_rows, truth_text
 from tictac_agents.deep.settings import tuned
 from tictac_agents.settings import Settings as AgentSettings
-from tictac_agents.settings import preset_settings
+from tictac_agents.settings import preset_settings, settings_of_class
 from tictac_env.arena import Suite, Tournament, audit, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import entrant_of
@@ -325,7 +324,7 @@ def train(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Trains a learner and keeps its file; returns how long it learned, and the learning curve."""
     algorithm = job["algorithm"]
     made = getattr(tictac_agents, algorithm)
-    of_class = type(tuned(algorithm)) if algorithm in DEEP else tabular_settings(made)
+    of_class = type(tuned(algorithm)) if algorithm in DEEP else settings_of_class(made)
     training = Training("", algorithm, of_class.from_dict(job["settings"]), job["seed"])
     agent, curve = (_train_network if algorithm in DEEP else _train_table)(made, training)
     agent.save(folder / training.file)
@@ -363,7 +362,7 @@ def _settings(name: str, game: str, shorter: float) -> tuple[str, AgentSettings]
         return name, settings.changed(total_timesteps=max(1, round(shorter * settings.total_timesteps)))
     algorithm, preset = TABLES.get(name, (name, ""))
     learner = getattr(tictac_agents, algorithm)
-    settings = preset_settings(learner, preset) if preset else tabular_settings(learner)(game=game)
+    settings = preset_settings(learner, preset) if preset else settings_of_class(learner)(game=game)
     return algorithm, settings.changed(total_episodes=max(1, round(shorter * settings.total_episodes)))
 
 

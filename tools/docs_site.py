@@ -207,13 +207,18 @@ class Family(NamedTuple):
     """Recorded results of all of them."""
 
 
+def agents_in(folder: str) -> tuple[str, ...]:
+    """The agents whose modules are in a folder of `tictac_agents`."""
+    return tuple(name for name, agent in tictac_agents.AGENTS.items() if agent.home.startswith(f"{folder}."))
+
+
 FAMILIES = {
-    "Tables": Family(("QLearning", "Sarsa", "MonteCarlo", "ValueTD", "S0ValueTD"), ("tables.md", "reproduction.md")),
-    "Planning": Family(("ValueIteration", "PolicyIteration"), ("tables.md", "reproduction.md")),
-    "Tree search": Family(("MCTS", "GameTree"), ("search.md", "reproduction.md")),
-    "N-tuple networks": Family(("NTupleTD", "NTupleNetwork"), ("ntuple.md",), ("ntuple",)),
-    "Deep agents": Family(("DQN", "MaskablePPO"), ("deep.md",), ("deep-agents",)),
-    "Published networks": Family(("S2Network", "FittedQ"), ("deep.md", "reproduction.md")),
+    "Tables": Family(agents_in("tabular"), ("tables.md", "reproduction.md")),
+    "Planning": Family(agents_in("planning"), ("tables.md", "reproduction.md")),
+    "Tree search": Family(agents_in("mcts"), ("search.md", "reproduction.md")),
+    "N-tuple networks": Family(agents_in("ntuple"), ("ntuple.md",), ("ntuple",)),
+    "Deep agents": Family(agents_in("deep"), ("deep.md",), ("deep-agents",)),
+    "Published systems": Family(agents_in("published"), ("reproduction.md", "tables.md", "search.md", "deep.md")),
 }
 RESULTS = {
     "systems": "Against random play, won / drawn / lost in per cent: published, and ours",
@@ -296,7 +301,7 @@ def agent_page(name: str, family: Family) -> str:
     parts = [
         f"# {name}",
         f"`from tictac_agents import {name}`. Read on: {further}.",
-        shown(tictac_agents._HOME[name] + f".{name}", inherited=USED),
+        shown(tictac_agents.HOMES[name] + f".{name}", inherited=USED),
     ]
     results = [f"### {RESULTS[table]}\n\n{markdown(rows)}" for table, rows in results_of(name, family).items()]
     if results:
@@ -391,7 +396,7 @@ def helpers_page() -> str:
         "# tictac_agents: callbacks and helpers",
         "The agents have pages of their own. `tictac_agents` also has:",
     ]
-    for name, module in sorted(tictac_agents._HOME.items()):
+    for name, module in sorted(tictac_agents.HOMES.items()):
         if name not in agents and module.startswith("tictac_agents"):
             parts.append(shown(f"{module}.{name}", heading=True))
     return "\n\n".join(parts) + "\n"
