@@ -18,7 +18,7 @@ from tictac_env.solver.enumerate import plies_to_go
 from tictac_env.solver.players import Perfect
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
-EXPLAIN = "tictac_agents.explain"
+EXPLAIN = "tictac_agents.value_display"
 """The module that asks agents; imported when there is one to ask."""
 UNKNOWN = "not known in the time there is"
 FULL = 100
