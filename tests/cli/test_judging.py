@@ -99,7 +99,7 @@ def test_a_stopped_tournament_says_where_its_games_are(tmp_path: Path) -> None:
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told.splitlines()[-2:] == [
-        "the games played so far are in results/games.sqlite; the same command goes on from there",
+        "the games played so far are in results/games.sqlite; the same command continues from there",
         "tictac: stopped",
     ]
     with ResultStore(file) as store:

@@ -78,11 +78,13 @@ class _Formatter(argparse.HelpFormatter):
 
 def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of: str = "") -> None:
     """Adds `--game`; by default it is that of the agent in the argument `of`, if that is a file (`chosen_game`)."""
-    told = f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False, or "
-    told += "a game of your own as module:Name-v0, whose module is imported"
+    games = (
+        f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False, or "
+    )
+    games += "a game of your own as module:Name-v0, whose module is imported"
     otherwise = f"the one that the {of}'s file names, else {default}" if of else default
     default_here = None if of else default
-    game = parser.add_argument("--game", type=game_named, default=default_here, help=f"{told} (default: {otherwise})")
+    game = parser.add_argument("--game", type=game_named, default=default_here, help=f"{games} (default: {otherwise})")
     parser.set_defaults(default_game=default)
     complete_words(game, "games", known_names())
 
@@ -100,9 +102,9 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
     return game_for(options.game, *players, default=options.default_game)
 
 
-def add_player(parser: argparse.ArgumentParser, *names: str, told: str = "", **keywords: Any) -> None:
-    """Adds an argument that is a player; `told` is what its help says beside what a player may be."""
-    player = parser.add_argument(*names, help=f"{ACCEPTED}{told}", **keywords)
+def add_player(parser: argparse.ArgumentParser, *names: str, more: str = "", **keywords: Any) -> None:
+    """Adds an argument that is a player; `more` ends its help, after the accepted forms."""
+    player = parser.add_argument(*names, help=f"{ACCEPTED}{more}", **keywords)
     complete_words(player, "players", list(POLICIES), files=True)
 
 
@@ -154,7 +156,7 @@ def chosen_workers(options: argparse.Namespace) -> Workers:
     """The workers of `--workers` and `--ray`.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the address is invalid.
     """
     if options.ray is None:
         return int(options.workers or options.default_workers)
@@ -163,9 +165,9 @@ def chosen_workers(options: argparse.Namespace) -> Workers:
 
 def add_seed(parser: argparse.ArgumentParser, default: int | None = 0) -> None:
     """Adds `--seed`."""
-    told = "another one each time" if default is None else str(default)
+    shown = "another one each time" if default is None else str(default)
     parser.add_argument(
-        "--seed", type=whole_number(), default=default, help=f"the same seed gives the same results (default: {told})"
+        "--seed", type=whole_number(), default=default, help=f"the same seed gives the same results (default: {shown})"
     )
 
 
@@ -175,7 +177,7 @@ def print_json(value: Any) -> None:
 
 
 def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
-    """What reads an option whose value is a whole number in [low, high]."""
+    """The type of an option whose value is an integer in [low, high]."""
 
     def read(text: str) -> int:
         found = parse_whole(text, low, high)
@@ -187,7 +189,7 @@ def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
 
 
 def decimal(low: float = 0, high: float = math.inf) -> Callable[[str], float]:
-    """What reads an option whose value is a finite number in [low, high]."""
+    """The type of an option whose value is a finite number in [low, high]."""
 
     def read(text: str) -> float:
         try:

@@ -30,7 +30,7 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--game", type=game_named, help="the rubric's game, needed if it is one of your own: module:Name-v0"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="how results are told (default: text)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="the form of the results (default: text)")
     add_file(parser, "-o", "--output", metavar="FILE", help="write the result there (default: print it)")
     parser.add_argument("--cell", metavar="NAME", help="print the points of this line of the rubric alone")
     add_file(parser, "--csv", metavar="FILE", help="also write a table of all submissions")
@@ -51,7 +51,7 @@ def run_grade(options: argparse.Namespace) -> int:
 
     A submission is a Python file, a notebook, or a folder with one; it runs in a process of its own, within limits, and
     is asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the submissions, and
-    a tournament if wanted. docs/teaching/README.md tells more.
+    a tournament if wanted. docs/teaching/README.md explains it.
 
     Examples:
       tictac grade --list

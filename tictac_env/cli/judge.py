@@ -33,8 +33,8 @@ from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Reading
 from tictac_env.storage import check_writable
 
-BESIDE = Path("beside the player's file")
-"""What --card is without a folder."""
+BESIDE = Path("next to the player's file")
+"""The value of --card without a folder."""
 
 
 def add_audit(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def run_audit(options: argparse.Namespace) -> int:
     The record has the exact verdict (can it be beaten, and by which game, board by board), its mistakes on positions of
     known value next to those of random play, and matches, if wanted.
 
-    The player may be anybody's: docs/audit.md tells what each kind looks like. Python files and programs are run, with
+    The player may be anybody's: docs/audit.md shows each kind. Python files and programs are run, with
     your rights; agents' files, models, weights and networks are only read.
 
     Examples:
@@ -141,10 +141,10 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
         "--claim", choices=list(CLAIMS), default="never loses", help="what is to be proven (default: %(default)s)"
     )
     parser.add_argument(
-        "--refutations", type=whole_number(1), default=1, metavar="N", help="end once so many are found (default: 1)"
+        "--refutations", type=whole_number(1), default=1, metavar="N", help="end once N are found (default: 1)"
     )
     parser.add_argument(
-        "--to-the-end", action="store_true", help="ask about all positions, even if so many games refute the claim"
+        "--to-the-end", action="store_true", help="ask about all positions, even if N games refute the claim"
     )
     add_file(parser, "--folder", folder=True, help="where the work and the certificate are kept (default: nowhere)")
     add_seed(parser)
@@ -190,20 +190,20 @@ STORE = "games.sqlite"
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    add_player(parser, "players", nargs="+", metavar="PLAYER", told="; NAME=PLAYER to call it NAME")
+    add_player(parser, "players", nargs="+", metavar="PLAYER", more="; NAME=PLAYER to call it NAME")
     add_game(parser, of="player")
     parser.add_argument(
         "--openings",
         type=whole_number(),
         default=0,
         metavar="PLIES",
-        help="begin from every position after so many plies (default: the empty board)",
+        help="begin from every position after PLIES plies (default: the empty board)",
     )
     parser.add_argument(
         "--sample",
         type=whole_number(1),
         metavar="COUNT",
-        help="begin from so many of these openings, drawn by the seed",
+        help="begin from COUNT of these openings, drawn by the seed",
     )
     parser.add_argument(
         "--games",
@@ -211,7 +211,13 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
         help="of each pair (default: each opening from both seats, 100 of a single one)",
     )
     parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="what a move may take, by the clock")
-    add_file(parser, "--store", folder=True, metavar="FOLDER", help=f"keep the games in {STORE} there, and go on")
+    add_file(
+        parser,
+        "--store",
+        folder=True,
+        metavar="FOLDER",
+        help=f"keep the games in {STORE} there, and continue from them",
+    )
     parser.add_argument(
         "--anchor", metavar="NAME", help="the player whose rating is 0 (default: random, or the weakest)"
     )
@@ -241,7 +247,7 @@ def run_tournament(options: argparse.Namespace) -> int:
     if len(players) < len(options.players):
         raise ValueError(f"two players have the same name among {', '.join(options.players)}; give NAME=PLAYER")
     if options.anchor is not None and options.anchor not in players:
-        raise ValueError(f"--anchor: nobody is called {options.anchor!r}; {did_you_mean(options.anchor, players)}")
+        raise ValueError(f"--anchor: no player is named {options.anchor!r}; {did_you_mean(options.anchor, players)}")
     game = chosen_game(options, *players.values())
     openings: Any = options.openings
     if options.sample is not None:
@@ -260,8 +266,8 @@ def run_tournament(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         if options.store is not None:
-            told = f"\nthe games played so far are in {options.store / STORE}; the same command goes on from there"
-            print(told, file=sys.stderr)
+            note = f"\nthe games played so far are in {options.store / STORE}; the same command continues from there"
+            print(note, file=sys.stderr)
         raise
     ratings = tournament.ratings(anchor=options.anchor)
     if options.json:

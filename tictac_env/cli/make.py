@@ -28,7 +28,7 @@ from tictac_env.web.export import PAGE, export_page
 from tictac_env.web.serve import HOST, PORT, serve
 
 TRAIN = "tictac_agents.train"
-"""What trains; imported when used, as this package imports no agents."""
+"""The module that trains; imported when used, as this package imports no agents."""
 
 
 def add_train(parser: CommandParser) -> None:
@@ -54,7 +54,7 @@ def run_train(options: argparse.Namespace) -> int:
 
 
 EXPORT = "tictac_agents.export"
-"""What writes the file; imported when used, as this package imports no agents."""
+"""The module that writes the file; imported when used, as above."""
 
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a name under which people reach it, beside localhost and addresses in numbers; may be repeated",
+        help="a host name under which people reach it, besides localhost and IP addresses; may be repeated",
     )
     parser.add_argument("--port", type=int, default=PORT, help="the port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
@@ -129,7 +129,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 def run_serve(options: argparse.Namespace) -> int:
     """Serves the page on which people play, look inside agents, and train them, in a browser.
 
-    It works without a network, and listens to this machine alone unless told otherwise. There are no accounts and no
+    It works without a network, and listens to this machine alone by default. There are no accounts and no
     passwords: whoever reaches the address can use it, within limits on what one visitor may ask for.
 
     Examples:
@@ -155,8 +155,8 @@ def run_serve(options: argparse.Namespace) -> int:
 
 def add_warm(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
-    told = f"any of {', '.join(known_names())}, with sizes if wanted, or module:Name-v0; none: all"
-    games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=told)
+    named = f"any of {', '.join(known_names())}, with sizes if wanted, or module:Name-v0; none: all"
+    games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=named)
     complete_words(games, "games", known_names())
     parser.add_argument(
         "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks"

@@ -21,14 +21,14 @@ COMMANDS = {
     "help": "these lines",
     "quit": "ends the game",
 }
-"""What may be typed beside moves; the first letters do, where they are no move."""
+"""The words that may be typed instead of a move; their first letters are enough, if they are no move."""
 AGAIN = ("yes", "no", "undo", "moves", "quit")
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments."""
     add_player(
-        parser, "opponent", nargs="?", default="level:5", told="; or human, for two people (default: %(default)s)"
+        parser, "opponent", nargs="?", default="level:5", more="; or human, for two people (default: %(default)s)"
     )
     add_game(parser, "ConnectFour-v0", of="opponent")
     parser.add_argument(
@@ -88,7 +88,7 @@ class TerminalTable:
         self._tell = tell
 
     def play(self, session: Session) -> bool:
-        """Plays a game to its end; whether the person wants another one.
+        """Plays a game to its end; True if the person wants another one.
 
         Raises:
             IllegalMove: a policy's choice is illegal.
@@ -111,7 +111,7 @@ class TerminalTable:
             return False
 
     def _turn(self, session: Session) -> bool:
-        """Asks a person until the game has changed; whether it goes on."""
+        """Asks a person until the game has changed; False if the person ends it."""
         position = session.position
         game = position.game
         self._tell(f"\n{position}")
@@ -160,7 +160,7 @@ class TerminalTable:
             self._tell(f"  {line}")
 
     def _after(self, session: Session) -> bool | None:
-        """Whether the person wants another game; None if the game goes on after all."""
+        """True if the person wants another game; None if this one continues after all."""
         while True:
             typed = self._ask("Again? (yes, no, undo or moves): ").strip().lower()
             match _command(typed, AGAIN):

@@ -15,7 +15,7 @@ from tictac_env.render.window import WAITING_FPS, Window, WindowClosed
 Answer = TypeVar("Answer")
 
 HINT, UNDO, AGAIN, CLOSE = "f1", "backspace", ("return", "enter"), "escape"
-"""The keys beside those of moves, as pygame calls them."""
+"""The keys that are no moves, by pygame's names."""
 
 
 class WindowTable:
@@ -94,7 +94,7 @@ class WindowTable:
             raise WindowClosed("the window was closed")
 
     def _wait_for(self, session: Session, work: Callable[[], Answer]) -> Answer:
-        """What `work` gives, while the window goes on answering; closing it does not wait for the work to end."""
+        """The result of `work`, which a thread does while the window answers; closing it does not wait for the thread."""
         found: list[Answer] = []
         errors: list[BaseException] = []
 

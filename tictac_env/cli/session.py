@@ -14,7 +14,7 @@ from tictac_env.solver.enumerate import plies_to_go
 from tictac_env.solver.exact import Bounds, shared_solver
 
 SECONDS = 10.0
-"""How long a hint may take."""
+"""The time limit of a hint."""
 
 
 class Session:
@@ -49,12 +49,12 @@ class Session:
 
     @property
     def persons_turn(self) -> bool:
-        """Whether the game goes on with the move of a person."""
+        """True if a person is to move."""
         return not self.position.is_over and self.sides[self.position.seat] is None
 
     @property
     def hot_seat(self) -> bool:
-        """Whether people play both sides."""
+        """True if people play both sides."""
         return self.sides == [None, None]
 
     def name(self, seat: int) -> str | None:
@@ -72,7 +72,7 @@ class Session:
         self.position = after
 
     def choose(self) -> int:
-        """What the policy that is to move plays; the game stays as it is.
+        """The action of the policy that is to move; the game does not change.
 
         Raises:
             IllegalMove: its choice is illegal; the message names it.
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def can_take_back(self) -> bool:
-        """Whether a person has moved."""
+        """True if a person has moved."""
         return any(self.sides[position.seat] is None for position in self._before)
 
     def take_back(self) -> bool:
@@ -97,10 +97,10 @@ class Session:
         return True
 
     def result(self) -> str:
-        """Who has won, in words; the game must be over."""
+        """The result in words; the game must be over."""
         outcome = self.position.outcome
         if outcome is None:
-            raise ValueError(f"the game goes on: {self.position!r}")
+            raise ValueError(f"the game is not over: {self.position!r}")
         if outcome.winner is None:
             return "A draw."
         if self.hot_seat:

@@ -110,7 +110,7 @@ def _score_lines(position: Position, solution: Solution) -> list[str]:
 
 
 def _in_words(position: Position, score: int, weak: bool) -> str:
-    """What a score means, as in "the second player wins on ply 41"."""
+    """The meaning of a score, as in "the second player wins on ply 41"."""
     if score == 0:
         return "a draw"
     winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]
@@ -136,7 +136,7 @@ def _best_line(solver: Solver, position: Position, end: float | None) -> str:
 
 SUFFIXES = (".svg", ".png", ".gif")
 LAST = 4
-"""How many times as long as the others a GIF shows its last position."""
+"""The last picture of a GIF is shown LAST times as long as the others."""
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
@@ -239,7 +239,7 @@ def run_info(options: argparse.Namespace) -> int:
 
 
 def information() -> dict[str, Any]:
-    """What is installed, as JSON can hold it; the version of a package that is missing is None."""
+    """The installation as JSON can hold it; the version of a missing package is None."""
     folder = Path(CACHE_FOLDER)
     return {
         "version": tictac_env.__version__,
@@ -277,7 +277,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     )
     if cache["megabytes_of_other_versions"]:
         other = cache["megabytes_of_other_versions"]
-        yield f"  other folders beside it are of other versions, {other:.1f} MB, and may be deleted"
+        yield f"  other folders next to it belong to other versions, {other:.1f} MB, and may be deleted"
 
 
 def _ours(registry: Mapping[str, Any]) -> list[str]:
