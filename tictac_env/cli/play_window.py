@@ -94,7 +94,7 @@ class WindowTable:
             raise WindowClosed("the window was closed")
 
     def _wait_for(self, session: Session, work: Callable[[], Answer]) -> Answer:
-        """The result of `work`, which a thread does while the window answers; closing it does not wait for the thread."""
+        """The result of `work`, done in a thread while the window answers; closing it does not wait for the thread."""
         found: list[Answer] = []
         errors: list[BaseException] = []
 

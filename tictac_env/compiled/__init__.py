@@ -30,7 +30,6 @@ from tictac_env.compiled.kernels import (
 __all__ = [
     "CACHE_FOLDER",
     "PACKAGE",
-    "Tiered",
     "borrowing_kernel",
     "in_one_line",
     "is_kept",

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from tictac_agents.export.agent_template import Network
 from tictac_agents.ntuple.network import NTupleNetwork, image
 from tictac_agents.ntuple.ntuple_td import NTupleTD
-from tictac_agents.tabular.action_values import ActionValues
-from tictac_agents.tabular.value_table import ValueTable
-from tictac_agents.tabular.value_td import ValueTD
+from tictac_agents.tabular.q_learning import QLearning
+from tictac_agents.tabular.value_td import ValueTable, ValueTD
 from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
@@ -154,7 +153,7 @@ def _player(policy: Any, game: KInARow) -> str | None:
         player = player.network
     if isinstance(player, NTupleNetwork):
         return _n_tuples(player) if player.game == game else None
-    if isinstance(player, (ActionValues, ValueTD)) and player.game == game:
+    if isinstance(player, (QLearning, ValueTD)) and player.game == game:
         return _table(player)
     if isinstance(player, Mixture):
         drawn = [(player.member(i, game), weight) for i, weight in enumerate(player.weights)]
@@ -192,7 +191,7 @@ def _moves(game: Game, positions: Ints, actions: Ints, strict: bool) -> str:
     return _call("Moves", {"positions": translated, "actions": actions.astype(np.int8)}, strict=strict)
 
 
-def _table(learner: ActionValues | ValueTD) -> str | None:
+def _table(learner: QLearning | ValueTD) -> str | None:
     """The call for a learned table: its values of states, or the best move wherever it has values of actions."""
     if isinstance(learner, ValueTD):
         table = learner.table

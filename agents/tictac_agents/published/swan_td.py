@@ -6,12 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-from tictac_agents.tabular.compiled_games import Limits
-from tictac_agents.tabular.learner import Callback, Environment, Preset
-from tictac_agents.tabular.runs import Schedule
+from tictac_agents.tabular.learner import Callback, Environment, Preset, Schedule
+from tictac_agents.tabular.table_learner import Limits
 from tictac_agents.tabular.until_proven import UntilProven
-from tictac_agents.tabular.value_table import ValueTable
-from tictac_agents.tabular.value_td import ValueTD
+from tictac_agents.tabular.value_td import ValueTable, ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS

@@ -1,90 +1,227 @@
-"""Tabular Q-learning, single and double."""
+"""Learners of action values: Q-learning, single and double, and with other targets Sarsa and Monte Carlo control.
+
+The algorithm is `ActionTable`: `choose_action`, `learn_from_result`, `update`, and a function for each rule that gives
+the value of the next step. This source runs interpreted, and compiled in every loop over games.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tictac_agents.tabular.action_values import ActionTable, ActionValues, Floats
-from tictac_agents.tabular.draws import draw
-from tictac_agents.tabular.learner import Environment, Preset
-from tictac_agents.tabular.runs import Schedule
-from tictac_env.checks import flag, one_of
-from tictac_env.compiled import kernel_methods
+from tictac_agents.tabular.learner import Arrays, Environment, Preset, Schedule, draw, explores
+from tictac_agents.tabular.rows import Floats, Folding, Ints, Rows, folding_of, new_rows
+from tictac_agents.tabular.table_learner import TableLearner
+from tictac_env.checks import flag, number, one_of, schedule
+from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
+from tictac_env.policies.policy import pick
 
+Q_LEARNING, SARSA, EXPECTED_SARSA, MONTE_CARLO = range(4)
+"""The rules: what follows a step is worth as much as the best action, the chosen one, their mean, or the return."""
 UPDATES = ("backward", "online")
-FALLING = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0)
-"""S2's exploration: 0.7, falling by 0.1 with every tenth of the run."""
+
+
+def best_value(table: ActionTable, i: int, step: int, learning: int, judging: int) -> float:
+    """Q-learning: the value of the best action; of two tables one chooses it and the other one judges it."""
+    row, best, slot = table.steps[i, step, 0], -np.inf, 0
+    for other in range(table.q.shape[2]):
+        if table.q[learning, row, other] > best:  # false in an unused slot: nan
+            best, slot = table.q[learning, row, other], other
+    return float(table.q[judging, row, slot])
+
+
+def chosen_value(table: ActionTable, i: int, step: int) -> float:
+    """Sarsa: the value of the action chosen."""
+    return float(table.q[0, table.steps[i, step, 0], table.steps[i, step, 1]])
+
+
+def mean_value(table: ActionTable, i: int, step: int) -> float:
+    """Expected Sarsa: the mean value of the action, epsilon shared by all, the rest by the best."""
+    values, leading = table.q[0, table.steps[i, step, 0]], table.steps[i, step, 2]
+    best, total, count = -np.inf, 0.0, 0
+    for action in range(len(values)):
+        value = values[table.folding.slot(leading, action)]
+        if value == value:  # false if the action is illegal: nan
+            best = max(best, value)
+            total += value
+            count += 1
+    return (1 - table.epsilon) * best + table.epsilon * total / count
 
 
 @kernel_methods
-class QTable(ActionTable):
-    """How Q-learning plays and learns. This source runs interpreted, and compiled in every loop over games.
+class ActionTable(NamedTuple):
+    """The values Q(s, a) of the actions in each position, and the unfinished games on N boards.
 
-    The steps of the game on board i are in `steps`, each the row and the slot of a pair (s, a), and in `rewards`.
+    A step of the game on board i is a row and a slot of `q`, a pair (s, a), in `steps`, and a reward in `rewards`.
     """
 
+    random: Ints
+    epsilon: float
+    rate: float
+    """The step size; 0 for N(s, a) ** -decay."""
+    rows: Rows
+    folding: Folding
+    q: Floats
+    """float64 (tables, capacity, num_actions), nan in unused slots."""
+    counts: Floats
+    """float64 (tables, capacity, num_actions), N(s, a): the number of updates."""
+    lengths: Ints
+    """int64 (N,), the number of steps of each game."""
+    steps: Ints
+    """int64 (N, cells + 1, 3), for each step of a game the row it begins in, the slot of its action, and the symmetries
+    that lead to the row's position, as a set of bits."""
+    rewards: Floats
+    """float64 (N, cells + 1), for each step."""
+    rule: int
+    sign: float
+    """-1 if both sides step: what follows is then the other side's position."""
+    gamma: float
+    decay: float
+    initial_value: float
+    online: bool
+    """If a step is learned as soon as the next action is chosen; otherwise all are learned at the end of the game."""
+    end_teaches_both: bool
+    """If both of two tables learn the last step of a game."""
+
+    def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
+        """Begins a game on board i."""
+        self.lengths[i] = 0
+
     def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
-        """Explores epsilon-greedily; online, the step before is learned now, as the position it led to is known."""
-        action = self.explore_or_exploit(game, i, own, opp)
+        """Epsilon-greedy: a random action with probability epsilon, else one of highest value, drawn among equals.
+
+        Online, the step before is learned now, as what follows it is known.
+        """
+        row, leading = self.row_for(game, own, opp)
+        choices = game.legal(own, opp)
+        if not explores(self.random, self.epsilon):
+            choices = self.greedy(game, own, opp, row, leading)
+        seed = draw(self.random) if choices.bit_count() > 1 else 0
+        action = pick(game, choices, seed)
         step = self.lengths[i]
+        self.steps[i, step, 0] = row
+        self.steps[i, step, 1] = self.folding.slot(leading, action)
+        self.steps[i, step, 2] = leading
         if self.online and step > 0:
-            self.update(i, step - 1, False)
+            self.update(i, step - 1, False, 0.0)
         return action
 
     def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
     ) -> bool:
-        """At the end of a game learns its last step, or backward all its steps, the last one first."""
-        step = self.note_reward(i, reward)
+        """At the end of a game learns its last step, or backward all its steps, the last one first.
+
+        Returns True if the game is over.
+        """
+        step = self.lengths[i]
+        self.rewards[i, step] = reward
+        self.lengths[i] = step + 1
         if not terminated and not truncated:
             return False
-        if not terminated:
+        if not terminated and self.rule != MONTE_CARLO:
             self.choose_action(game, i, seat, own, opp)  # the game is broken off: what follows has a value
         elif self.online:
-            self.update(i, step, True)
+            self.update(i, step, True, 0.0)
         if not self.online:
+            following = 0.0
             for earlier in range(step, -1, -1):
-                self.update(i, earlier, terminated and earlier == step)
+                following = self.update(i, earlier, terminated and earlier == step, following)
         return True
 
-    def update(self, i: int, step: int, last: bool) -> None:
-        """Moves Q(s, a) towards its target r + gamma * max Q(s', .), or r if the step ended the game."""
+    def update(self, i: int, step: int, last: bool, following: float) -> float:
+        """Moves Q(s, a) towards its target, r + gamma * what follows, or r if the step ended the game.
+
+        Returns the target. `following` is the target of the next step, for Monte Carlo control.
+        """
         learning = judging = 0
         if len(self.q) == 2 and not (last and self.end_teaches_both):  # double Q-learning
             learning = draw(self.random) & 1
             judging = 1 - learning
-        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-        target = self.rewards[i, step]
+        target = float(self.rewards[i, step])
         if not last:
-            next_row = self.steps[i, step + 1, 0]
-            best = self.best_slot(self.q[learning, next_row])
-            target += self.sign * self.gamma * self.q[judging, next_row, best]
-        td_error = target - self.q[learning, row, slot]
-        self.q[learning, row, slot] += self.step_size(row, slot, learning) * td_error
+            if self.rule == Q_LEARNING:
+                following = best_value(self, i, step + 1, learning, judging)
+            elif self.rule == SARSA:
+                following = chosen_value(self, i, step + 1)
+            elif self.rule == EXPECTED_SARSA:
+                following = mean_value(self, i, step + 1)
+            target += self.sign * self.gamma * following
+        self.move_towards(learning, i, step, target)
         if last and self.end_teaches_both:
-            other_error = target - self.q[1, row, slot]
-            self.q[1, row, slot] += self.step_size(row, slot, 1) * other_error
+            self.move_towards(1, i, step, target)
+        return target
 
-    def best_slot(self, values: Floats) -> int:
-        """The first slot of highest value."""
-        best, slot = -np.inf, 0
-        for other in range(len(values)):
-            if values[other] > best:  # not where there is none: nan
-                best, slot = values[other], other
-        return slot
+    def move_towards(self, table: int, i: int, step: int, target: float) -> None:
+        """Moves Q(s, a) in one of the tables towards a target, by the step size that the rate, or N(s, a), gives."""
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        td_error = target - self.q[table, row, slot]
+        self.counts[table, row, slot] += 1
+        rate = self.rate if self.rate > 0 else float(self.counts[table, row, slot] ** -self.decay)
+        self.q[table, row, slot] += rate * td_error
+
+    def greedy(self, game: Game, own: int, opp: int, row: int, leading: int) -> int:
+        """The actions of highest value in a position, as a set of `choice` bits."""
+        legal, best, choices = game.legal(own, opp), -np.inf, 0
+        for action in range(game.num_actions):
+            choice = game.choice(action)
+            if legal & choice:
+                value = self.value(row, self.folding.slot(leading, action))
+                if value > best:
+                    best, choices = value, 0
+                if value == best:
+                    choices |= choice
+        return choices
+
+    def value(self, row: int, slot: int) -> float:
+        """The mean value in the tables."""
+        total = 0.0
+        for table in range(len(self.q)):
+            total += self.q[table, row, slot]
+        return total / len(self.q)
+
+    def row_for(self, game: Game, own: int, opp: int) -> tuple[int, int]:
+        """The row of a position, added if it is new, and the symmetries that lead to it."""
+        least_own, least_opp, leading = self.folding.fold(own, opp)
+        known = self.rows.used[0]
+        row = self.rows.get_or_add(least_own, least_opp, 0)
+        if row == known:
+            legal = game.legal(own, opp)
+            for action in range(game.num_actions):
+                if legal & game.choice(action):
+                    slot = self.folding.slot(leading, action)
+                    self.q[:, row, slot] = self.initial_value
+                    self.counts[:, row, slot] = 0
+        return row, leading
+
+    def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
+        """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; no row is added."""
+        least_own, least_opp, leading = self.folding.fold(own, opp)
+        row = self.rows.find(least_own, least_opp, 0)
+        legal = game.legal(own, opp)
+        for action in range(game.num_actions):
+            values[action] = np.nan
+            if legal & game.choice(action):
+                slot = self.folding.slot(leading, action)
+                values[action] = self.initial_value if row < 0 else self.value(row, slot)
 
 
-class QLearning(ActionValues):
+@borrowing_kernel
+def row_for(game: Game, table: ActionTable, own: int, opp: int) -> int:
+    """The row of a position; there must be room for a new one."""
+    return table.row_for(game, own, opp)[0]
+
+
+class QLearning(TableLearner):
     """Learns the value of each action, the best action following (Watkins, "Learning from delayed rewards", 1989).
 
     After a step from position s by action a, with reward r and s' the next position in which the learner moves,
 
         Q(s, a) += learning_rate * (r + gamma * max Q(s', .) - Q(s, a)),
 
-    the maximum counting 0 where the game is over. With `opponent=None` the learner plays both sides; s' is then the
+    the maximum counting 0 if the game is over. With `opponent=None` the learner plays both sides; s' is then the
     other side's position, and its value counts negatively.
 
     With `double` there are two tables; a coin decides which one learns, from the value that the other gives to the
@@ -149,13 +286,17 @@ class QLearning(ActionValues):
         "self-play": Preset({"learning_rate": (0.8, 0.4, 0.1), "epsilon": 0.5}, {"opponent": None}, 9_000),
     }
 
+    rule: int = Q_LEARNING
+    ROW_ARRAYS: ClassVar[dict[str, int]] = {"q": 1, "counts": 1}
+    GAME_ARRAYS = ("lengths", "steps", "rewards")
+
     def __init__(
         self,
         env: Environment | str,
         learning_rate: Schedule | None = 0.4,
         decay: float = 0.75,
         gamma: float = 1.0,
-        epsilon: Schedule = FALLING,
+        epsilon: Schedule = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0),
         symmetry: bool = True,
         updates: str = "backward",
         double: bool = False,
@@ -167,12 +308,185 @@ class QLearning(ActionValues):
         self.end_teaches_both = flag("end_teaches_both", end_teaches_both)
         if self.end_teaches_both and not self.double:
             raise ValueError("end_teaches_both=True needs double=True: there is one table")
-        super().__init__(env, gamma, epsilon, symmetry, initial_value, 2 if double else 1, learning_rate, decay, seed)
+        super().__init__(env, seed)
+        self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
+        self.decay = number("decay", decay, 0.5, 1)
+        self.gamma = number("gamma", gamma, 0, 1)
+        self.epsilon = schedule("epsilon", epsilon, 0, 1)
+        self.symmetry = flag("symmetry", symmetry)
+        self.initial_value = number("initial_value", initial_value, -1e9, 1e9)
         self.updates = one_of("updates", updates, UPDATES)
         self.forget()
 
-    def _table_class(self) -> type[ActionTable]:
-        return QTable
+    @property
+    def tables(self) -> Floats:
+        """float64 (tables, N, num_actions): the values, nan in unused slots; a view."""
+        tables: Floats = self.table.q[:, : len(self)]
+        return tables
 
-    def _learns_online(self) -> bool:
-        return self.updates == "online"
+    @property
+    def counts(self) -> Floats:
+        """float64 (N, num_actions), the number of updates of each action, in all tables together."""
+        counts: Floats = self.table.counts[:, : len(self)].sum(axis=0)
+        return counts
+
+    def _new_table(self) -> ActionTable:
+        board: Any = self.env.unwrapped
+        rows, steps = new_rows(), (self.num_envs, self.game.cells + 1)
+        shape = 2 if self.double else 1, len(rows.positions), self.game.num_actions
+        return ActionTable(
+            random=self._random_state,
+            epsilon=0.0,
+            rate=0.0,
+            rows=rows,
+            folding=folding_of(self.game, self.symmetry),
+            q=np.full(shape, np.nan),
+            counts=np.full(shape, np.nan),
+            lengths=np.zeros(self.num_envs, np.int64),
+            steps=np.zeros((*steps, 3), np.int64),
+            rewards=np.zeros(steps),
+            rule=self.rule,
+            sign=1.0 if board.opponent is not None else -1.0,
+            gamma=float(self.gamma),
+            decay=float(self.decay),
+            initial_value=float(self.initial_value),
+            online=self.updates == "online",
+            end_teaches_both=self.end_teaches_both,
+        )
+
+    def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        lengths, (rows, slots, leading) = games["lengths"], np.moveaxis(games["steps"], 2, 0)
+        in_table = (rows >= 0) & (rows < len(self)) & (slots >= 0) & (slots < self.game.num_actions)
+        in_table &= (leading >= 0) & (leading < 1 << len(self.table.folding.bits))
+        return bool(in_table.all() and ((lengths >= 0) & (lengths <= plies)).all())
+
+    def learned(self) -> Arrays:
+        """`positions` int64 (N, 2), own and opp; `q` float64 (tables, N, num_actions), nan in unused slots;
+        `counts` float64 (tables, N, num_actions), the number of updates of each action.
+        """
+        counts = self.table.counts[:, : len(self)].copy()
+        return {"positions": self.positions[:, :2].copy(), "q": self.tables.copy(), "counts": counts}
+
+    def set_learned(self, learned: dict[str, Any]) -> None:
+        positions, q, counts = learned["positions"], learned["q"], learned["counts"]
+        shape = (len(self.tables), len(positions), self.game.num_actions)
+        if positions.shape != (len(positions), 2) or positions.dtype != np.int64:
+            raise ValueError(f"its positions are {positions.dtype} {positions.shape}, not int64 {(len(positions), 2)}")
+        if q.shape != shape or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
+            raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
+        self.forget()
+        self._make_room(len(positions))
+        for row, (own, opp) in enumerate(positions.tolist()):
+            if self.game.status(own, opp) or self._call(row_for, own, opp) != row:
+                raise ValueError(f"row {row} of its table is not a position of its own")
+        open_slots = np.isfinite(self.tables)
+        if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():
+            raise ValueError("a row of its table is not complete")
+        self.tables[open_slots] = q[open_slots]
+        self.table.counts[:, : len(self)][open_slots] = counts[open_slots]
+
+
+class Sarsa(QLearning):
+    """Learns the value of each action, the learner going on as it does, exploration included.
+
+    After a step from position s by action a, with reward r, the next position s' and the action a' chosen there,
+
+        Q(s, a) += learning_rate * (r + gamma * Q(s', a') - Q(s, a))
+
+    (Rummery and Niranjan, "On-line Q-learning using connectionist systems", 1994; Sutton and Barto, section 6.4).
+    `expected` takes the mean over a' by its probabilities instead (van Seijen et al., 2009; section 6.6). So it learns
+    to keep clear of positions in which its own exploration is dangerous, and its values become those of the best play
+    only as epsilon falls to 0.
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+            N(s, a) ** -decay, where N counts how often the action was learned.
+        decay: see there, in [0.5, 1].
+        gamma: the discount, in [0, 1].
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
+        expected: whether to take the mean over the next action.
+        symmetry: whether positions that are images of each other share their values.
+        initial_value: what every action is worth at first.
+        seed: makes the run reproducible; None for fresh entropy.
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+
+    Example:
+        >>> from tictac_agents import Sarsa
+        >>> agent = Sarsa("TicTacToe-v0", expected=True, seed=0).learn(total_episodes=200)
+        >>> agent.predict([[0, 0, 0], [0, 1, 0], [0, 0, -1]])[0] in range(9)
+        True
+    """
+
+    PRESETS: ClassVar[dict[str, Preset]] = {}
+
+    def __init__(
+        self,
+        env: Environment | str,
+        learning_rate: Schedule | None = 0.4,
+        decay: float = 0.75,
+        gamma: float = 1.0,
+        epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
+        expected: bool = False,
+        symmetry: bool = True,
+        initial_value: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        self.expected = flag("expected", expected)
+        self.rule = EXPECTED_SARSA if self.expected else SARSA
+        super().__init__(
+            env, learning_rate, decay, gamma, epsilon, symmetry, "online", False, False, initial_value, seed
+        )
+
+
+class MonteCarlo(QLearning):
+    """Learns the value of each action as the mean of what games brought that it was played in.
+
+    At the end of a game every action played moves towards the return G that followed it, all rewards to the end:
+
+        Q(s, a) += (G - Q(s, a)) / N(s, a)
+
+    or, with a `learning_rate`, by that step; nothing is learned from other values (Sutton and Barto, section 5.4,
+    on-policy control). First-visit and every-visit Monte Carlo are the same here: stones are never taken away, so no
+    position recurs in a game.
+
+    The published learner S3 was called Monte Carlo too, but moves each value towards the next one, which is temporal
+    difference learning: it is `ValueTD.preset("S3")`. `MonteCarlo.preset("S3")` is what it was called.
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        learning_rate: None for the mean of all returns, or a step size in (0, 1] (several for equal parts of a run).
+        gamma: the discount, in [0, 1].
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
+        symmetry: whether positions that are images of each other share their values.
+        initial_value: what every action is worth at first.
+        seed: makes the run reproducible; None for fresh entropy.
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+
+    Example:
+        >>> from tictac_agents import MonteCarlo
+        >>> MonteCarlo("TicTacToe-v0", seed=0).learn(total_episodes=200).num_episodes
+        200
+    """
+
+    PRESETS: ClassVar[dict[str, Preset]] = {
+        "S3": Preset({"epsilon": 0.1}, {"opponent": None}, 100_000),
+    }
+
+    rule = MONTE_CARLO
+
+    def __init__(
+        self,
+        env: Environment | str,
+        learning_rate: Schedule | None = None,
+        gamma: float = 1.0,
+        epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
+        symmetry: bool = True,
+        initial_value: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(env, learning_rate, 1.0, gamma, epsilon, symmetry, initial_value=initial_value, seed=seed)

@@ -1,4 +1,4 @@
-"""The rows of a table: which row a position belongs to, symmetric ones together if wanted. Compiled."""
+"""The rows of a table: a position's number, the same for symmetric positions if wanted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tictac_env.games import Game
 from tictac_env.position import symmetries
 from tictac_env.rng import LOW_32, mix
 
-COMPILED_AS = "the growth of a learner's table"
-
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 FEWEST_ROWS = 1024
 
@@ -27,14 +26,14 @@ class Rows(NamedTuple):
     """
 
     positions: Ints
-    """int64 (capacity, 3), for each row own, opp and, where there are several tables in one, which."""
+    """int64 (capacity, 3), for each row own, opp and the number of its table, if several share the rows."""
     places: Ints
     """int64 (P,), P a power of two, at least twice the capacity: a row, or -1."""
     used: Ints
-    """int64 (1,), how many rows there are."""
+    """int64 (1,), the number of rows."""
 
     def place(self, own: int, opp: int, part: int) -> int:
-        """Where a position stands in `places`, or would."""
+        """The index in `places` of a position, or the one it would get."""
         last = len(self.places) - 1
         place = mix(own ^ ((opp & LOW_32) << 31 | opp >> 32) ^ part) & last
         row = self.places[place]
@@ -50,7 +49,7 @@ class Rows(NamedTuple):
         return int(self.places[self.place(own, opp, part)])
 
     def get_or_add(self, own: int, opp: int, part: int) -> int:
-        """The row of a position, which gets the next one if it has none; there must be room."""
+        """The row of a position, the next free one if it is new; there must be room."""
         place = self.place(own, opp, part)
         row = self.places[place]
         if row < 0:
@@ -70,7 +69,7 @@ def _add_all(rows: Rows, positions: Ints) -> None:
 
 
 def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows:
-    """Rows for at least so many positions, the first of them given ones."""
+    """Rows for at least `capacity` positions, the first of them the given ones."""
     size = FEWEST_ROWS
     while size < capacity:
         size *= 2
@@ -82,7 +81,7 @@ def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows
 
 @kernel_methods
 class Folding(NamedTuple):
-    """The symmetries of a board, to fold a position's images into one.
+    """The symmetries of a board, which fold a position's images into one.
 
     The images share a row, and so do the actions that the position's own symmetries exchange: on tic-tac-toe's empty
     board the four corners are one slot.
@@ -91,7 +90,7 @@ class Folding(NamedTuple):
     bits: Ints
     """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
     actions: Ints
-    """int64 (symmetries, num_actions): what each action becomes."""
+    """int64 (symmetries, num_actions): the image of each action."""
 
     def fold(self, own: int, opp: int) -> tuple[int, int, int]:
         """The least image (own, opp) of a position, and the symmetries that lead to it, as a set of bits."""

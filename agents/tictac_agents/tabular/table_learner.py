@@ -1,10 +1,15 @@
-"""What the learners share whose tables are arrays: compiled play and learning, many boards, and growth."""
+"""Learners whose values are arrays in a table: play and learning as kernels, on one board or many, and growth.
+
+One source runs four ways, with the same result to the bit: a game of one board through `reset` and `step`, interpreted
+or compiled (`turn`), whole games in a compiled loop (`play_games`), and a step on each board of a vector environment
+(`choose_actions` and `learn_from_results`).
+"""
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
@@ -12,60 +17,71 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from tictac_agents.tabular.compiled_games import CompiledGames, Limits, can_play
-from tictac_agents.tabular.learner import Arrays, Environment, Learner
-from tictac_agents.tabular.rows import Ints, new_rows
-from tictac_agents.tabular.runs import NO_LIMIT, Schedule
-from tictac_agents.tabular.vector_rollout import OVER, GamesUnderWay, no_games, run_vector, shows
-from tictac_env.compiled import Tiered, borrowing_kernel, in_one_line
-from tictac_env.envs.vector.boards import boards_of
+from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner, Schedule
+from tictac_agents.tabular.rows import Floats, Ints, new_rows
+from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, machine_code
+from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
+from tictac_env.envs.single import BoardEnv
+from tictac_env.envs.vector.board_batch import Opponents
+from tictac_env.envs.vector.boards import boards_of, int64_array
+from tictac_env.envs.vector.kernels import CompiledOpponents
 from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
 
-Floats = npt.NDArray[np.float64]
-UNCOMPILED = 100
-"""How many games of a run go through reset and step in any case: so few need no compiled loop."""
 HOT = 10_000
-"""How many steps or positions the table is asked about before its compiled methods pay."""
+"""The number of calls of a kernel, or of positions it is called with, that pay for compiling it."""
 LONG = 30_000
-"""How many steps a run must be going to have for the compiled loop to pay: it takes some 4 seconds to compile."""
-SECONDS = 0.1
-"""How long the compiled loop runs at a time, about."""
+"""The number of steps left in a run that pay for compiling the loop over games, which takes some 4 seconds."""
+CHUNK = 200_000
+"""The number of steps that the compiled loop plays at a time: soon enough done to react to Ctrl-C."""
+NEW, GOING, TERMINATED, TRUNCATED, OVER = range(5)
+"""The phases of a game. Between two steps it is GOING or OVER."""
 
 
-class Code(NamedTuple):
-    """What runs the kernels of a table."""
+class Games(NamedTuple):
+    """The games on N boards as their learners see them, each int64 (N,)."""
 
-    choose: Tiered
-    learn: Tiered
-    evaluate: Tiered
-    best: Tiered
-    loop_is_kept: bool
-    """Whether the compiled loop need not be compiled any more."""
+    seat: Ints
+    own: Ints
+    opp: Ints
+    phase: Ints
+    steps: Ints
+    """The number of steps of the game."""
+
+
+class Limits(NamedTuple):
+    """The most games the compiled loop may play, the steps after which it begins none, and the learner's seat in them.
+
+    The seat is a value of `play_as`; None leaves it to the environment.
+    """
+
+    games: int
+    steps: int
+    play_as: str | None = None
 
 
 class TableLearner(Learner):
-    """A learner whose table is a `NamedTuple` of arrays, with compiled methods for how it plays and learns.
+    """A learner whose table is a `NamedTuple` of arrays, with methods for kernels.
 
-    On a vector environment all boards learn from the same table in their order, so that results depend on `num_envs`.
+    The table's methods `begin_game`, `choose_action`, `learn_from_result` and `evaluate` are the algorithm. On a vector
+    environment all boards learn from the same table in their order, so results depend on `num_envs`. On an environment
+    of ours that is not wrapped, with a compiled opponent (None, "random", "rule" or a pool of these), games run in a
+    compiled loop.
 
-    On an environment of ours that is not wrapped, with a compiled opponent (None, "random", "rule" or a pool of such),
-    games are played in a compiled loop, with the same result to the last bit.
-
-    A subclass gives `_new_table`, `learned`, `set_learned` and `_accepts_games`, and calls `forget` at the end of its
+    A subclass defines `_new_table`, `learned`, `set_learned` and `_accepts_games`, and calls `forget` at the end of its
     constructor.
 
     Attributes:
         table: the `ActionTable` or `ValueTable`.
-        compiled: whether the compiled loop may be used, where it pays; assign False to send every game through `reset`
-            and `step`.
+        compiled: if the compiled loop may be used where it pays; assign False to send every game through `reset` and
+            `step`.
     """
 
     ON_VECTOR_ENVS = True
     ROW_ARRAYS: ClassVar[dict[str, int]] = {}
-    """The arrays of the table with an entry for each row, and along which axis."""
+    """The table's arrays with an entry for each row, and the axis of the rows."""
     GAME_ARRAYS: ClassVar[tuple[str, ...]] = ()
-    """Those that hold the games under way."""
+    """The table's arrays of unfinished games."""
     learning_rate: Schedule | None
     epsilon: Schedule
     table: Any  # a NamedTuple's _replace keeps its class, which mypy does not know
@@ -74,26 +90,25 @@ class TableLearner(Learner):
         super().__init__(env, seed)
         self.compiled = True
         self.num_envs = int(getattr(self.env, "num_envs", 1))
-        self._vector = isinstance(self.env, gym.vector.VectorEnv)
         board: Any = self.env.unwrapped
-        if self._vector and board.autoreset_mode == AutoresetMode.SAME_STEP:
+        if isinstance(self.env, gym.vector.VectorEnv) and board.autoreset_mode == AutoresetMode.SAME_STEP:
             raise ValueError(
                 "a learner sees the end of a game and then begins the next one itself: give the vector environment "
                 f"autoreset_mode NEXT_STEP or DISABLED, not {board.autoreset_mode}"
             )
         self._most_new = 2 * (self.game.num_actions + 3)  # positions that one step adds to the table, at most
-        self._games = no_games(self.num_envs)
-        self._code: Code | None = None
-        self._turn = 0, 0, 0, True  # seat, own, opp, and whether the game begins
-        self._played = 0  # games of this run
-        self._chunk = 1  # how many games the compiled loop plays at a time
+        self._games = Games(*(np.zeros(self.num_envs, np.int64) for _ in Games._fields))
+        self._seen_last = 0, 0, 0  # seat, own and opp on the single board
+        self._code: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._runs: Counter[Callable[..., Any]] = Counter()
+        self._pays: bool | None = None  # if the compiled loop pays; None before the first game of a run
         self._abandon_games()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_code": None}  # machine code is this process's
+        return self.__dict__ | {"_code": {}, "_runs": Counter()}  # machine code is this process's
 
     def forget(self) -> None:
-        """Forgets what has been learned, and the games under way; counters, randomness and the run go on."""
+        """Forgets what has been learned, and unfinished games; counters, randomness and the run stay."""
         self.table = self._new_table()
         self._abandon_games()
 
@@ -101,102 +116,106 @@ class TableLearner(Learner):
     def _new_table(self) -> Any:
         """An empty table, which holds `_random_state` as `random`."""
 
+    # Machine code.
+
     def compile(self) -> Self:
-        """Compiles at once what is else compiled as soon as it pays; no result changes."""
-        code = self._tiers()
+        """Compiles now what is otherwise compiled as soon as it pays; no result changes."""
+        several, values = np.empty(0, np.int64), np.empty(0)
         with in_one_line():
-            for tier in (code.choose, code.learn, code.evaluate, code.best):
-                tier.heat(HOT)
+            for kernel, arguments in (
+                (turn, (0, 0, 0, 0.0, NEW)),
+                (evaluate, (0, 0, values)),
+                (best_actions, (several, several, values, several)),
+            ):
+                self._code[kernel] = machine_code(kernel, self.game, self.table, *arguments)
         if can_play(self.env):
-            CompiledGames(self.env.unwrapped).compile(self.table)  # type: ignore[arg-type]
-            self._code = code._replace(loop_is_kept=True)
+            machine_code(play_games, *self._loop_arguments(Limits(0, 0)))
         return self
 
-    # How games are played.
+    def _call(self, kernel: Callable[..., Any], *arguments: Any, runs: int = 1) -> Any:
+        """Calls a kernel, interpreted until compiling it pays: a short run then ends sooner than the compiler would.
 
-    def _play(self, games: int) -> Iterator[None]:
-        if self._vector:
-            self._make_room(2 * self.num_envs * self._most_new)
-            for steps in run_vector(self.env, self._scheduled_table(), self._games, self._reset):  # type: ignore[arg-type]  # not a single one
-                self._count(1, steps)
-                yield
-            return
-        if self._played >= UNCOMPILED and games > 1 and self.compiled and can_play(self.env) and self._pays():
-            self._play_compiled(min(games, self._chunk) - 1)
-        self._played += 1
-        yield from super()._play(1)  # leaves the environment as it is after a game, so that nothing tells the two apart
+        Machine code that an earlier run has kept is used at once. `runs` is the number of positions in this call.
+        """
+        code = self._code.get(kernel)
+        if code is None:
+            known = self._runs[kernel]
+            self._runs[kernel] += runs
+            given = self.game, self.table, *arguments
+            if known + runs > HOT or (not known and is_kept(kernel, *given)):
+                code = self._code[kernel] = machine_code(kernel, *given)
+            else:
+                code = getattr(kernel, "py_func", kernel)
+        return code(self.game, self.table, *arguments)
 
-    def _play_compiled(self, games: int) -> None:
-        """Plays at most so many games, and never the last one of a run."""
-        began = time.monotonic()
-        compiled = CompiledGames(self.env.unwrapped)  # type: ignore[arg-type]  # a BoardEnv: `can_play`
-        room = self.game.cells * self._most_new
-        while games > 0:
-            self._make_room(room)
-            limits = self._limits()
-            most = min(games, limits.games)
-            played, steps = compiled.play(self._scheduled_table(), most, limits.steps, room, limits.play_as)
-            self._count(played, steps)
-            games -= played
-            if not played and len(self) + room <= self.capacity:
-                break  # the run is about to end, or the next game cannot begin
-        took = time.monotonic() - began
-        if took < SECONDS:
-            self._chunk = max(2, self._chunk * 2)
-        elif took > 3 * SECONDS:
-            self._chunk = max(2, self._chunk // 2)
-
-    def _pays(self) -> bool:
-        """Whether the run has many steps to go, or the compiled loop need not be compiled."""
-        code = self._tiers()
-        if not code.loop_is_kept and self._run is not None:
-            left = self._run.end - self._counted()
-            steps = left * self.num_timesteps / self.num_episodes if self._run.counter == "episodes" else left
-            self._code = code = code._replace(loop_is_kept=steps >= LONG)
-        return code.loop_is_kept
+    # One board.
 
     def begin_game(self, observation: Any, info: dict[str, Any]) -> None:
-        code, steps = self._tiers(), self.game.cells // 2  # about as many as the game will have
-        if code.choose.cold or code.learn.cold:
-            with in_one_line():
-                code.choose.heat(steps)
-                code.learn.heat(steps)
         self._make_room(self.game.cells * self._most_new)
         self._scheduled_table()
-        self._turn = int(info["seat"]), *self.read(observation), True
+        self._seen_last = int(info["seat"]), *self.read(observation)
+        self._action = self._call(turn, *self._seen_last, 0.0, NEW)
 
     def choose_action(self, observation: Any, info: dict[str, Any]) -> int:
-        return int(self._tiers().choose.run(self.game, self.table, *self._turn))
+        return int(self._action)
 
     def learn_from_result(
         self, observation: Any, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> bool:
-        seat, own, opp, _ = self._turn
-        if not terminated or info["opponent_action"] >= 0:  # else it has seen the end itself
-            seat = int(info["seat"])
-            own, opp = self.read(observation)
-        learn = self._tiers().learn.run
-        over = bool(learn(self.game, self.table, seat, own, opp, reward, terminated, truncated))
-        self._turn = seat, own, opp, False
-        return over
+        if not terminated or info["opponent_action"] >= 0:  # else the learner's own move was the end
+            self._seen_last = int(info["seat"]), *self.read(observation)
+        phase = TERMINATED if terminated else TRUNCATED if truncated else GOING
+        self._action = self._call(turn, *self._seen_last, reward, phase)
+        return bool(self._action < 0)
 
-    def _tiers(self) -> Code:
-        """What runs the table's methods."""
-        if self._code is None:
-            given, values, several = (self.game, self.table), np.empty(0), np.empty(0, np.int64)
-            self._code = Code(
-                Tiered(choose_action, HOT, *given, 0, 0, 0, True),
-                Tiered(learn_from_result, HOT, *given, 0, 0, 0, 0.0, True, True),
-                Tiered(evaluate, HOT, *given, 0, 0, values),
-                Tiered(best_actions, HOT, *given, several, several, values, several),
-                can_play(self.env) and CompiledGames(self.env.unwrapped).are_kept(self.table),  # type: ignore[arg-type]
-            )
-        return self._code
+    def _play(self, games: int) -> Iterator[None]:
+        if isinstance(self.env, gym.vector.VectorEnv):
+            for steps in self._step_all():
+                self._count(1, steps)
+                yield
+            return
+        if games > 1 and self.compiled and self._pays:
+            self._play_compiled(games - 1)
+        yield from super()._play(1)  # leaves the environment as it is after a game, so that nothing tells the two apart
+        if self._pays is None:  # the first game of a run has seeded the environment
+            self._pays = self._loop_pays()
+
+    # The compiled loop.
+
+    def _loop_pays(self) -> bool:
+        """True if the compiled loop can play, and is compiled already or has enough left to play."""
+        if self._run is None or not can_play(self.env):
+            return False
+        left = self._run.end - self._counted()
+        steps = left * self.num_timesteps / self.num_episodes if self._run.counter == "episodes" else left
+        return steps >= LONG or is_kept(play_games, *self._loop_arguments(Limits(0, 0)))
+
+    def _play_compiled(self, games: int) -> None:
+        """Plays at most so many games on the environment's board, drawing from its state; never the last of a run."""
+        board: Any = self.env.unwrapped
+        self._make_room(self.game.cells * self._most_new)
+        self._scheduled_table()
+        limits = self._limits()
+        state = board.state_dict()
+        randomness = np.array([state["random_state"], state["games_begun"]], np.int64)
+        limits = limits._replace(games=min(games, limits.games), steps=min(CHUNK, limits.steps))
+        self._count(*play_games(*self._loop_arguments(limits, randomness)))
+        random_state, games_begun = randomness.tolist()
+        board.load_state_dict(state | {"random_state": random_state, "games_begun": games_begun})
+
+    def _loop_arguments(self, limits: Limits, randomness: Ints | None = None) -> tuple[Any, ...]:
+        """The arguments of `play_games`."""
+        board: Any = self.env.unwrapped
+        given = board.arguments
+        if randomness is None:
+            randomness = np.zeros(2, np.int64)
+        setup, seat = given.setup(int64_array), PLAY_AS.index(limits.play_as or given.play_as)
+        opponents, room = opponents_of(board).compiled, self.game.cells * self._most_new
+        counts = limits.games, limits.steps, room
+        return self.game, self.table, setup, opponents, given.rewards, seat, randomness, *counts
 
     def _limits(self) -> Limits:
-        """How many games can be played, and after how many steps none may be begun, before a schedule goes on or the
-        last game of the run is due.
-        """
+        """The limits up to the next change of a schedule, or the last game of the run."""
         if self._run is None:
             return Limits(0, 0)
         now, last = self._counted(), self._run.end
@@ -208,6 +227,8 @@ class TableLearner(Learner):
         left = max(0, last - now)
         return Limits(left, NO_LIMIT) if by_episodes else Limits(NO_LIMIT, left)
 
+    # The table.
+
     def _scheduled_table(self) -> Any:
         """The table, with the step size and epsilon of now."""
         rate = 0.0 if self.learning_rate is None else float(self.scheduled(self.learning_rate))
@@ -217,11 +238,11 @@ class TableLearner(Learner):
         return self.table
 
     def _make_room(self, count: int) -> None:
-        """Makes room for so many more positions."""
-        known = len(self)
-        if known + count <= self.capacity:
+        """Makes room for `count` more positions."""
+        needed = len(self) + count
+        if needed <= self.capacity:
             return
-        rows = new_rows(known + count, self.positions)
+        rows = new_rows(needed, self.positions)
         grown = {}
         for name, axis in self.ROW_ARRAYS.items():
             array = getattr(self.table, name)
@@ -231,73 +252,25 @@ class TableLearner(Learner):
             grown[name] = np.concatenate([array, filling], axis)
         self.table = self.table._replace(rows=rows, **grown)
 
-    # Games under way, on a vector environment.
-
-    @property
-    def under_way(self) -> bool:
-        """Whether there are games under way."""
-        return bool((self._games.phase != OVER).any())
-
-    def _abandon_games(self) -> None:
-        self._games.phase[:] = OVER
-        self._played, self._chunk = 0, 1  # what is begun begins slowly
-
-    def _games_under_way(self) -> Arrays:
-        if not self.under_way:
-            return {}
-        arrays = {name: getattr(self.table, name) for name in self.GAME_ARRAYS}
-        found = self._in_file_order(arrays) | {"view": np.stack(self._games)}
-        return {f"games_{name}": array for name, array in found.items()}
-
-    def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
-        if "games_view" not in arrays:
-            return
-        wanted = {name: getattr(self.table, name) for name in self.GAME_ARRAYS} | {"view": np.stack(self._games)}
-        saved = {name: arrays[f"games_{name}"] for name in wanted}
-        for name, array in wanted.items():
-            if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
-                raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
-        boards = boards_of(np.array(board["boards"]))
-        stones = boards.own | boards.opp
-        games = GamesUnderWay(*saved["view"])
-        if not shows(games, stones) or not self._accepts_games(saved, np.bitwise_count(stones)):
-            raise ValueError("its games under way are not those on its boards")
-        for name in self.GAME_ARRAYS:
-            wanted[name][:] = saved[name]
-        for array, read in zip(self._games, games, strict=True):
-            array[:] = read
-
-    def _in_file_order(self, games: Arrays) -> Arrays:
-        """Games under way, their rows numbered as those of the arrays in the file."""
-        return games
-
-    @abstractmethod
-    def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
-        """Whether games under way are possible, on boards with so many stones: compiled code checks no indices."""
-
-    # What it has learned.
-
     def __len__(self) -> int:
-        """How many positions have values (in both tables together if there are two)."""
+        """The number of positions with values (in both tables together if there are two)."""
         return int(self.table.rows.used[0])
 
     @property
     def positions(self) -> Ints:
-        """int64 (N, 3), the stones (own, opp) of each row, and which of several tables it belongs to; a view."""
+        """int64 (N, 3), the stones (own, opp) of each row, and the number of its table; a view."""
         positions: Ints = self.table.rows.positions[: len(self)]
         return positions
 
     @property
     def capacity(self) -> int:
-        """For how many positions there is room."""
+        """The number of positions there is room for."""
         return len(self.table.rows.positions)
 
     def values(self, own: int, opp: int) -> dict[int, float]:
         """The value of each legal action in a position, for the side to move."""
         values = np.empty(self.game.num_actions)
-        evaluation = self._tiers().evaluate
-        evaluation.heat(1)
-        evaluation.run(self.game, self.table, own, opp, values)
+        self._call(evaluate, own, opp, values)
         return {action: value for action, value in enumerate(values.tolist()) if value == value}
 
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
@@ -312,34 +285,112 @@ class TableLearner(Learner):
         """
         self._check_game(batch.game)
         best = np.full(len(batch), -1, np.int64)
-        choices = self._tiers().best
-        choices.heat(len(batch))
-        own, opp = np.ascontiguousarray(batch.own), np.ascontiguousarray(batch.opp)
-        choices.run(self.game, self.table, own, opp, np.empty(self.game.num_actions), best)
+        stones = np.ascontiguousarray(batch.own), np.ascontiguousarray(batch.opp)
+        self._call(best_actions, *stones, np.empty(self.game.num_actions), best, runs=len(batch))
         return best
+
+    # Many boards.
+
+    @in_one_line()
+    def _step_all(self) -> list[int]:
+        """Plays one step on every board: all choose, the environment steps, all learn, in their order.
+
+        A game that is over is begun again by an explicit reset, even if the environment would have reset it.
+
+        Returns:
+            The numbers of steps of the games that this step ended.
+        """
+        self._make_room(2 * self.num_envs * self._most_new)
+        envs: Any = self.env
+        table, games, board = self._scheduled_table(), self._games, envs.unwrapped
+        over = games.phase == OVER
+        if over.any():
+            _, infos = self._reset(over)
+            look(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), over, games)
+            games.phase[over] = NEW
+        actions = np.empty(len(over), np.int64)
+        choose_actions(board.game, table, games, actions)
+        _, rewards, terminated, truncated, infos = envs.step(actions)
+        everywhere = np.ones(len(over), np.bool_)
+        look(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), everywhere, games)
+        games.phase[:] = np.where(terminated, TERMINATED, np.where(truncated, TRUNCATED, GOING))
+        learn_from_results(board.game, table, games, np.asarray(rewards, np.float64))
+        ended: list[int] = games.steps[games.phase == OVER].tolist()
+        return ended
+
+    @property
+    def under_way(self) -> bool:
+        """True if there are unfinished games."""
+        return bool((self._games.phase != OVER).any())
+
+    def _abandon_games(self) -> None:
+        self._games.phase[:] = OVER
+        self._pays = None
+
+    def _games_under_way(self) -> Arrays:
+        if not self.under_way:
+            return {}
+        games = {name: getattr(self.table, name) for name in self.GAME_ARRAYS}
+        games = self._in_file_order(games) | {"view": np.stack(self._games)}
+        return {f"games_{name}": array for name, array in games.items()}
+
+    def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
+        if "games_view" not in arrays:
+            return
+        wanted = {name: getattr(self.table, name) for name in self.GAME_ARRAYS} | {"view": np.stack(self._games)}
+        saved = {name: arrays[f"games_{name}"] for name in wanted}
+        for name, array in wanted.items():
+            if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
+                raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
+        boards = boards_of(np.array(board["boards"]))
+        stones = boards.own | boards.opp
+        games = Games(*saved["view"])
+        going = games.phase == GOING
+        possible = (going | (games.phase == OVER)) & ((games.seat == 0) | (games.seat == 1)) & (games.steps >= 0)
+        possible &= ~going | (games.own | games.opp == stones) & (games.own & games.opp == 0)
+        if not possible.all() or not self._accepts_games(saved, np.bitwise_count(stones)):
+            raise ValueError("its unfinished games are not those on its boards")
+        for name in self.GAME_ARRAYS:
+            wanted[name][:] = saved[name]
+        for array, read in zip(self._games, games, strict=True):
+            array[:] = read
+
+    def _in_file_order(self, games: Arrays) -> Arrays:
+        """The arrays of unfinished games, with the numbers that rows have in the file."""
+        return games
+
+    @abstractmethod
+    def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
+        """True if games are possible on boards with so many stones: compiled code checks no indices."""
+
+
+def opponents_of(board: BoardEnv) -> Opponents:
+    """The opponents of an environment, as kernels know them."""
+    return Opponents(board.opponent, board.game, board.arguments.obs_type)
+
+
+def can_play(env: Any) -> bool:
+    """True if `play_games` can play the games of `env`: one of ours, not wrapped or shown, with compiled opponents."""
+    if not isinstance(env, BoardEnv) or env.render_mode == "human":
+        return False
+    own_rules = type(env).step is BoardEnv.step and type(env).reset is BoardEnv.reset
+    return own_rules and not opponents_of(env).external
 
 
 @borrowing_kernel
-def choose_action(game: Game, table: Any, seat: int, own: int, opp: int, begins: bool) -> int:
-    """The next action on board 0, where a game may have begun."""
-    if begins:
+def turn(game: Game, table: Any, seat: int, own: int, opp: int, reward: float, phase: int) -> int:
+    """Begins a game on board 0 or learns from its last action, then chooses the next action; -1 if the game is over."""
+    if phase == NEW:
         table.begin_game(game, 0, seat, own, opp)
+    elif table.learn_from_result(game, 0, seat, own, opp, reward, phase == TERMINATED, phase == TRUNCATED):
+        return -1
     action: int = table.choose_action(game, 0, seat, own, opp)
     return action
 
 
 @borrowing_kernel
-def learn_from_result(
-    game: Game, table: Any, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
-) -> bool:
-    """Learns from what the action on board 0 brought. Returns whether the game there is over."""
-    over: bool = table.learn_from_result(game, 0, seat, own, opp, reward, terminated, truncated)
-    return over
-
-
-@borrowing_kernel
 def evaluate(game: Game, table: Any, own: int, opp: int, values: Floats) -> None:
-    """The values of a position's legal actions, nan elsewhere."""
+    """Writes the values of a position's legal actions, nan elsewhere."""
     table.evaluate(game, own, opp, values)
 
 
@@ -350,6 +401,97 @@ def best_actions(game: Game, table: Any, owns: Ints, opps: Ints, values: Floats,
         table.evaluate(game, owns[i], opps[i], values)
         highest = -np.inf
         for action in range(game.num_actions):
-            if values[action] > highest:  # not where it is illegal: nan
+            if values[action] > highest:  # false if it is illegal: nan
                 highest = values[action]
                 best[i] = action
+
+
+@borrowing_kernel
+def look(game: Game, owns: Ints, opps: Ints, seats: Ints, chosen: npt.NDArray[np.bool_], games: Games) -> None:
+    """Shows the learner in each of the `seats` the position (own, opp) of its board, on the `chosen` boards."""
+    for i in range(len(seats)):
+        if chosen[i]:
+            own, opp = owns[i], opps[i]
+            if seats[i] != game.seat(own, opp):
+                own, opp = opp, own
+            games.seat[i] = seats[i]
+            games.own[i] = own
+            games.opp[i] = opp
+
+
+@borrowing_kernel
+def choose_actions(game: Game, table: Any, games: Games, actions: Ints) -> None:
+    """Chooses an action for each board in turn."""
+    for i in range(len(actions)):
+        seat, own, opp = games.seat[i], games.own[i], games.opp[i]
+        if games.phase[i] == NEW:
+            table.begin_game(game, i, seat, own, opp)
+            games.steps[i] = 0
+            games.phase[i] = GOING
+        actions[i] = table.choose_action(game, i, seat, own, opp)
+
+
+@borrowing_kernel
+def learn_from_results(game: Game, table: Any, games: Games, rewards: Floats) -> None:
+    """Learns on each board in turn from the result of its action."""
+    for i in range(len(rewards)):
+        seat, own, opp, phase = games.seat[i], games.own[i], games.opp[i], games.phase[i]
+        games.steps[i] += 1
+        over = table.learn_from_result(game, i, seat, own, opp, rewards[i], phase == TERMINATED, phase == TRUNCATED)
+        games.phase[i] = OVER if over else GOING
+
+
+@borrowing_kernel
+def play_games(
+    game: Game,
+    table: Any,
+    setup: Setup,
+    opponents: CompiledOpponents,
+    rewards: Rewards,
+    play_as: int,
+    randomness: Ints,
+    games: int,
+    max_steps: int,
+    room: int,
+) -> tuple[int, int]:
+    """Plays whole games on one board and learns from them.
+
+    Args:
+        game: the rules.
+        table: an `ActionTable` or a `ValueTable`; it plays as on its board 0.
+        setup: the starts of the games.
+        opponents: the opponents.
+        rewards: for a win, a draw, a loss and a step that does not end the game.
+        play_as: the index in `PLAY_AS`.
+        randomness: int64 (2,), the state of the board's randomness and the number of games begun; updated.
+        games: the most games.
+        max_steps: the number of steps after which no game begins.
+        room: the number of rows that must be free when a game begins.
+
+    Returns:
+        The numbers of games and steps played. If the opponent ends a game before the learner's first move, the loop
+        stops: the environment's own reset reports that.
+    """
+    state, games_begun = randomness[0], randomness[1]
+    played = steps = 0
+    while played < games and steps < max_steps and table.rows.used[0] + room <= len(table.rows.positions):
+        opening = begin(game, setup, opponents, play_as, NOT_GIVEN, NOT_GIVEN, games_begun, state)
+        if not opening.found:
+            break
+        own, opp, seat, state = opening.own, opening.opp, opening.learner, opening.state
+        games_begun += 1
+        table.begin_game(game, 0, seat, own, opp)
+        over = False
+        while not over:
+            action = table.choose_action(game, 0, seat, own, opp)
+            event, outcome, own, opp, _, state = step(
+                game, setup.self_play, opponents, opening.member, own, opp, action, state
+            )
+            steps += 1
+            ended = event != GOES_ON
+            seat ^= setup.self_play
+            shown, others = seen(game, own, opp, seat)
+            over = table.learn_from_result(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)
+        played += 1
+    randomness[0], randomness[1] = state, games_begun
+    return played, steps

@@ -14,11 +14,9 @@ from conftest import OBLONG, breadth, make_env
 from test_checkpoints import check_equal
 
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
-from tictac_agents.tabular import compiled_games as compiled_play
 from tictac_agents.tabular import table_learner
-from tictac_agents.tabular.compiled_games import CompiledGames
 from tictac_agents.tabular.learner import Learner
-from tictac_env.compiled import kernels as tiers
+from tictac_agents.tabular.table_learner import play_games
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
@@ -65,16 +63,16 @@ def short_runs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compiled_games(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many games the compiled loop has played each time."""
+    """The number of games the compiled loop has played each time."""
     played: list[int] = []
-    play = CompiledGames.play
 
-    def watched(self: Any, *arguments: Any) -> tuple[int, int]:
-        games, steps = play(self, *arguments)
+    def watched(*arguments: Any) -> tuple[int, int]:
+        games, steps = play_games(*arguments)
         played.append(games)
         return games, steps
 
-    monkeypatch.setattr(CompiledGames, "play", watched)
+    monkeypatch.setattr(table_learner, "play_games", watched)
+    monkeypatch.setattr(table_learner, "is_kept", lambda kernel, *arguments: kernel is watched)
     return played
 
 
@@ -108,8 +106,7 @@ def test_a_short_run_learns_the_same_without_machine_code(
     compiled_games.clear()
     monkeypatch.setattr(table_learner, "HOT", 1_000_000)
     monkeypatch.setattr(table_learner, "LONG", 1_000_000)
-    for module in (tiers, compiled_play):
-        monkeypatch.setattr(module, "is_kept", lambda *arguments: False)
+    monkeypatch.setattr(table_learner, "is_kept", lambda *arguments: False)
     agent = make(settings, "random").learn(total_episodes=300, progress_bar=False)
     assert not compiled_games
     check_equal(expected, agent, tmp_path)

@@ -108,11 +108,11 @@ def test_a_checkpoint_of_any_moment_leads_to_the_same_end(name: str, stop: int, 
 
 def test_what_is_forgotten_is_gone_and_the_run_goes_on(name: str) -> None:
     agent = unbroken(name)
-    before = agent.num_episodes, agent.num_timesteps, agent._random
+    before = agent.num_episodes, agent.num_timesteps, int(agent._random_state[0])
     assert len(agent) > 50
     agent.forget()
     assert len(agent) == 0
-    assert (agent.num_episodes, agent.num_timesteps, agent._random) == before
+    assert (agent.num_episodes, agent.num_timesteps, int(agent._random_state[0])) == before
     fresh = make(name)
     position = [(0, 0), (1, 0)]
     assert [agent.values(*bits) for bits in position] == [fresh.values(*bits) for bits in position]

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from tictac_agents import MonteCarlo, Sarsa
-from tictac_agents.tabular.action_values import ActionValues
+from tictac_agents import MonteCarlo, QLearning, Sarsa
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import verdict
 from tictac_env.position import Position
@@ -28,7 +27,7 @@ class Step(NamedTuple):
     next_slot: int
 
 
-def recorded(agent: ActionValues, episodes: int) -> list[list[Step]]:
+def recorded(agent: QLearning, episodes: int) -> list[list[Step]]:
     """The games an agent learns from."""
     games: list[list[Step]] = []
 
@@ -43,7 +42,7 @@ def recorded(agent: ActionValues, episodes: int) -> list[list[Step]]:
     return games
 
 
-def slots_of(agent: ActionValues, row: int) -> list[int]:
+def slots_of(agent: QLearning, row: int) -> list[int]:
     """The slot of each legal action in the position of a row."""
     own, opp = agent.positions[row, :2].tolist()
     folding = agent.table.folding
@@ -96,7 +95,7 @@ def test_sarsa_values_follow_from_its_games(opponent: str | None, expected: bool
         [(Sarsa, {"expected": True}), (MonteCarlo, {"learning_rate": 0.1})],
     ),
 )
-def test_sarsa_and_monte_carlo_learn_to_beat_random_play(learner: type[ActionValues], settings: dict[str, Any]) -> None:
+def test_sarsa_and_monte_carlo_learn_to_beat_random_play(learner: type[QLearning], settings: dict[str, Any]) -> None:
     env = gym.make("TicTacToe-v0", play_as="alternate")
     found = verdict(learner(env, seed=0, **settings).learn(total_episodes=8_000, progress_bar=False))
     assert found.as_first.against_random.wins > 0.95
@@ -104,7 +103,7 @@ def test_sarsa_and_monte_carlo_learn_to_beat_random_play(learner: type[ActionVal
 
 
 @pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
-def test_a_resumed_run_equals_an_unbroken_one(learner: type[ActionValues], tmp_path: Path) -> None:
+def test_a_resumed_run_equals_an_unbroken_one(learner: type[QLearning], tmp_path: Path) -> None:
     def make() -> Any:
         return gym.make("TicTacToe-v0", play_as="random")
 
@@ -120,6 +119,6 @@ def test_a_resumed_run_equals_an_unbroken_one(learner: type[ActionValues], tmp_p
 
 @pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
 @pytest.mark.parametrize("settings", [{"learning_rate": 0}, {"gamma": 2}, {"epsilon": -0.1}, {"symmetry": 1}])
-def test_impossible_settings_are_named(learner: type[ActionValues], settings: dict[str, Any]) -> None:
+def test_impossible_settings_are_named(learner: type[QLearning], settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         learner("TicTacToe-v0", **settings)

@@ -40,7 +40,7 @@ class Recorded(gym.Wrapper[Any, Any, Any, Any]):
 
     def reset(self, **kwargs: Any) -> Any:
         observation, info = self.env.reset(**kwargs)
-        self.drawn = self.agent._random
+        self.drawn = int(self.agent._random_state[0])
         board: Any = self.unwrapped
         self.games.append(Game(None if board.opponent is None else info["seat"], list(board.position.moves)))
         return observation, info
@@ -48,8 +48,8 @@ class Recorded(gym.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         """Whether the action explores, is the first of the two numbers that the learner drew for it."""
         first = advance(self.drawn)
-        assert self.agent._random == advance(first)
-        self.drawn = self.agent._random
+        assert int(self.agent._random_state[0]) == advance(first)
+        self.drawn = int(self.agent._random_state[0])
         self.games[-1].explored.append(mix(first) * 2.0**-63 < self.agent.scheduled(self.agent.epsilon))
         result = self.env.step(action)
         self.games[-1].moves = list(self.unwrapped.position.moves)  # type: ignore[attr-defined]  # of a BoardEnv

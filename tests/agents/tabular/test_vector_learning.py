@@ -49,10 +49,10 @@ def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, co
     one = make(settings, env, 1)
     for agent in (single, one):
         agent.learn(**{f"total_{counter}": 250}, progress_bar=False)
-    assert (one.num_episodes, one.num_timesteps, one._random) == (
+    assert (one.num_episodes, one.num_timesteps, one._random_state[0]) == (
         single.num_episodes,
         single.num_timesteps,
-        single._random,
+        single._random_state[0],
     )
     ours, theirs = one.learned(), single.learned()
     assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
