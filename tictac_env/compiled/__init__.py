@@ -14,7 +14,6 @@ from tictac_env.compiled.game_types import kernel_methods
 from tictac_env.compiled.kernels import (
     CACHE_FOLDER,
     PACKAGE,
-    Tiered,
     borrowing_kernel,
     in_one_line,
     is_kept,
