@@ -46,16 +46,6 @@ def test_a_starter_file_begins_without_an_error(name: str, tmp_path: Path) -> No
     assert found.trouble == "" and "Error" not in str(found), str(found)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_hand_out_names_what_the_rubric_asks_for(name: str) -> None:
-    text, rubric = (TEACHING / "assignments" / name / "handout.md").read_text(), load_rubric(name)
-    wanted = {rubric.function, rubric.setup, *(test.options.get("function", "") for test in rubric.tests)} - {""}
-    assert [function for function in wanted if f"`{function}(" not in text] == []
-    assert rubric.file in text
-    allowed = [f"`{package}`" for package in rubric.packages if package != "pettingzoo"] or ["standard library only"]
-    assert [one for one in allowed if one not in text.replace("NumPy", "`numpy`")] == []
-
-
 @pytest.mark.slow
 def test_what_knows_the_truth_is_withheld(tmp_path: Path) -> None:
     """A learner may use the environments, and nothing that could tell it how to play."""

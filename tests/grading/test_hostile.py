@@ -167,11 +167,8 @@ def open_to_all(path: str) -> None:
         return
     assert ctypes.CDLL(None).unshare(0x00020000) == 0  # CLONE_NEWNS; Python has it from 3.12 on
     aside = tempfile.mkdtemp()
-    for words in (
-        ["--make-rprivate", "/"],
-        ["--bind", path, aside],
-        ["-t", "tmpfs", "-o", "mode=755", "tmpfs", str(closed[-1])],
-    ):
+    hidden = ["-t", "tmpfs", "-o", "mode=755", "tmpfs", str(closed[-1])]
+    for words in (["--make-rprivate", "/"], ["--bind", path, aside], hidden):
         subprocess.run(["mount", *words], check=True)
     os.makedirs(path)
     subprocess.run(["mount", "--move", aside, path], check=True)
@@ -351,12 +348,8 @@ def test_elsewhere_an_audit_hook_refuses_what_python_tells_of(submit, folder: Pa
 @linux
 def test_without_landlock_nothing_is_written_at_all(submit, folder: Path) -> None:
     """A filter of calls cannot tell one file from another, so it refuses to write any."""
-    ways = [
-        "open('here', 'w')",
-        "import os; os.mkdir('here')",
-        "import os; os.remove('pupil.py')",
-        TRICKS["reads the rubric"][0],
-    ]
+    ways = ["open('here', 'w')", "import os; os.mkdir('here')", "import os; os.remove('pupil.py')"]
+    ways.append(TRICKS["reads the rubric"][0])
     found = submit(attempts(ways, folder), guards=("calls",), unconfined=True)
     assert found.layers == ("limits", "calls", "hook") and found.score == 3
     assert found.printed.count("PermissionError(1, ") == 3 and "open is not allowed here" in found.printed
@@ -369,21 +362,15 @@ def held(file):
     file.flush()
     kept.append(mmap.mmap(file.fileno(), 4096))
     return 900_000
+def named(i):
+    with open(f"f{i}", "w+b") as file:
+        return held(file)
 def removed(i):
-    with open(f"f{i}", "w+b") as file:
-        size = held(file)
-    os.unlink(f"f{i}")
-    return size
+    return (named(i), os.unlink(f"f{i}"))[0]
 def unlinked(i):
-    with open(f"f{i}", "w+b") as file:
-        size = held(file)
-    os.unlink(f"f{i}", dir_fd=os.open(".", os.O_RDONLY))
-    return size
+    return (named(i), os.unlink(f"f{i}", dir_fd=os.open(".", os.O_RDONLY)))[0]
 def replaced(i):
-    with open(f"f{i}", "w+b") as file:
-        size = held(file)
-    os.rename(f"f{i}", "one")
-    return size
+    return (named(i), os.rename(f"f{i}", "one"))[0]
 def nameless(i):
     with open(os.open(".", os.O_TMPFILE | os.O_RDWR), "w+b") as file:
         return held(file)
@@ -427,16 +414,14 @@ def test_messages_and_semaphores_of_others_are_out_of_reach(submit_each_way) -> 
     message = ctypes.create_string_buffer(b"\1" + bytes(7) + b"secret")
     try:
         assert libc.msgsnd(queue, message, 6, 0) == 0 and libc.semctl(semaphore, 0, 16, 7) == 0  # SETVAL
-        trick = "\n    ".join(
-            [
-                "import ctypes",
-                "libc, room = ctypes.CDLL(None), ctypes.create_string_buffer(64)",
-                f"print(libc.msgrcv({queue}, room, 32, 0, 0o4000), libc.msgsnd({queue}, room, 6, 0o4000))",
-                f"print(libc.msgctl({queue}, 0, None), libc.semctl({semaphore}, 0, 16, 3))",
-                f"print(libc.semop({semaphore}, bytes([0, 0, 255, 255, 0, 0]), 1), libc.semctl({semaphore}, 0, 0))",
-            ]
-        )
-        found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
+        found = submit_each_way(f"""
+import ctypes
+def trick():
+    libc, room = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    print(libc.msgrcv({queue}, room, 32, 0, 0o4000), libc.msgsnd({queue}, room, 6, 0o4000))
+    print(libc.msgctl({queue}, 0, None), libc.semctl({semaphore}, 0, 16, 3))
+    print(libc.semop({semaphore}, bytes([0, 0, 255, 255, 0, 0]), 1), libc.semctl({semaphore}, 0, 0))
+{ONCE}""")
         assert found.printed == "-1 -1\n" * 3 and found.score == 3
         assert libc.semctl(semaphore, 0, 12) == 7, "GETVAL"
         assert libc.msgrcv(queue, message, 32, 0, 0o4000) == 6
@@ -447,21 +432,20 @@ def test_messages_and_semaphores_of_others_are_out_of_reach(submit_each_way) -> 
 
 @linux
 def test_threads_have_a_limit(submit_each_way) -> None:
-    trick = "\n    ".join(
-        [
-            "import threading, time",
-            "threading.stack_size(32768)",
-            "for _ in range(200): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()",
-            "time.sleep(0.5)",
-        ]
-    )
-    found = submit_each_way(f"def trick():\n    {trick}\n{ONCE}")
+    trick = """
+import threading, time
+def trick():
+    threading.stack_size(32768)
+    for _ in range(200): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
+    time.sleep(0.5)
+"""
+    found = submit_each_way(trick + ONCE)
     if "namespaces" in found.layers and (submit_each_way.user == "as nobody" or os.geteuid() != 0):
         assert "can't start new thread" in told(found), "the kernel counts those of a namespace's ordinary user"
     else:
         assert f"more than {MOST_THREADS} threads" in told(found)
     few = trick.replace("200", "20").replace("2,", "0,")
-    assert submit_each_way(f"def trick():\n    {few}\n{ONCE}").score == 3
+    assert submit_each_way(few + ONCE).score == 3
 
 
 @linux
@@ -570,17 +554,9 @@ def test_namespaces_suffice_without_landlock(submit, folder: Path) -> None:
     """Kernels before 6.2 have none that is of use."""
     ways = [f"open({path!r}, 'w')" for path in ("/new", "/run/new", "/dev/new", f"{confinement.HANDED_IN}/pupil.py")]
     ways += ["import os; os.mkdir('/proc/new')", "import os; os.mkdir(os.path.dirname(HERE) + '/new')"]
-    ways += [
-        "open(HERE + '/rubric.toml')",
-        "import os; os.stat(HERE + '/pupil.py')",
-        f"open({__file__!r})",
-        "open('/etc/passwd')",
-    ]
-    ways += [
-        f"open({str(Path(sys.prefix) / 'pyvenv.cfg')!r})",
-        "open('/proc/2/maps')",
-        "open('/proc/net/dev_mcast').read(1)[0]",
-    ]
+    seen = [f"{folder}/rubric.toml", __file__, "/etc/passwd", str(Path(sys.prefix) / "pyvenv.cfg"), "/proc/2/maps"]
+    ways += [f"open({path!r})" for path in seen] + ["open('/proc/net/dev_mcast').read(1)[0]"]
+    ways.append("import os; os.stat(HERE + '/pupil.py')")
     found = submit(attempts(ways, folder), guards=("namespaces", "calls"))
     assert found.layers == ("limits", "namespaces", "calls") and found.score == 3
     assert found.printed.count("Error(") == len(ways), found.printed
