@@ -364,10 +364,12 @@ class Study:
             store.remove(jobs)
         run = functools.partial(self.run, data=options.data, models=options.models)
         store.complete(jobs, run, chosen_workers(options))
-        tables = self.tables(runs := self.runs_in(store))
+        runs = self.runs_in(store)
+        tables = self.tables(runs)
         save(self.name, {"game": self.game, **self.about}, tables, options.output)
         show(f"{self.title} on {self.game}", tables["summary"])
-        draw(self.panels(runs), options.output / f"{self.name}.png")
+        if panels := self.panels(runs):
+            draw(panels, options.output / f"{self.name}.png")
 
     def runs_in(self, store: RunStore) -> list[dict[str, Any]]:
         """The runs of the rows as they are now, in their order."""

@@ -416,7 +416,8 @@ class CReference:
 
 
 AEC_GAMES = {"Connect Four": "classic/connect_four_v3", "tic-tac-toe": "classic/tictactoe_v3"}
-OPEN_SPIEL_GAMES = {"Connect Four": "connect_four", "tic-tac-toe": "tic_tac_toe"}
+SNAKE_NAMES = {"Connect Four": "connect_four", "tic-tac-toe": "tic_tac_toe"}
+"""Those of OpenSpiel and pgx."""
 
 
 def aec_cases(game: str) -> tuple[dict[str, Run], dict[str, str]]:
@@ -446,7 +447,7 @@ def open_spiel_cases(game: str) -> dict[str, Run]:
     except ImportError as error:
         print(f"OpenSpiel's {game} is left out: {error}")
         return {}
-    rules = pyspiel.load_game(OPEN_SPIEL_GAMES[game])
+    rules = pyspiel.load_game(SNAKE_NAMES[game])
     return {
         "OpenSpiel, rules only": spiel(rules, False),
         "OpenSpiel, observation and mask lists": spiel(rules, True),
@@ -483,10 +484,7 @@ def spiel(rules: Any, observed: bool) -> Run:
     return run
 
 
-PEER_IDS = {
-    "Connect Four": {"pgx": "connect_four", "envpool": "ConnectFour-v1"},
-    "tic-tac-toe": {"pgx": "tic_tac_toe", "envpool": "TicTacToe-v1"},
-}
+ENVPOOL_GAMES = {"Connect Four": "ConnectFour-v1", "tic-tac-toe": "TicTacToe-v1"}
 C, PGX = "C reference", "pgx"
 BUILDS = {
     C: "int8 planes and mask, reward, flag; draw in C; trusts its actions; resets within the step",
@@ -498,7 +496,6 @@ BUILDS = {
     "SyncVectorEnv": "our single environments: int8 planes and mask, copied; NumPy draw; a reset takes a step",
 }
 """The work of each case for a ply."""
-
 MAX_SYNC = 1024
 """SyncVectorEnv gains nothing from more boards, and takes long to make them."""
 
@@ -562,7 +559,7 @@ def in_envpool(game: str, num_envs: int) -> Batch:
     """EnvPool on one thread of its own."""
     import envpool
 
-    envs = envpool.make(PEER_IDS[game]["envpool"], env_type="gymnasium", num_envs=num_envs, num_threads=1, seed=0)
+    envs = envpool.make(ENVPOOL_GAMES[game], env_type="gymnasium", num_envs=num_envs, num_threads=1, seed=0)
     return vector_stepping(envs, "legal_action_mask")
 
 
@@ -576,7 +573,7 @@ def in_pgx(game: str, num_envs: int, plies: int) -> Batch:
     from jax import numpy as jnp
     from pgx.experimental import auto_reset
 
-    env = pgx.make(PEER_IDS[game]["pgx"])
+    env = pgx.make(SNAKE_NAMES[game])
     step = jax.vmap(auto_reset(env.step, env.init))
 
     def ply(carry: Any) -> Any:
@@ -600,5 +597,4 @@ def in_pgx(game: str, num_envs: int, plies: int) -> Batch:
 
 @cache
 def left_out(name: str, why: str) -> None:
-    """Prints once why a case is missing."""
     print(f"{name} is left out: {why}")

@@ -27,14 +27,11 @@ def test_gradient_steps_make_good_actions_likelier_and_leave_illegal_ones_out() 
     masks[:, 8] = 0
     chosen = torch.arange(256) % 8
     good = (chosen == 3).float()
-    with torch.no_grad():
-        old = agent(boards, masks)[0].gather(1, chosen[:, None])[:, 0]
+    old = agent(boards, masks)[0].gather(1, chosen[:, None])[:, 0].detach()
     for _ in range(30):
         learn(agent, optimizer, [boards, masks, chosen, old, 2 * good - 1, good], Args())
-    with torch.no_grad():
-        chances = agent(boards, masks)[0].exp()
-    assert (chances.argmax(dim=1) == 3).all() and (chances[:, 8] == 0).all()
-    assert not Agent(18, 9, 32)(boards, masks)[0].exp()[:, 8].any()
+    chances = agent(boards, masks)[0].exp()
+    assert (chances.argmax(dim=1) == 3).all() and not chances[:, 8].any()
 
 
 @pytest.mark.slow
