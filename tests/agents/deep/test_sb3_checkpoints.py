@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +46,24 @@ MADE = {
 }
 
 
-def with_data(path: Path, change: dict[str, Any]) -> Path:
-    """A copy of a checkpoint with some entries of its JSON changed."""
+def with_entry(path: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+    """A copy of a checkpoint with one entry changed."""
     target = path.with_name("changed.zip")
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
         for entry in source.namelist():
-            content = source.read(entry)
-            if entry == "data":
-                content = json.dumps(json.loads(content) | change).encode()
-            archive.writestr(entry, content)
+            archive.writestr(entry, change(source.read(entry)) if entry == name else source.read(entry))
     return target
+
+
+def with_data(path: Path, change: dict[str, Any]) -> Path:
+    """A copy of a checkpoint with some entries of its JSON changed."""
+    return with_entry(path, "data", lambda content: json.dumps(json.loads(content) | change).encode())
+
+
+def settings_in(path: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(path) as archive:
+        found: dict[str, Any] = json.loads(archive.read("data"))["_recorded_settings"]
+    return found
 
 
 class Bomb:
@@ -158,28 +168,32 @@ def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_weights_that_are_no_tensors_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("code", ""), ("old", "format of PyTorch 1.6"), ("bomb", r"unpacks to more than [\d,]+ bytes")],
+)
+def test_weights_that_are_more_than_tensors_of_this_file_are_refused(kind: str, told: str, tmp_path: Path) -> None:
+    """They hold code, are of a format that may ask for any amount of memory, or unpack to too much."""
     MADE["DQN"](boards()).save(tmp_path / "model.zip")
-    target = tmp_path / "changed.zip"
-    with zipfile.ZipFile(tmp_path / "model.zip") as source, zipfile.ZipFile(target, "w") as archive:
-        for entry in source.namelist():
-            if entry != "policy.pth":
-                archive.writestr(entry, source.read(entry))
-        with archive.open("policy.pth", "w") as file:
-            torch.save({"weights": Bomb(tmp_path / "exploded")}, file)
-    with pytest.raises(ValueError, match="cannot be read as a checkpoint of JSON and tensors"):
-        DQN.load(target)
+    held: Any = Bomb(tmp_path / "exploded") if kind == "code" else torch.zeros(9)
+    content = io.BytesIO()
+    torch.save({"weights": held}, content, _use_new_zipfile_serialization=kind != "old")
+    if kind == "bomb":
+        with zipfile.ZipFile(content) as plain, zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_BZIP2) as bomb:
+            for name in plain.namelist():
+                bomb.writestr(name, plain.read(name) + bytes(10**7 if name.endswith("data/0") else 0))
+        content = packed
+    changed = with_entry(tmp_path / "model.zip", "policy.pth", lambda before: content.getvalue())
+    with pytest.raises(ValueError, match=f"cannot be read as a checkpoint of JSON and tensors.*{told}"):
+        DQN.load(changed)
     assert not (tmp_path / "exploded").exists()
 
 
 @pytest.mark.parametrize("net_arch", [[8, 10**6], {"qf": [[20_000, 20_000]]}, [10**9]], ids=str)
 def test_settings_that_ask_for_more_than_the_weights_are_refused(net_arch: Any, tmp_path: Path) -> None:
     MADE["DQN"](boards()).save(tmp_path / "ours.zip")
-    with zipfile.ZipFile(tmp_path / "ours.zip") as archive:
-        settings = json.loads(archive.read("data"))["_recorded_settings"]
-    changed = with_data(
-        tmp_path / "ours.zip", {"_recorded_settings": settings | {"policy_kwargs": {"net_arch": net_arch}}}
-    )
+    settings = settings_in(tmp_path / "ours.zip") | {"policy_kwargs": {"net_arch": net_arch}}
+    changed = with_data(tmp_path / "ours.zip", {"_recorded_settings": settings})
     with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more, and it holds [\d,]+"):
         DQN.load(changed)
     sb3.DQN("MlpPolicy", boards(), **DEEP).save(tmp_path / "theirs.zip")
@@ -202,11 +216,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     MADE["DQN"](boards()).save(tmp_path / "ours.zip")
     with pytest.raises(ValueError, match=r"ours\.zip cannot be loaded as .*: use DQN\.load"):
         load_model(tmp_path / "ours.zip", TTT)
-    sb3.PPO("MlpPolicy", boards(), device="cpu", policy_kwargs={"activation_fn": torch.nn.ReLU}).save(tmp_path / "p")
-    assert load_model(tmp_path / "p", TTT, device="cpu").policy.activation_fn is torch.nn.ReLU
-    sb3.PPO("MlpPolicy", boards(), device="cpu", policy_kwargs={"activation_fn": torch.nn.Hardtanh}).save(
-        tmp_path / "p"
-    )
+    for activation in (torch.nn.ReLU, torch.nn.Hardtanh):
+        sb3.PPO("MlpPolicy", boards(), device="cpu", policy_kwargs={"activation_fn": activation}).save(tmp_path / "p")
+        if activation is torch.nn.ReLU:
+            assert load_model(tmp_path / "p", TTT, device="cpu").policy.activation_fn is activation
     with pytest.raises(ValueError, match="give policy_kwargs yourself"):
         load_model(tmp_path / "p", TTT)
     assert load_model(tmp_path / "p", TTT, {"activation_fn": torch.nn.Hardtanh}, device="cpu")
@@ -237,11 +250,8 @@ def test_all_keywords_of_stable_baselines3_come_back(algorithm: Any, given: dict
     model = algorithm("MlpPolicy", boards(), device="cpu", tensorboard_log=str(tmp_path / "runs"), **given)
     model.save(tmp_path / "model")
     back = algorithm.load(tmp_path / "model", device="cpu")
-    assert (
-        back.settings == model.settings
-        and back._recorded_keywords == model._recorded_keywords
-        and back.tensorboard_log is None
-    )
+    assert back.settings == model.settings and back._recorded_keywords == model._recorded_keywords
+    assert back.tensorboard_log is None
     if algorithm is MaskablePPO:
         assert (back.clip_range_vf(1.0), back.batch_size, back.n_steps) == (0.2, None, 16)
     else:
@@ -327,8 +337,8 @@ def test_what_a_file_calls_its_opponent_runs_nothing(tmp_path: Path) -> None:
     trap.write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\nact = max\n")
     MADE["DQN"](boards()).save(tmp_path / "model")
     for name in (f"{trap}:act", f"kaggle:{trap}", f"program:touch {tmp_path / 'ran'}", str(tmp_path / "model.zip")):
-        told = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))["_recorded_settings"]
-        back = DQN.load(with_data(tmp_path / "model.zip", {"_recorded_settings": told | {"opponent": name}}))
+        settings = settings_in(tmp_path / "model.zip") | {"opponent": name}
+        back = DQN.load(with_data(tmp_path / "model.zip", {"_recorded_settings": settings}))
         assert back.env is None and back.settings.opponent == name
     assert not (tmp_path / "ran").exists()
 

@@ -25,7 +25,6 @@ import sb3_contrib
 import stable_baselines3 as sb3
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from sb3_pairs import BOARDS, C4, SMALL, TTT, Cautious, assert_same, choices, dummy, ours
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
@@ -269,18 +268,6 @@ def test_wrong_arguments_are_refused(env: Any, kwargs: dict[str, Any], message: 
 # Stable-Baselines3's wrappers and algorithms on it
 
 
-def test_rewards_are_summed_as_the_game_gives_them() -> None:
-    """From the empty board of a reset on, whatever was under way before."""
-    envs = ours(num_envs=1, id=TTT, opponent=None, rewards=(1, 0, -1, -0.1))
-    for _ in range(2):
-        envs.reset()
-        envs.step([8])
-    envs.reset()
-    infos = [envs.step([action])[3][0] for action in (0, 3, 1, 4, 2, 8)]
-    assert infos[4]["episode"]["r"] == 0.6 and infos[4]["episode"]["l"] == 5
-    assert not any("episode" in info for info in infos[:4] + infos[5:])
-
-
 def test_evaluate_policy_takes_the_returns_of_the_games(recwarn: pytest.WarningsRecorder) -> None:
     """And not what a wrapper makes of the rewards."""
     envs = VecNormalize(ours(id=TTT, play_as="alternate"), norm_obs=False)
@@ -350,41 +337,3 @@ def test_an_algorithm_learns_from_codes(name: str) -> None:
     envs = ours(num_envs=8, id=TTT, obs_type="code")
     settings = settings | {"policy_kwargs": {"net_arch": [4]}}
     assert algorithm("MlpPolicy", envs, seed=0, **settings).learn(256).num_timesteps == 256
-
-
-@pytest.mark.slow
-def test_without_masks_an_algorithm_learns_to_avoid_what_is_illegal() -> None:
-    """An illegal move loses, so the mean reward of an untrained model is far below 0."""
-    settings = {"n_steps": 64, "batch_size": 256, "learning_rate": 2e-3, "seed": 0, "device": "cpu"}
-    model = sb3.PPO("MlpPolicy", SB3VecEnv(TTT, num_envs=32), **settings)
-    envs = SB3VecEnv(TTT, num_envs=32)
-    rewards = []
-    for steps in (0, 20_000):
-        envs.seed(0)
-        rewards.append(evaluate_policy(model.learn(steps), envs, n_eval_episodes=500)[0])
-    assert rewards[0] < 0 and rewards[1] > 0.7
-
-
-class Recruit(BaseCallback):
-    """Adds an opponent to a pool in the middle of the training, and lets nobody else play."""
-
-    def __init__(self, pool: OpponentPool) -> None:
-        super().__init__()
-        self.pool = pool
-        self.seen: list[set[int]] = [set(), set()]
-
-    def _on_step(self) -> bool:
-        if self.num_timesteps == 512:
-            self.pool.add("minimax-first")
-            self.pool.weights = [0, 1]
-        late = self.num_timesteps > 1024
-        self.seen[late] |= {info["opponent_action"] for info in self.locals["env"].reset_infos}
-        return True
-
-
-def test_opponents_join_a_pool_during_training() -> None:
-    pool = OpponentPool(["random"])
-    envs = SB3VecEnv(TTT, num_envs=16, opponent=pool, play_as="second")
-    recruit = Recruit(pool)
-    sb3_contrib.MaskablePPO("MlpPolicy", envs, n_steps=16, seed=0, device="cpu").learn(2048, recruit)
-    assert recruit.seen[0] == set(range(9)) and recruit.seen[1] == {0}  # all openings draw: it plays the lowest
