@@ -42,7 +42,7 @@ NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_si
 
 
 class SettingsAndFiles:
-    """The settings of a model in JSON, in code and in its file, which is therefore safe to load. Put it before the
+    """The settings of a model in JSON, in code and in its file, which is therefore safe to load. It comes before the
     algorithm among the bases of a class.
     """
 
@@ -51,12 +51,10 @@ class SettingsAndFiles:
     num_timesteps: int
     gamma: float
     verbose: int
+    # These are in the file: the settings as JSON, the other keywords, and the names of those that JSON cannot hold.
     _recorded_settings: dict[str, Any]
-    """The settings as JSON. This and the next two are in the file too."""
     _recorded_keywords: dict[str, Any]
-    """The keywords that are not settings."""
     _unrecorded: list[str]
-    """The names of the keywords that JSON cannot hold."""
 
     @property
     def settings(self) -> DeepSettings:
@@ -362,15 +360,12 @@ class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narro
 
     Presets (`DQN.preset(name)`, each with the boards it learns on):
         S2: the published network, 9-36-36-9 with sigmoid outputs, by plain gradient descent against random play, a draw
-            worth as much as a win, exploring as published. (The publication trained for 2,000,000 games a seat with a
-            gradient step for each move, and learned that illegal actions are worth 0. Here batches are drawn from a
-            replay buffer, each move is used once on average, and illegal actions are left out. `S2Network` does it as
-            published.)
+            worth as much as a win, exploring as published; but by batches from a replay buffer, illegal actions left
+            out. (`S2Network` learns as published.)
         S2-self-play: the same network in self-play, with the tuned settings: it wins more from both seats. (A network
             this small does not become unbeatable on every seed; that of the tuned settings does.)
-        S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0): an action's value is that
-            of the position it leads to, and the target is TD(0)'s, in expectation over a fifth of random moves. (The
-            rest was not published, and is ours.)
+        S4-prequel: the published network of state values, 9-18-18-1, in self-play by TD(0), in expectation over a
+            fifth of random moves. (The rest was not published, and is ours.)
 
     Args:
         policy: "MlpPolicy"; "AfterstatePolicy" for a network of state values; or a subclass of `MaskedDQNPolicy`.

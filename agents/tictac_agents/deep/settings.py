@@ -27,12 +27,12 @@ class DeepSettings(Settings):
         ValueError: a setting is of a wrong type or out of its range.
 
     Attributes:
-        num_envs: how many boards are stepped together.
-        obs_type: what the network sees, "planes" or "board".
-        total_timesteps: how many steps the run has, all boards together; None leaves it to the caller of `learn`.
+        num_envs: the number of boards stepped together.
+        obs_type: the network's observations, "planes" or "board".
+        total_timesteps: the steps of the run, all boards together; None leaves it to the caller of `learn`.
         policy: "MlpPolicy"; or "AfterstatePolicy", which evaluates the position that each action leads to.
         policy_kwargs: the policy's keywords, with classes by name: {"net_arch": [64, 64], "activation_fn": "ReLU",
-            "optimizer_class": "SGD"}. What a network sees is set here too: {"features_extractor_class": "LineFeatures",
+            "optimizer_class": "SGD"}. Features too: {"features_extractor_class": "LineFeatures",
             "features_extractor_kwargs": {"game": "ConnectFour-v0"}}, or "ConvFeatures".
         gamma: the discount, in [-1, 1]: at most 0 if the agent plays both sides, as the next value is then the other
             side's, and at least 0 against an opponent. None for -1 and, as in Stable-Baselines3, for 0.99.
@@ -59,12 +59,11 @@ class DeepSettings(Settings):
             if value is not None:
                 schedule(name, value, low, high)
         if self.gamma and self.game != UNKNOWN and (self.gamma < 0) != (self.opponent is None):
-            told = (
-                "be at most 0 with opponent=None, as the next value is the other side's"
-                if self.opponent is None
-                else f"be at least 0 with opponent={self.opponent!r}, as the next value is the agent's own"
+            sign, whose = ("most", "other side's") if self.opponent is None else ("least", "agent's own")
+            raise ValueError(
+                f"gamma must be at {sign} 0 with opponent={self.opponent!r}, as the next value is the {whose}, not "
+                f"{self.gamma}; left out, it follows"
             )
-            raise ValueError(f"gamma must {told}, not {self.gamma}; left out, it follows")
 
     @property
     def discount(self) -> float:
@@ -91,25 +90,25 @@ class DQNSettings(DeepSettings):
 
     Attributes:
         learning_rate: the step size, at least 0; a pair goes linearly from the first to the second over the run.
-        buffer_size: how many steps the replay buffer holds, at least 1.
-        learning_starts: how many steps are played at random before the first gradient step.
-        batch_size: how many steps of the buffer each gradient step uses.
+        buffer_size: the steps that the replay buffer holds, at least 1.
+        learning_starts: the steps that are played at random before the first gradient step.
+        batch_size: the steps of the buffer that each gradient step uses.
         tau: the share of the network in each update of the target network, in [0, 1]; 1 for a copy.
-        train_freq: how many steps of all boards lie between two updates; with "episode", how many games.
-        gradient_steps: how many gradient steps an update has; -1 for as many as steps were played.
-        n_steps: over how many steps returns are summed up; more than 1 needs `symmetry` False.
-        target_update_interval: how many steps of the environment lie between two updates of the target network.
+        train_freq: the steps of all boards between two updates; with "episode", the games.
+        gradient_steps: the gradient steps of an update; -1 for as many as steps were played.
+        n_steps: the steps over which returns are summed up; more than 1 needs `symmetry` False.
+        target_update_interval: the steps of the environment between two updates of the target network.
         exploration_fraction: the share of the run over which exploration falls, in [0, 1].
         exploration_initial_eps: the chance of a random action at first, in [0, 1].
         exploration_final_eps: the chance of a random action in the end, in [0, 1].
         max_grad_norm: longer gradients are cut to this length.
-        double: whether the network chooses the action whose value the target network gives (van Hasselt et al., "Deep
+        double: True if the network chooses the action whose value the target network gives (van Hasselt et al., "Deep
             reinforcement learning with double Q-learning", 2016).
-        symmetry: whether each replayed step is shown under a random symmetry of the board.
+        symmetry: True to show each replayed step under a random symmetry of the board.
         target_epsilon: the epsilon, in [0, 1], of the epsilon-greedy policy whose expected value is the target: that of
             expected Sarsa (van Seijen et al., "A theoretical and empirical analysis of expected Sarsa", 2009),
-            (1 - epsilon) * max + epsilon * mean over the legal actions. In self-play this tells actions apart that are
-            equal against perfect play: those that the other side more often errs after are worth more. Nothing is
+            (1 - epsilon) * max + epsilon * mean over the legal actions. In self-play this separates actions that are
+            equal against perfect play: those after which the other side errs more often are worth more. Nothing is
             drawn, so the targets have no noise, unlike those of games against random play.
         ema_decay: if not 0, greedy play uses an exponential moving average of the weights (Polyak averaging), of which
             each gradient step keeps this share, in [0, 1): 0.999 averages over about the last 1,000.
@@ -174,12 +173,12 @@ class MaskablePPOSettings(DeepSettings):
 
     Attributes:
         learning_rate: the step size, at least 0; a pair goes linearly from the first to the second over the run.
-        n_steps: how many steps of each board lie between two updates.
-        batch_size: how many steps each gradient step uses; None for all that were played.
-        n_epochs: how often an update uses each step.
+        n_steps: the steps of each board between two updates.
+        batch_size: the steps that each gradient step uses; None for all that were played.
+        n_epochs: the times that an update uses each step.
         gae_lambda: the lambda of generalised advantage estimation, in [0, 1].
-        clip_range: how far the ratio of an action's new probability to its old one may go from 1, at least 0.
-        normalize_advantage: whether the advantages of a batch are brought to mean 0 and deviation 1.
+        clip_range: the limit to the distance from 1 of an action's new probability by its old one, at least 0.
+        normalize_advantage: True to bring the advantages of a batch to mean 0 and deviation 1.
         ent_coef: the weight of the policy's entropy in the loss.
         vf_coef: the weight of the value function's error in the loss.
         max_grad_norm: longer gradients are cut to this length.
@@ -351,23 +350,16 @@ def tuned(algorithm: str, game: str = "TicTacToe-v0") -> Any:
     Raises:
         ValueError: there are none; the message names the near ones.
     """
-    return _find(TUNED, game, algorithm)
+    return _of(_of(TUNED, game), algorithm)
 
 
 def preset(algorithm: str, name: str) -> DeepSettings:
-    """The settings of that name.
-
-    Raises:
-        ValueError: there are none; the message names the near ones.
-    """
-    return _find(PRESETS, algorithm, name)
-
-
-def _find(table: Mapping[str, Mapping[str, DeepSettings]], *keys: str) -> DeepSettings:
-    found: Any = table
-    for key in keys:
-        if key not in found:
-            raise ValueError(f"there are no settings for {key!r}; {did_you_mean(key, found)}")
-        found = found[key]
-    settings: DeepSettings = found
+    """The settings of that name; errors as in `tuned`."""
+    settings: DeepSettings = _of(_of(PRESETS, algorithm), name)
     return settings
+
+
+def _of(table: Mapping[str, Any], key: str) -> Any:
+    if key not in table:
+        raise ValueError(f"there are no settings for {key!r}; {did_you_mean(key, table)}")
+    return table[key]
