@@ -32,21 +32,21 @@ class Agent(NamedTuple):
 
 
 AGENTS = {
-    "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3"),
-    "FittedQ": Agent("published.ariel_network", "games", "deep Q-learning from batches of self-play (S4)"),
-    "GameTree": Agent("published.ariel_tree", "games", "a search tree that remembers, grown by self-play (S4)"),
-    "MCTS": Agent("mcts.mcts", "search", "Monte Carlo tree search"),
-    "MaskablePPO": Agent("deep.algorithms", "network", "proximal policy optimisation, on Stable-Baselines3"),
-    "MonteCarlo": Agent("tabular.q_learning", "table", "a table of action values, by Monte Carlo control"),
-    "NTupleNetwork": Agent("ntuple.network", "search", "an n-tuple network of state values, learned or shipped"),
-    "NTupleTD": Agent("ntuple.ntuple_td", "games", "an n-tuple network of state values, by TD(lambda) in self-play"),
-    "PolicyIteration": Agent("planning.dynamic_programming", "planner", "policy iteration"),
     "QLearning": Agent("tabular.q_learning", "table", "a table of action values, by Q-learning"),
-    "S0ValueTD": Agent("published.swan_td", "table", "a table of state values, by temporal differences (S0)"),
-    "S2Network": Agent("published.nested_q", "games", "a network that learns after each game against random play (S2)"),
     "Sarsa": Agent("tabular.q_learning", "table", "a table of action values, by Sarsa"),
-    "ValueIteration": Agent("planning.dynamic_programming", "planner", "value iteration"),
+    "MonteCarlo": Agent("tabular.q_learning", "table", "a table of action values, by Monte Carlo control"),
     "ValueTD": Agent("tabular.value_td", "table", "a table of state values, by temporal differences"),
+    "S0ValueTD": Agent("published.swan_td", "table", "a table of state values, by temporal differences (S0)"),
+    "ValueIteration": Agent("planning.dynamic_programming", "planner", "value iteration"),
+    "PolicyIteration": Agent("planning.dynamic_programming", "planner", "policy iteration"),
+    "MCTS": Agent("mcts.mcts", "search", "Monte Carlo tree search"),
+    "GameTree": Agent("published.ariel_tree", "games", "a search tree that remembers, grown by self-play (S4)"),
+    "NTupleTD": Agent("ntuple.ntuple_td", "games", "an n-tuple network of state values, by TD(lambda) in self-play"),
+    "NTupleNetwork": Agent("ntuple.network", "search", "an n-tuple network of state values, learned or shipped"),
+    "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3"),
+    "MaskablePPO": Agent("deep.algorithms", "network", "masked proximal policy optimisation, on Stable-Baselines3"),
+    "S2Network": Agent("published.nested_q", "games", "a network that learns after each game against random play (S2)"),
+    "FittedQ": Agent("published.ariel_network", "games", "deep Q-learning from batches of self-play (S4)"),
 }
 """The agents by the names of their classes: what the command line, the page and the documentation offer."""
 

@@ -222,7 +222,7 @@ def announce(agent: str, settings: Any, run: str) -> None:
 def add_agents(parser: CommandParser) -> None:
     """Adds the agents as commands, each with its settings as options."""
     agents = parser.add_subparsers(title="agents", dest="agent", metavar="AGENT", required=True)
-    for name in tictac_agents.trained("network", "games", "table"):
+    for name in sorted(tictac_agents.trained("network", "games", "table")):
         agents.add_parser(name, help=AGENTS[name].help, fill=functools.partial(_add_settings, name))
 
 

