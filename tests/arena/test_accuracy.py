@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import DATA, breadth, playout
+from conftest import breadth
 from oracle import Oracle
 from scipy.stats import binomtest, norm
 
@@ -102,18 +102,6 @@ def test_rates_are_those_of_the_definitions(name: str) -> None:
     assert found.basis == "probabilities"
 
 
-def test_known_players_stand_where_they_must() -> None:
-    minimax = move_accuracy("minimax", solved(), TTT)
-    assert minimax.overall.mistakes.value == minimax.critical.mistakes.value == 0
-    assert minimax.overall.perfect.value < 1  # it wins, but not always at once
-    assert move_accuracy("minimax:9", solved(), TTT).overall.perfect.value == 1
-    random = move_accuracy("random", solved(), TTT)
-    assert random.overall.mistakes.relative[0] == random.critical.perfect.relative[0] == pytest.approx(1)
-    rule = move_accuracy("rule", solved(), TTT).overall.mistakes
-    assert rule.relative == pytest.approx([x / rule.random for x in rule[:3]])
-    assert 0 < rule.low < rule.value < rule.high < rule.random
-
-
 def test_without_probabilities_the_seeds_are_played() -> None:
     labels = solved(7)
     found = move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=5)
@@ -127,13 +115,6 @@ def test_without_probabilities_the_seeds_are_played() -> None:
     assert found.basis == "3 seeds"
     assert found == move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=5)
     assert found != move_accuracy(Sampled(RandomPolicy()), labels, TTT, seeds=3, seed=6)
-
-
-def test_many_seeds_come_to_the_probabilities() -> None:
-    exact = move_accuracy("random", solved(7), TTT).overall
-    drawn = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, seeds=200).overall
-    assert drawn.mistakes.value == pytest.approx(exact.mistakes.value, abs=0.01)
-    assert drawn.perfect.value == pytest.approx(exact.perfect.value, abs=0.01)
 
 
 def test_a_batched_policy_is_asked_once_for_all_positions() -> None:
@@ -163,12 +144,6 @@ def test_the_interval_of_one_draw_is_wilsons() -> None:
     assert (found.low, found.high) == pytest.approx((low, high))
 
 
-def test_no_mistake_seen_does_not_mean_that_there_is_none() -> None:
-    found = move_accuracy("minimax", solved()[:200], TTT).overall.mistakes
-    _, high = binomtest(0, 200).proportion_ci(0.95, "wilson")
-    assert (found.value, found.low) == (0, 0) and found.high == pytest.approx(high)
-
-
 @pytest.mark.parametrize("trials", breadth([100], [300]))
 @pytest.mark.parametrize("draws", [False, True], ids=["one seed", "probabilities"])
 def test_intervals_hold_the_truth_as_often_as_they_say(draws: bool, trials: int) -> None:
@@ -180,15 +155,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say(draws: bool, trials: int)
         found = move_accuracy(policy, sample, TTT, seed=trial * 1000).overall.mistakes
         held += found.low <= truth <= found.high
     assert binomtest(held, trials, 0.95).pvalue > 1e-3
-
-
-def test_seeds_narrow_the_interval_only_as_far_as_positions_allow() -> None:
-    widths = []
-    for seeds in (1, 5, 60):
-        found = move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, seeds=seeds).overall.mistakes
-        widths.append(found.high - found.low)
-    exact = move_accuracy("random", solved(7), TTT).overall.mistakes
-    assert widths[0] > widths[1] > widths[2] > exact.high - exact.low > 0
 
 
 def test_two_players_are_compared_position_by_position() -> None:
@@ -209,11 +175,12 @@ def test_two_players_are_compared_position_by_position() -> None:
     assert found.p_value < 1e-4
     reverse = second.compare(first)
     assert reverse[2:] == (-found.difference, found.better, found.worse, found.p_value)
-
-
-def test_nobody_is_better_than_himself() -> None:
-    rule = move_accuracy("rule", solved(7), TTT)
-    assert rule.compare(rule)[2:] == (0, 0, 0, 1)
+    assert first.compare(first)[2:] == (0, 0, 0, 1)
+    # Several draws a position: the sum of the differences, in standard deviations of a sum of terms of either sign.
+    many = [move_accuracy(Sampled(RandomPolicy()), labels, TTT, 3, seed) for seed in (0, 500)]
+    differences = many[0].mistake_shares - many[1].mistake_shares
+    deviate = differences.sum() / np.sqrt((differences**2).sum())
+    assert many[0].compare(many[1]).p_value == pytest.approx(2 * norm.sf(abs(deviate)))
 
 
 @pytest.mark.parametrize("trials", breadth([80], [200]))
@@ -228,31 +195,9 @@ def test_equal_players_are_told_apart_as_seldom_as_they_should_be(trials: int) -
     assert binomtest(sum(p < 0.05 for p in p_values), trials, 0.05).pvalue > 1e-3
 
 
-def test_several_draws_a_position_are_compared_by_a_normal_deviate() -> None:
-    """The sum of the differences, in standard deviations of a sum whose terms have either sign alike."""
-    first, second = (move_accuracy(Sampled(RandomPolicy()), solved(7), TTT, 3, seed) for seed in (0, 500))
-    differences = first.mistake_shares - second.mistake_shares
-    deviate = differences.sum() / np.sqrt((differences**2).sum())
-    assert first.compare(second).p_value == pytest.approx(2 * norm.sf(abs(deviate)))
-
-
 def test_only_the_same_positions_can_be_compared() -> None:
     with pytest.raises(ValueError, match="rule and random were not measured on the same positions"):
         move_accuracy("rule", solved(7), TTT).compare(move_accuracy("random", solved(8), TTT))
-
-
-def test_what_is_printed_says_who_how_and_how_sure() -> None:
-    rule, random = (move_accuracy(name, solved(7), TTT) for name in ("rule", "random"))
-    assert str(rule).startswith(f"rule (probabilities) on positions\n  all: {len(solved(7))} positions: mistakes ")
-    assert "of random's" in str(rule) and "critical" in str(rule)
-    assert "mistakes of rule less those of random: -" in str(rule.compare(random))
-
-
-def test_a_set_without_critical_positions_has_no_rate_there() -> None:
-    calm = [label for label in solved() if not is_critical(label)][:50]
-    found = move_accuracy("rule", calm, TTT).critical
-    assert found.positions == 0 and all(map(math.isnan, found.mistakes))
-    assert "nan" in str(found)
 
 
 # What is refused
@@ -320,6 +265,8 @@ LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (LABELLED, "", "holds no positions"),
+        (LABELLED[LABELLED.index("\n") :], "", "holds no positions"),
         ("moves,score", "Moves,score", r"line 1: the header must be moves,score,column_1,.*not Moves"),
         (",column_7", "", r"line 1: the header must be"),
         ("656661727466313725351253537375174,5,", "656661727466313725351253537375174,", r"line 3: 8 fields, not 9"),
@@ -336,15 +283,15 @@ LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,
         (",5,,-4,5,,,5,", ",5,,5,-4,,,5,", r"line 2: action 1 .* has the score 5 but does not win at once"),
         (",5,,-4,5,,,5,", ",5,,-4,-4,,,5,", r"line 2: action 2 .* has the score -4 but wins at once"),
         (",0,0,,0,,,,0\n", ',0,0,,0,,,,"0', r"line 4: unexpected end of data"),
-        ("442522", "4425\ufffd2", r"line 4: move 5"),
+        ("442522", "4425\udcff2", r"line 4: not text in UTF-8"),
         ("0,0,,0,,,,0\n", "0,0,,0,,,,0\n\n", r"line 5: 0 fields"),
     ],
 )
 def test_a_damaged_file_is_answered_with_the_line(old: str, new: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "positions.csv"
     assert LABELLED.count(old) == 1
-    path.write_text(LABELLED.replace(old, new), encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"positions\.csv, {message}"):
+    path.write_text(LABELLED.replace(old, new), encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ValueError, match=rf"positions\.csv,? {message}"):
         move_accuracy("rule", path)
 
 
@@ -352,64 +299,9 @@ def test_the_file_above_is_right_as_long_as_it_is_not_damaged(tmp_path: Path) ->
     path = tmp_path / "positions.csv"
     path.write_text(LABELLED, newline="\r\n")
     found = move_accuracy("random", path)
+    assert "of random's" in str(found) and str(found).startswith("random (probabilities) on positions.csv")
     assert found.overall.positions == 3 and found.critical.positions == 1
     assert found.overall.mistakes.value == pytest.approx((1 / 3 + 2 / 3 + 0) / 3)
-
-
-def test_files_that_hold_nothing_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_scored_positions(tmp_path / "nowhere.csv")
-    path = tmp_path / "positions.csv"
-    for content in (b"", LABELLED.splitlines()[0].encode()):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"positions\.csv holds no positions"):
-            read_scored_positions(path)
-    path.write_bytes(LABELLED.encode().replace(b"656661", b"6566\xff1"))
-    with pytest.raises(ValueError, match=r"positions\.csv, line 3: not text in UTF-8"):
-        read_scored_positions(path)
-
-
-# Connect Four, by the published sets or, where they are not there, by an independent solver
-
-
-def labelled_by_bitbully(games: int, ply: int) -> list[ScoredPosition]:
-    """Positions of random games after `ply` plies, with exact scores by BitBully, which the packages never use."""
-    bitbully = pytest.importorskip("bitbully", reason="neither the public positions nor BitBully are there")
-    solver, found = bitbully.BitBully(None), []
-    for seed in range(games):
-        position = playout(GAMES[C4], seed, ply)[-1]
-        if not position.is_over:
-            scores = solver.score_all_moves(bitbully.Board(list(position.moves)))
-            found.append(ScoredPosition(position, tuple(scores.get(action) for action in range(7))))
-    return found
-
-
-@pytest.fixture(scope="module")
-def connect_four(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of scored positions from the middle of the game."""
-    if (path := DATA / "connect_four_middle_easy.csv").exists():
-        return path
-    path = tmp_path_factory.mktemp("labelled") / "positions.csv"
-    path.write_text(as_csv(labelled_by_bitbully(400, 22)))
-    return path
-
-
-def test_on_connect_four_players_err_less_than_random(connect_four: Path) -> None:
-    random, rule, minimax = (move_accuracy(name, connect_four) for name in ("random", "rule", "minimax:2"))
-    assert 0.15 < random.overall.mistakes.value < 0.45
-    assert rule.overall.mistakes.high < 0.6 * random.overall.mistakes.value
-    assert minimax.overall.mistakes.high < 0.6 * random.overall.mistakes.value
-    assert rule.compare(random).p_value < 1e-6 and minimax.compare(random).p_value < 1e-6
-    assert rule.overall.positions > 100 and rule.critical.positions > 20
-
-
-def test_the_public_sets_and_bitbully_agree(data: Path, tmp_path: Path) -> None:
-    bitbully = pytest.importorskip("bitbully")
-    solver = bitbully.BitBully(None)
-    for name in ("end_easy", "middle_easy"):
-        for position, scores in read_scored_positions(data / f"connect_four_{name}.csv")[::20]:
-            found = solver.score_all_moves(bitbully.Board(list(position.moves)))
-            assert tuple(found.get(action) for action in range(7)) == scores
 
 
 @pytest.mark.parametrize(("name", "published"), [("middle_easy", 0.304), ("middle_medium", 0.422), ("end_easy", 0.302)])
@@ -419,8 +311,3 @@ def test_random_errs_as_often_as_published(data: Path, name: str, published: flo
     assert found.positions == 1000
     error = math.sqrt(published * (1 - published) / 500)
     assert abs(found.mistakes.value - published) < norm.ppf(0.9995) * error
-
-
-def test_labels_made_by_bitbully_are_accepted() -> None:
-    found = move_accuracy("random", labelled_by_bitbully(40, 18))
-    assert found.overall.positions > 10

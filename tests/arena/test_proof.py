@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from benchmarks.check_proof import check
 from tests.naive import NaiveBoard
-from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof, reply_layers, verdict
+from tictac_env.arena import ListedPlayer, exact_results, prove, read_proof, reply_layers
 from tictac_env.arena import proof as proving
 from tictac_env.arena.proof import Asker, Chunk
 from tictac_env.arena.reply_layers import layer_files, layer_path
@@ -92,25 +92,6 @@ def test_refutations_are_games_that_the_player_loses(claim: str) -> None:
             for ply in range(seat, len(position.moves), 2):
                 before = Position.from_moves("KInARow-v0:4x4-3", position.moves[:ply])
                 assert rule.act(before, position_seed(before.own, before.opp, 0)) == position.moves[ply]
-
-
-def test_a_proof_says_what_the_verdict_says() -> None:
-    """The one walks layers in files, the other a table of the whole game."""
-    for seed in range(20):
-        judged = verdict("rule", "TicTacToe-v0") if not seed else verdict(FixedMap(seed), "TicTacToe-v0")
-        for seat, found in enumerate((judged.as_first, judged.as_second)):
-            if judged.basis == "fixed map":
-                assert prove(FixedMap(seed), seat, "TicTacToe-v0").holds == found.infallible
-
-
-class FixedMap(Policy):
-    """Draws from the position's seed and a number, and does not say with what probabilities."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def act(self, position: Position, seed: int) -> int:
-        return make_policy("rule", position.game).act(position, seed ^ self.number)
 
 
 @pytest.mark.parametrize("game", breadth(["TicTacToe-v0"], ["KInARow-v0:4x4-3"]))

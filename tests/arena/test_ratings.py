@@ -256,26 +256,12 @@ def test_forfeits_count_as_they_ended_and_are_shown() -> None:
     assert str(ratings(kept)) == str(ratings(games))
 
 
-def test_distinct_games_are_counted() -> None:
-    games = [record("a", "random", 1, 1, round) for round in range(5)] + [record("random", "a", 1, 1)]
-    assert ratings(games)["a"].games == 6 and ratings(games)["a"].distinct_games == 2
-
-
 def test_two_players_of_one_name_are_told_apart() -> None:
     young, old = (Entrant("net", "{}", sign * 64) for sign in "ab")
     other = Entrant("random")
     fixtures = [Fixture("TicTacToe-v0", one, other, str(n)) for n in range(8) for one in (young, old)]
     games = [GameRecord(fixture, "", 1 if number % 3 else -1) for number, fixture in enumerate(fixtures)]
     assert set(ratings(games).names) == {"net (aaaaaaaa)", "net (bbbbbbbb)", "random"}
-
-
-def test_without_random_the_weakest_is_the_anchor() -> None:
-    renamed = [
-        record(*(name.replace("random", "weak") for name in (one.fixture.first.name, one.fixture.second.name)),
-               one.result, one.fixture.opening)
-        for one in some_games()
-    ]  # fmt: skip
-    assert ratings(renamed).anchor == "weak"
 
 
 def test_what_cannot_be_rated_is_named(tmp_path: Path) -> None:
@@ -295,7 +281,3 @@ def test_what_cannot_be_rated_is_named(tmp_path: Path) -> None:
     for name, value in (("resamples", 0), ("confidence", 1.0), ("seed", -1)):
         with pytest.raises(ValueError, match=name):
             ratings(some_games(), **{name: value})  # type: ignore[arg-type]
-
-
-def test_a_rating_of_zero_has_one_sign() -> None:
-    assert Estimate(0.2, -0.3, 0.4).text() == "+0 (+0 to +0)"

@@ -53,6 +53,8 @@ def test_what_was_added_comes_back(game: Game, path: Path) -> None:
         return  # no two plies
     records = [some_record(game, seed) for seed in range(5)]
     with ResultStore(path) as store:
+        assert not len(store) and list(store) == store.players() == [] and store.add([]) == 0
+        assert not path.parent.exists()  # nothing is made before there is a game
         assert store.add(records) == 5
     with ResultStore(path) as store:
         assert list(store) == records and len(store) == 5
@@ -86,12 +88,6 @@ def test_games_are_found_by_what_they_are(path: Path) -> None:
         assert list(store.games(forfeits=True)) == [forfeit]
         assert len(list(store.games(forfeits=False, game="TicTacToe-v0"))) == 40
         assert len(list(store.games(player="net"))) == 42 and not list(store.games(player="nobody"))
-
-
-def test_nothing_is_made_before_there_is_a_game(path: Path) -> None:
-    with ResultStore(path) as store:
-        assert len(store) == 0 and list(store) == [] and store.players() == [] and store.add([]) == 0
-    assert not path.parent.exists()
 
 
 def test_all_of_what_is_added_or_none(path: Path) -> None:
@@ -337,12 +333,3 @@ def test_a_store_outlives_kills(times: int, path: Path) -> None:
         assert len({*seeds}) in (begin, begin + 1), "something that was added is lost"
         begin = len({*seeds})
     assert begin > times
-
-
-def test_several_processes_write_at_once(path: Path) -> None:
-    processes = [writer(path, begin, 20) for begin in (0, 10)]
-    for process in processes:
-        process.communicate()
-        assert process.returncode == 0
-    with ResultStore(path) as store:
-        assert len(store) == 10 * 30

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DATA, HEX, playout
+from conftest import HEX, playout
 from oracle import Oracle
 
-from tictac_env.arena import ScoredPosition, Suite, move_accuracy, read_scored_positions, suite
+from tictac_env.arena import Suite, move_accuracy, read_scored_positions, suite
 from tictac_env.arena import suites as module
 from tictac_env.arena.suites import HASHES, PHASES, all_positions, phase_begins
 from tictac_env.games import GAMES, Game, KInARow
@@ -60,10 +60,6 @@ def test_the_positions_of_connect_four_are_decisive_different_and_balanced(name:
 
 def test_what_is_reported_on_is_apart_from_what_is_chosen_by() -> None:
     assert not folded(suite("C4-Exact-v1")) & folded(suite("C4-Choose-v1"))
-
-
-def test_the_suites_are_small() -> None:
-    assert sum(path.stat().st_size for path in module.FOLDER.glob("*.npz")) < 300_000
 
 
 def test_a_score_in_hundred_is_what_the_solver_says() -> None:
@@ -189,15 +185,6 @@ def test_a_suite_whose_scores_were_changed_is_not_the_one_of_its_hash(small: Sui
         Suite.load(tmp_path / "mine.npz")
 
 
-def test_another_score_or_position_is_another_hash(small: Suite) -> None:
-    scores = small.scores.copy()
-    scores[0, np.flatnonzero(scores[0] == NO_SCORE)[:1]] = 1
-    scores[1] += scores[1] != NO_SCORE
-    assert dataclasses.replace(small, scores=scores).sha256 != small.sha256
-    assert dataclasses.replace(small, name="other").sha256 == small.sha256
-    assert small != dataclasses.replace(small, name="other")
-
-
 def test_the_form_of_other_solvers_is_written_and_read(small: Suite, tmp_path: Path) -> None:
     path = tmp_path / "analysis.txt"
     with_start = Suite.of("start too", [all_positions(TTT)[0], *small])
@@ -305,17 +292,3 @@ def test_phases_and_regret_are_those_of_the_definitions() -> None:
     assert move_accuracy("minimax", "TTT-Exact-v1").overall.regret.value == 0
     random = move_accuracy("random", "TTT-Exact-v1").overall.regret
     assert random.relative[0] == pytest.approx(1)
-
-
-def test_a_policy_of_another_game_is_told_the_suite() -> None:
-    with pytest.raises(ValueError, match="C4-Exact-v1 has positions of the game"):
-        move_accuracy("rule", "C4-Exact-v1", TTT)
-
-
-def test_published_positions_can_be_a_suite(tmp_path: Path) -> None:
-    if not DATA.is_dir():
-        pytest.skip("the public positions are not here")
-    found = Suite.of("middle", read_scored_positions(DATA / "connect_four_middle_medium.csv")[:50])
-    found.write_analysis(tmp_path / "analysis.txt")
-    assert [entry[1] for entry in read_scored_positions(tmp_path / "analysis.txt")] == [entry[1] for entry in found]
-    assert isinstance(found[0], ScoredPosition)
