@@ -1,4 +1,4 @@
-"""What the page asks of the server: positions, answers of opponents, what they think, and the truth."""
+"""Answers of the server: positions, replies of opponents, their thoughts, and the truth."""
 
 from __future__ import annotations
 

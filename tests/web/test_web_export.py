@@ -25,7 +25,7 @@ from tictac_env.web import export
 
 NODE = shutil.which("node")
 PLIES = 4
-"""How far the page looks ahead, as its name for the player says."""
+"""The plies that the page looks ahead, as its name for the player says."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(judge: Path, game: str, games: list[str]) -> Iterator[list[dict[str, Any]]]:
-    """What the page says of each position of each game; a thousand games at a time, as there is much of it."""
+    """The page's answers to each position of each game; a thousand games at a time, as they are long."""
     for start in range(0, len(games), 1000):
         asked = json.dumps({"game": game, "games": games[start : start + 1000]})
         done = subprocess.run([str(NODE), str(judge)], input=asked, capture_output=True, text=True, check=False)

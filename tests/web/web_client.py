@@ -1,4 +1,4 @@
-"""What the tests of the page share: a client of the server, without a network."""
+"""A client of the server, without a network."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def play(
 ) -> BoardWidget | None:
     """Plays against anything that plays. In a notebook it gives a board to click, elsewhere it asks for moves.
 
-    On the board one takes moves back, begins anew, swaps sides, and sees what the opponent thinks of each move and the
+    On the board one takes moves back, begins again, swaps sides, and sees what the opponent thinks of each move and the
     exact values. Without a notebook, or if anywidget is not installed, it is what `tictac play` is.
 
     Args:

@@ -1,8 +1,7 @@
 // The board in a notebook. The kernel knows the rules and plays; this shows its views and sends it clicks.
 // `widget.py` puts STYLE and the imported modules, which are the page's, before it.
 
-
-import { el } from "../web/static/base.js";
+import { button, el } from "../web/static/base.js";
 import { Board } from "../web/static/board.js";
 import { notesOf } from "../web/static/insight.js";
 
@@ -15,36 +14,33 @@ export function render({ model, el: place }) {
   const status = el("p", { class: "status", role: "status" });
   const problem = el("p", { class: "notice", role: "alert", hidden: true });
   const insight = el("p", { class: "soft" });
-  const place_of_board = el("div", {});
-  const undo = el("button", { type: "button", onclick: () => ask("undo") }, "Undo");
-  const fresh = el("button", { type: "button", onclick: () => ask("new") }, "New game");
-  const swap = el("button", { type: "button", onclick: () => ask("swap") }, "Swap sides");
+  const stand = el("div");
+  const undo = button("Undo", () => ask("undo"));
+  const swap = button("Swap sides", () => ask("swap"));
   const thoughts = el("input", { type: "checkbox", onchange: () => ask("show", { thoughts: thoughts.checked }) });
   const exact = el("input", { type: "checkbox", onchange: () => ask("show", { exact: exact.checked }) });
   const thinks = el("label", {}, thoughts, " What it thinks");
   const choices = el("div", { class: "choices" }, thinks, el("label", {}, exact, " Exact values"));
-  const buttons = el("div", { class: "buttons" }, undo, fresh, swap);
-  root.append(el("style", {}, STYLE), el("div", { class: "widget" }, status, place_of_board, problem, insight, buttons, choices));
+  const buttons = el("div", { class: "buttons" }, undo, button("New game", () => ask("new")), swap);
+  root.append(el("style", {}, STYLE), el("div", { class: "widget" }, status, stand, problem, insight, buttons, choices));
 
   const complain = (text) => {
     problem.textContent = text;
     problem.hidden = !text;
   };
-  const board = new Board(place_of_board, {
-    play: (move) => {
-      board.open = false; // until the kernel has answered: a second click would be for this board, too
-      board.update();
-      ask("play", { action: move.action, moves: board.position.moves });
-    },
-    illegal: complain,
-  });
+  const play = ({ action }) => {
+    board.open = false; // until the kernel has answered: a second click would be for this board, too
+    board.update();
+    ask("play", { action, moves: board.position.moves });
+  };
+  const board = new Board(stand, { play, illegal: complain });
 
   const show = () => {
     const view = model.get("view");
     if (!view.position) return;
     const { notes, text } = notesOf(view.thought || null, view.truth || null);
     board.show(view.position, { open: view.open, notes });
-    place_of_board.classList.toggle("thinking", view.thinking);
+    stand.classList.toggle("thinking", view.thinking);
     status.textContent = view.status;
     complain(view.problem);
     insight.textContent = text;
@@ -59,7 +55,7 @@ export function render({ model, el: place }) {
   place.append(host);
   model.on("change:view", show);
   show();
-  const frame = requestAnimationFrame(show); // now that the board stands in the page, whose colours can be asked for
+  const frame = requestAnimationFrame(show); // now that the board is in the page, whose colours can be asked for
   return () => {
     cancelAnimationFrame(frame);
     model.off("change:view", show);
@@ -67,7 +63,7 @@ export function render({ model, el: place }) {
   };
 }
 
-// JupyterLab says so; elsewhere the text is light where the page is dark.
+// JupyterLab says so; elsewhere the text is light if the page is dark.
 function isDark(host) {
   const said = document.body.dataset.jpThemeLight;
   if (said) return said === "false";

@@ -168,7 +168,7 @@ class NotebookTable:
 def widget_script() -> str:
     """The widget's ES module, complete: its styles, the page's modules that it uses, and itself."""
     style = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("base.css", "board.css"))
-    style = re.sub(r":root(\[[^\]]*\])", r":host(\1)", style).replace(":root", ":host")  # it stands in a shadow root
+    style = re.sub(r":root(\[[^\]]*\])", r":host(\1)", style).replace(":root", ":host")  # for the shadow root
     style += (OWN / "widget.css").read_text(encoding="utf-8")
     modules = (*(STATIC / f"{name}.js" for name in ("base", "board", "insight")), OWN / "widget.js")
     return f"const STYLE = {json.dumps(style)};\n{joined(modules)}export default {{ render }};\n"
@@ -200,7 +200,7 @@ class BoardWidget(anywidget.AnyWidget):
         return self.table.position
 
     def __repr__(self) -> str:
-        """What a front end shows that has no widgets."""
+        """The text for a front end without widgets."""
         return f"{self.position}\n{self.view['status']}" if self.view else object.__repr__(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -31,7 +31,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 class Server:
-    """What the routes share: threads, agents and trainings. Nothing of any visitor's.
+    """The state that the routes share: threads, agents and trainings. Nothing of any visitor's.
 
     Args:
         limits: what it may use.
@@ -148,7 +148,7 @@ class Server:
         return {"action": action, "seconds": fields.waited, "position": board_view(after)}
 
     def thoughts(self, fields: Fields) -> Any:
-        """What a player thinks of each move."""
+        """The thoughts of a player about each move."""
         position, opponent, seed = self._to_play(fields), fields.text("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
         try:

@@ -37,18 +37,18 @@ MODULES = (
 SHEETS = ("base.css", "board.css", "icon.svg")
 PAGE, RECORD, SCRIPT = "index.html", "export.json", "page.js"
 KIND = "tictac export-page"
-"""What `RECORD` says that the folder is; it also names the files of the export."""
+"""The kind of folder that `RECORD` states; it also names the files of the export."""
 CHANGES = (
     (r'^ *<link rel="stylesheet" href="views\.css">\n', ""),
     (r'(?<= id="show-thoughts")(?=>)', " checked"),
     (r'(?<= id="show-exact")(?=>)', " checked"),
     (r"Play, watch and train tic-tac-toe and Connect Four agents\.", "Play tic-tac-toe and Connect Four."),
 )
-"""How the page differs without a server: values are shown from the beginning."""
+"""The changes of the page without a server: values are shown from the beginning."""
 MAIN = re.compile(r'^( *)<script type="module" src="main\.js"></script>$', re.MULTILINE)
 MODULE_WORDS = re.compile(r'^import \{[^}]*\} from "[\w./]+";\n|^export ', re.MULTILINE)
 BITS = 8
-"""How many bits a weight of the network has: its moves are as good as with all of them."""
+"""The bits of a weight of the network: its moves are as good as with all of them."""
 WEIGHT_UNIT = 2.0**-26
 """The unit of the network's weights."""
 
@@ -136,7 +136,7 @@ def _earlier(folder: Path) -> set[str]:
 
 
 def packed_game(game: KInARow) -> dict[str, Any]:
-    """What the page needs to play a game, for JSON: the arguments of `KInARow.make`, the network, and the opening book.
+    """The data to play a game with, for JSON: the arguments of `KInARow.make`, the network, and the opening book.
 
     Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
     """

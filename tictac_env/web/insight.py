@@ -1,4 +1,4 @@
-"""What the page shows of a position: the board, what a player thinks of each move, and the exact values."""
+"""Views of a position for the page: the board, the thoughts of a player, and the exact values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXPLAIN = "tictac_agents.value_display"
 """The module that asks agents; imported when there is one to ask."""
 UNKNOWN = "not known in the time there is"
 FULL = 100
-"""What the well-known solver page gives for a column that cannot be played."""
+"""The score that the well-known solver page gives a column that cannot be played."""
 TABLE_MEGABYTES = 32
 GAMES_A_THREAD = 3
 _OF_THREAD = threading.local()
@@ -37,7 +37,7 @@ def own_solver(game: Game) -> Solver:
 
 
 def title(game: Game) -> str:
-    """What people call a game."""
+    """The title of a game."""
     name = game_name(game)
     return TITLES.get(str(name), name or repr(game))
 
@@ -84,7 +84,7 @@ def seed_of(position: Position, seed: int) -> int:
 
 
 def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
-    """What a player thinks of each legal action of an unfinished position, for JSON.
+    """The thoughts of a player about each legal action of an unfinished position, for JSON.
 
     Args:
         policy: the player.
@@ -119,7 +119,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str, Any]:
-    """What is proven of each legal action of an unfinished position, for its side to move.
+    """The proven value of each legal action of an unfinished position, for its side to move.
 
     Returns:
         `moves`: for each legal action its `action`, `score` (None if not proven), `outcome` ("win", "draw", "loss", or
@@ -143,7 +143,7 @@ def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str
 
 
 def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
-    """What the bounds of a score mean to the side to move."""
+    """The meaning of the bounds of a score to the side to move."""
     if bounds.proven:
         return _of_score(position, bounds.lower)
     outcome, text = None, UNKNOWN
@@ -159,7 +159,7 @@ def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
 
 
 def _of_score(position: Position, score: int) -> dict[str, Any]:
-    """What an exact score means to the side to move."""
+    """The meaning of an exact score to the side to move."""
     if score == 0:
         return {"score": 0, "outcome": "draw", "in": None, "text": "a draw"}
     stones = (plies_to_go(position.game, position.ply, score) + 1) // 2
@@ -208,7 +208,7 @@ def _proven(solver: Solver, position: Position, seconds: float) -> int | None:
 
 
 def _in_words(position: Position, score: int) -> str:
-    """What a position's score means, as in "the second player wins in 4"."""
+    """The meaning of a position's score, as in "the second player wins in 4"."""
     if score == 0:
         return "a draw"
     winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]

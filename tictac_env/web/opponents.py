@@ -22,9 +22,9 @@ from tictac_env.web.insight import own_solver
 from tictac_env.web.requests import Limits, Refused
 
 FILE, TRAINING = "file:", "training:"
-"""How the names of checkpoints and of trainings begin."""
+"""The prefixes of the names of checkpoints and of trainings."""
 KEPT_AGENTS = 16
-"""How many agents stay loaded."""
+"""The most agents that stay loaded."""
 MAX_FILE_BYTES = 256 << 20
 
 
@@ -166,8 +166,8 @@ class Opponents:
         try:
             policy = load_player(path, game).policy
         except (OSError, ValueError, DependencyNotInstalled) as error:
-            told = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
-            raise Refused(told, 422) from None
+            reason = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
+            raise Refused(reason, 422) from None
         with self._lock:
             self._loaded[key] = policy
             while len(self._loaded) > KEPT_AGENTS:

@@ -38,9 +38,9 @@ HEADERS = {
 }
 """Sent with every answer."""
 MAX_ADDRESSES = 10_000
-"""How many addresses have a known rate; beyond, the one silent for longest is forgotten."""
+"""The most addresses whose rate is known; beyond, the one silent for longest is forgotten."""
 MAX_GAME, MAX_MOVES, MAX_WORD = 64, 256, 96
-"""How many characters a field may have."""
+"""The most characters of a field."""
 MAX_SEED = 2**53
 """Integers below this are exact in JavaScript."""
 
@@ -100,7 +100,7 @@ class Refused(HTTPException):
 
 
 class Rates:
-    """How many requests each address may still send: a bucket of `burst`, filled at `rate` a second."""
+    """Limits the requests of each address: a bucket of `burst`, filled at `rate` a second."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.burst, self._clock = rate, burst, clock
@@ -232,7 +232,7 @@ class Fields(dict[str, Any]):
 
     @classmethod
     async def of(cls, request: Request, most: int) -> Fields:
-        """Those in the address of a GET, else in the JSON object that is sent, of at most so many bytes."""
+        """Reads the address of a GET, or else the JSON object that is sent, of at most `most` bytes."""
         if request.method in ("GET", "HEAD"):
             return cls(request.query_params)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -253,7 +253,7 @@ class Fields(dict[str, Any]):
 
     @property
     def waited(self) -> float:
-        """How many seconds ago the request came."""
+        """The seconds since the request came."""
         return time.monotonic() - self.asked
 
     def text(self, name: str, default: str | None = None, longest: int = MAX_WORD) -> str:
@@ -323,5 +323,5 @@ def _shown(value: Any) -> str:
     """A value for an error: in ASCII, and not too long."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a number that is not finite"
-    told = ascii(value)
-    return told if len(told) <= 60 else f"{told[:57]}..."
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

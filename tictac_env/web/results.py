@@ -20,11 +20,11 @@ from tictac_env.web.insight import title
 from tictac_env.web.requests import Fields, Refused
 
 SUFFIXES = (".sqlite", ".db")
-"""How stores in a folder end."""
+"""The endings of stores in a folder."""
 PAGE = 20
-"""How many games are listed at a time."""
+"""The number of games listed at a time."""
 MAX_NAME = 200
-"""How many characters a store, a game or a player may have."""
+"""The most characters of a store, a game or a player."""
 SECONDS_BETWEEN_LOOKS = 5.0
 """A store that a tournament is writing to is not read again sooner."""
 

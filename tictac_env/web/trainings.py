@@ -23,9 +23,9 @@ from tictac_env.web.requests import Fields, Limits, Refused
 TRAINING_MODULE = "tictac_agents.live_training"
 """The module that offers trainings, checks them and runs one; imported when used, as this package imports no agents."""
 MOST_POINTS = 500
-"""How many points of a curve, and games walked through, are kept."""
+"""The most points of a curve, and games walked through, that are kept."""
 GRACE = 60.0
-"""How many seconds a training that was asked to stop has for it."""
+"""The seconds that a training has to stop."""
 
 
 class Training:
@@ -65,7 +65,7 @@ class Training:
         self._timer.start()
 
     def report(self, since: int) -> dict[str, Any]:
-        """What the page shows; the points of the curve are those from number `since` on."""
+        """Progress for the page; the points of the curve are those from number `since` on."""
         with self._lock:
             return {
                 "state": self.state,
@@ -177,8 +177,8 @@ class Trainings:
             self._forget_old()
             running = sum(one.state == "running" for one in self._of_token.values())
             if running >= self.limits.trainings:
-                told = f"{running} trainings are running, as many as may at once; try again when one has ended"
-                raise Refused(told, 429, {"retry-after": "10"})
+                reason = f"{running} trainings are running, as many as may at once; try again when one has ended"
+                raise Refused(reason, 429, {"retry-after": "10"})
             if len(self._of_token) >= self.limits.kept_trainings:
                 ended = {token: one.asked_for for token, one in self._of_token.items() if one.state != "running"}
                 self._forget(min(ended, key=ended.__getitem__))
@@ -191,7 +191,7 @@ class Trainings:
         return {"token": token}
 
     def look(self, fields: Fields) -> dict[str, Any]:
-        """How the training of a token goes, and the points of its curve from number `since` on."""
+        """The progress of the training of a token, and the points of its curve from number `since` on."""
         return self.get(fields.text("token")).report(fields.integer("since", MOST_POINTS))
 
     def stop(self, fields: Fields) -> dict[str, Any]:

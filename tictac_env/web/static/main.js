@@ -1,9 +1,9 @@
 // Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
 
-import { byId, get, readLink, store, stored } from "./base.js";
+import { byId, capital, get, readLink, store, stored } from "./base.js";
 import { Table } from "./play.js";
-import { startTournament } from "./tournament.js";
-import { startTraining } from "./training.js";
+import { Tournament } from "./tournament.js";
+import { Training } from "./training.js";
 
 const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves
 
@@ -40,7 +40,7 @@ function startKeys(table) {
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("select, textarea, input:not([type=checkbox]):not([type=range])");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || !table.visible()) return;
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || byId("play").hidden) return;
     const key = event.key.toLowerCase();
     const action = key.length === 1 ? NAMES.indexOf(key) : -1;
     const isMove = action >= 0 && table.shown && action < table.shown.actions && (action < 9 || !letters[key]);
@@ -61,8 +61,13 @@ async function start() {
   const about = await get("/api/about");
   const table = new Table(about, trouble);
   const views = { play: (state) => table.open(state) };
-  if (about.training) views.train = startTraining(byId("train"), about, table, trouble);
-  if (about.tournament) views.tournament = startTournament(byId("tournament"), table, trouble);
+  const opened = {}; // when they are first looked at
+  if (about.training) {
+    views.train = async () => (opened.train ??= new Training(about, await get("/api/training/menu"), table, trouble));
+  }
+  if (about.tournament) {
+    views.tournament = async () => (opened.tournament ??= new Tournament(await get("/api/tournament"), trouble));
+  }
   const show = async () => {
     const state = readLink();
     const view = views[state.view] ? state.view : "play";
@@ -72,6 +77,7 @@ async function start() {
       if (link.dataset.view === view) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    document.title = view === "play" ? "tictac" : `${capital(view)} · tictac`;
     trouble("");
     const unchanged = view === "play" && table.shown && !state.game;
     await views[view](unchanged ? table.state : state);

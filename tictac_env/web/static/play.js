@@ -17,7 +17,8 @@ export class Table {
     this.turn = 0; // changes with every change of the game, so that late answers are dropped
     this.looks = 0; // changes with every look inside, for the same reason
     this.state = {};
-    this.board = new Board(byId("board"), { play: (move) => this.move(move), illegal: (text) => this.say(text) });
+    const play = ({ then }) => this.open({ ...this.state, moves: then, at: undefined });
+    this.board = new Board(byId("board"), { play, illegal: (text) => this.say(text) });
     this.setup = new Setup(byId("setup"), about, (chosen) => this.begin(chosen));
     const on = (id, event, action) => byId(id).addEventListener(event, action);
     on("undo", "click", () => this.undo());
@@ -33,10 +34,6 @@ export class Table {
       event.preventDefault();
       this.open({ ...this.state, moves: byId("load-moves").value.trim(), at: undefined, first: "", second: "" });
     });
-  }
-
-  visible() {
-    return !byId("play").hidden;
   }
 
   // A new game, with whatever was chosen otherwise.
@@ -93,10 +90,6 @@ export class Table {
 
   mayMove() {
     return !this.shown.over && (this.state.opponent === NOBODY || this.shown.seat === this.mine);
-  }
-
-  move(move) {
-    this.open({ ...this.state, moves: move.then, at: undefined });
   }
 
   async answer(turn) {

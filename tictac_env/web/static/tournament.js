@@ -1,21 +1,14 @@
 // The view of a tournament: ratings with intervals, the cross table, and the games, each to be replayed.
 
-import { button, card, count, el, get, linkTo, NOBODY, option, tableOf } from "./base.js";
+import { button, byId, card, count, el, get, linkTo, NOBODY, option, tableOf } from "./base.js";
 
 const RESULT = { 1: "first won", 0: "drawn", "-1": "second won" };
 const percent = (share) => (100 * share).toFixed(1);
 const rounded = (end) => (end === null ? "no bound" : Math.round(end));
 
-export function startTournament(root, table, trouble) {
-  let view = null;
-  return async () => {
-    view ??= new Tournament(root, (await get("/api/tournament")).stores, trouble);
-    document.title = "Tournament · tictac";
-  };
-}
-
-class Tournament {
-  constructor(root, stores, trouble) {
+export class Tournament {
+  constructor({ stores }, trouble) {
+    const root = byId("tournament");
     this.trouble = trouble;
     this.choices = stores.flatMap(({ store, games }) => games.map((one) => ({ store, ...one })));
     const names = this.choices.map((one, i) => option(i, `${one.title}, ${count(one.count)} games (${one.store})`));

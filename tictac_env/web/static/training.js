@@ -1,7 +1,7 @@
 // The view in which agents are trained: the form, progress and curves, a game walked through, and on to playing it.
 
 import { picture } from "./board.js";
-import { button, card, count, el, get, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf } from "./base.js";
+import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf } from "./base.js";
 
 const EVERY = 500; // milliseconds between two looks
 const KEY = "training"; // under which the token outlives a reload
@@ -13,20 +13,9 @@ const STEPS =
   "What the agent learned from a single game: its values before the game and after, in the order in which it corrected " +
   "them. “After 3” is the position after three moves; a move comes before it if moves have values.";
 
-export function startTraining(root, about, table, trouble) {
-  let view = null;
-  return async () => {
-    if (!view) {
-      view = new Training(root, about, await get("/api/training/menu"), table, trouble);
-      if (stored(KEY, true)) view.run(() => view.resume());
-    }
-    document.title = "Train · tictac";
-  };
-}
-
-class Training {
-  constructor(root, about, menu, table, trouble) {
-    Object.assign(this, { table, trouble, token: null, plan: new Plan(menu, about.games), lesson: new Lesson() });
+export class Training {
+  constructor({ games }, menu, table, trouble) {
+    Object.assign(this, { table, trouble, token: null, plan: new Plan(menu, games), lesson: new Lesson() });
     this.begin = el("button", { type: "submit", class: "main" }, "Train");
     this.stop = button("Stop", () => this.end(), { disabled: true });
     this.play = button("Play what was trained", () => this.playIt(), { disabled: true });
@@ -37,12 +26,13 @@ class Training {
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
     const buttons = el("div", { class: "buttons" }, this.begin, this.stop);
     const report = [this.status, this.progress, this.truth, this.curves, el("div", { class: "buttons" }, this.play)];
-    root.append(
+    byId("train").append(
       el("div", { class: "two" },
         card("Train an agent", el("form", { class: "form", onsubmit: submit }, this.plan.element, buttons)),
         el("div", {}, el("section", { class: "card", "aria-label": "Progress and results" }, report), this.lesson.element),
       ),
     );
+    if (stored(KEY, true)) this.run(() => this.resume());
   }
 
   async run(training) {
@@ -149,7 +139,7 @@ class Plan {
     this.preset = el("select", { onchange: () => this.choose(this.preset.value) });
     const sizes = SMALL.map((name) => option(name, name.replace("KInARow-v0:", "size ")));
     this.game = el("select", {}, games.map((one) => option(one.name, one.title)), sizes);
-    this.opponent = el("select", { onchange: () => this.choose(null) }, [ITSELF, ...OPPONENTS].map(named));
+    this.opponent = el("select", { onchange: () => this.seatOff() }, [ITSELF, ...OPPONENTS].map(named));
     this.seat = el("select", {}, menu.seats.map((name) => option(name, SEATS[name])));
     this.total = el("input", { type: "number", min: 1, max: 2_000_000, required: true });
     this.unit = el("span", {}, "Games");
@@ -170,14 +160,13 @@ class Plan {
     this.choose("");
   }
 
-  // Shows the plan of a preset; null leaves it.
-  choose(name) {
-    const agent = this.menu.agents[this.agent.value];
-    if (name !== null) this.fill(agent, name);
+  seatOff() {
     this.seat.disabled = this.opponent.value === ITSELF;
   }
 
-  fill({ presets, unit, settings }, name) {
+  // Shows the plan of a preset.
+  choose(name) {
+    const { presets, unit, settings } = this.menu.agents[this.agent.value];
     this.base = presets[name];
     const { opponent, play_as, total, settings: own } = this.base;
     this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", name)));
@@ -190,6 +179,7 @@ class Plan {
       return { setting, usual, input: el("input", { value, spellcheck: "false", "data-setting": setting }) };
     });
     this.main.replaceChildren(...this.inputs.map(({ setting, input }) => el("label", {}, WORDS[setting], input)));
+    this.seatOff();
   }
 
   // What was chosen, as the server takes it.
