@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import cloudpickle
 from gymnasium.error import DependencyNotInstalled
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 ATTEMPTS = 3
 """Workers that may end during the same jobs: jobs that kill their worker are not begun for ever."""
 LOOK_AGAIN = 5.0
-"""Seconds until a cluster is asked again for its number of CPUs: machines come and go."""
+"""Seconds until the number of workers is asked for again."""
 RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Ray does not report home, and its workers are as nice as processes are: at its own niceness, 15, they starve."""
 
@@ -148,12 +148,8 @@ def map_jobs(
             raise KeyboardInterrupt
 
 
-class _Outcome(NamedTuple):
-    """The results of jobs done together, up to the first that raised an error."""
-
-    results: list[Any]
-    error: Exception | None
-    seconds: float
+_Outcome = tuple[list[Any], Exception | None, float]
+"""The results of jobs done together, up to the first that raised an error; that error; and the seconds they took."""
 
 
 def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outcome:
@@ -167,7 +163,7 @@ def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outco
     except Exception as error:
         error.add_note(f"\nIt was raised in a worker:\n{traceback.format_exc()}")
         raised = error
-    return _Outcome(results, raised, time.perf_counter() - began)
+    return results, raised, time.perf_counter() - began
 
 
 class _Processes:
@@ -189,10 +185,10 @@ class _Processes:
 
         for worker in [worker for worker, latest in self._latest.items() if latest.done()]:
             with suppress(BrokenProcessPool):  # it was killed
-                self._latest[worker] = worker.submit(_do_here, jobs)
+                self._latest[worker] = worker.submit(_do, _work_here, jobs)
                 return self._latest[worker]
         worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._work, os.getpid()))
-        self._latest[worker] = worker.submit(_do_here, jobs)
+        self._latest[worker] = worker.submit(_do, _work_here, jobs)
         return self._latest[worker]
 
     def close(self, kill: bool = False) -> None:
@@ -227,10 +223,6 @@ def _work_here() -> Any:
     return cloudpickle.loads(_pickled)
 
 
-def _do_here(jobs: Sequence[Any]) -> _Outcome:
-    return _do(_work_here, jobs)
-
-
 class _Tasks:
     """Tasks of a Ray cluster, which knows its machines and places them."""
 
@@ -240,10 +232,9 @@ class _Tasks:
         self._ray = ray = _import_ray()
         stack.enter_context(joined(cluster))
         self._most = cluster.workers
-        self._program = _Program(ray.put(work), os.getcwd(), tuple(sys.path))
-        self._task = ray.remote(num_cpus=1, max_retries=0)(_do_there)
+        self._load = functools.partial(_work_there, ray.put(work), os.getcwd(), tuple(sys.path))
+        self._task = ray.remote(num_cpus=1, max_retries=0)(_do)
         self._running: dict[Future[_Outcome], Any] = {}
-        self._size, self._looked = 1, -inf
         errors = ray.exceptions
         self.lost: Any = (
             errors.WorkerCrashedError, errors.LocalRayletDiedError, errors.NodeDiedError, errors.OutOfMemoryError,
@@ -251,15 +242,10 @@ class _Tasks:
         )  # fmt: skip
 
     def size(self) -> int:
-        if self._most is not None:
-            return self._most
-        if time.monotonic() - self._looked > LOOK_AGAIN:
-            self._looked = time.monotonic()
-            self._size = max(1, int(self._ray.cluster_resources().get("CPU", 0)))
-        return self._size
+        return self._most or max(1, int(self._ray.cluster_resources().get("CPU", 0)))  # machines come and go
 
     def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
-        task = self._task.remote(self._program, jobs)
+        task = self._task.remote(self._load, jobs)
         future: Future[_Outcome] = task.future()
         self._running = {one: other for one, other in self._running.items() if not one.done()} | {future: task}
         return future
@@ -270,26 +256,13 @@ class _Tasks:
                 self._ray.cancel(task, force=True)
 
 
-class _Program(NamedTuple):
-    """What a task must know of the program whose jobs it does."""
-
-    work: Any
-    """A reference to the work. Within a tuple it stays one, so a worker fetches it once and not for each task."""
-    folder: str
-    path: tuple[str, ...]
-
-
 @functools.lru_cache(1)
-def _work_of(program: _Program) -> Any:
-    """The work of a program, with relative paths and modules found as there."""
-    if os.path.isdir(program.folder):
-        os.chdir(program.folder)
-    sys.path += [folder for folder in program.path if folder not in sys.path]
-    return _import_ray().get(program.work)
-
-
-def _do_there(program: _Program, jobs: Sequence[Any]) -> _Outcome:
-    return _do(functools.partial(_work_of, program), jobs)
+def _work_there(work: Any, folder: str, path: tuple[str, ...]) -> Any:
+    """The work of a task by its reference, with relative paths and modules found as by the program."""
+    if os.path.isdir(folder):
+        os.chdir(folder)
+    sys.path += [one for one in path if one not in sys.path]
+    return _import_ray().get(work)
 
 
 def _import_ray() -> Any:
