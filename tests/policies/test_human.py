@@ -82,13 +82,6 @@ def test_junk_is_asked_again(junk: str) -> None:
     assert terminal.shown[-1].endswith("is not a move.")
 
 
-def test_a_very_long_number_is_junk_too() -> None:
-    """Python refuses to convert more than 4,300 digits."""
-    terminal = Terminal("9" * 5000, "5")
-    assert terminal.act(TIC_TAC_TOE) == 4
-    assert len(terminal.asked) == 2
-
-
 def test_a_taken_square_is_asked_again() -> None:
     position = Position.from_moves("TicTacToe-v0", "51")
     terminal = Terminal("5", "q", "1", "9")
@@ -111,11 +104,6 @@ def test_the_board_is_shown_and_the_side_and_its_moves_are_named() -> None:
     terminal = Terminal("5")
     terminal.act(Position.from_moves("ConnectFour-v0", "1"))
     assert terminal.asked[0].startswith("O") and "1-7" in terminal.asked[0] and "qwe" not in terminal.asked[0]
-
-
-def test_the_end_of_input_ends_the_game() -> None:
-    with pytest.raises(EOFError):
-        Terminal("junk").act(TIC_TAC_TOE)
 
 
 def test_human_is_a_policy_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,9 +11,9 @@ import pytest
 from conftest import breadth
 
 from tictac_env.arena import exploitability, play_match, verdict
-from tictac_env.games import GAMES, KInARow
-from tictac_env.policies import POLICIES, as_policy, check_policy, make_policy
-from tictac_env.policies.pool import LEVELS, Level, level_settings
+from tictac_env.games import KInARow
+from tictac_env.policies import check_policy, make_policy
+from tictac_env.policies.pool import LEVELS, level_settings
 from tictac_env.position import Position
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -79,19 +79,6 @@ def test_other_sizes_have_levels_too(number: int) -> None:
 def test_levels_that_are_none_are_refused(argument: str) -> None:
     with pytest.raises(ValueError, match=r"a level must be a whole number from 1 to 10, not"):
         make_policy(f"level:{argument}", C4)
-
-
-@pytest.mark.parametrize("number", [0, 11, 1.0, True, "3"])
-def test_numbers_that_are_none_are_refused(number: object) -> None:
-    with pytest.raises(ValueError, match=r"a level must be a whole number from 1 to 10, not"):
-        Level(number, GAMES[C4])  # type: ignore[arg-type]
-
-
-def test_levels_are_found_by_name() -> None:
-    assert "level" in POLICIES
-    assert isinstance(as_policy("level:4", GAMES[C4]), Level)
-    with pytest.raises(ValueError, match=r"did you mean level\?"):
-        make_policy("levl:4")
 
 
 def test_naming_a_level_loads_no_search() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from conftest import ODD_GAMES, title
 
 from examples.hex import Hex
 from tictac_agents import QLearning
@@ -127,8 +126,3 @@ def test_an_agent_made_by_a_name_with_sizes_is_saved_and_loaded(tmp_path: Any) -
 def test_other_sizes_of_a_game_of_one_size_are_said_to_be_its_familys(make: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="ConnectFour-v0 is of one size and takes no rows; KInARow-v0 takes rows"):
         make("ConnectFour-v0", rows=5)
-
-
-@pytest.mark.parametrize("game", ODD_GAMES, ids=title)
-def test_environments_call_a_game_by_its_name(game: Game) -> None:
-    assert str(BoardAECEnv(game)) == game_name(game)
