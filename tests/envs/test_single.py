@@ -8,7 +8,9 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import make_env
+from conftest import ALL_GAMES, make_env, title
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tictac_env.envs.shipped import TicTacToeEnv
 from tictac_env.games import Game, KInARow, get_game
@@ -53,6 +55,50 @@ def seen(position: Position, seat: int, obs_type: str) -> Any:
 
 
 # Observations and masks
+
+
+every_game = pytest.mark.parametrize("game", ALL_GAMES, ids=title)
+
+
+def obs_types(game: Game) -> list[str]:
+    return ["planes", "board", "code"] if game.cells <= 39 else ["planes", "board"]
+
+
+@every_game
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=10)
+def test_observations_show_the_position_to_the_learner(game: Game, seed: int) -> None:
+    for obs_type in obs_types(game):
+        for play_as in ("first", "second"):
+            if game.cells == 1 and play_as == "second":
+                continue
+            env = make_env(game, obs_type=obs_type, play_as=play_as)
+            observation, info = env.reset(seed=seed)
+            for choice in range(game.cells + 1):
+                position = env.unwrapped.position
+                assert observation in env.observation_space
+                assert np.array_equal(observation, seen(position, info["seat"], obs_type))
+                legal = position.legal_actions
+                assert np.flatnonzero(info["action_mask"]).tolist() == list(legal)
+                if not legal:
+                    break
+                observation, *_, info = env.step(legal[(seed + choice) % len(legal)])
+            assert position.is_over
+
+
+@pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
+def test_both_sides_see_every_type_of_observation_as_theirs(obs_type: str) -> None:
+    env = gym.make(TTT, opponent=None, obs_type=obs_type, rewards=(1, 0, -1, 0.5))
+    observation, info = env.reset()
+    assert info["seat"] == 0
+    for ply, action in enumerate([0, 3, 1, 4, 2], start=1):
+        observation, reward, terminated, _, info = env.step(action)
+        assert info["seat"] == ply % 2 and info["opponent_action"] == -1
+        assert np.array_equal(observation, seen(env.unwrapped.position, ply % 2, obs_type))
+        assert reward == (1 if ply == 5 else 0.5)
+        assert terminated == (ply == 5)
+        assert ("outcome" in info) == terminated
+    assert info["outcome"] == 1
 
 
 def test_spaces_have_the_documented_shapes() -> None:
