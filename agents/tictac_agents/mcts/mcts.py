@@ -257,13 +257,10 @@ class MCTS(Predicts, Policy):
     @classmethod
     def from_name(cls, game: Game, argument: str) -> MCTS:
         """`mcts:<simulations>`; 1,000 without a number."""
-        if not argument:
-            return cls(game=game)
-        simulations = parse_whole(argument, 1, MAX_SIMULATIONS)
+        simulations = parse_whole(argument or "1000", 1, MAX_SIMULATIONS)
         if simulations is None:
-            raise ValueError(
-                f"the simulations of 'mcts' must be a whole number from 1 to {MAX_SIMULATIONS}, not {argument!r}"
-            )
+            allowed = f"an integer from 1 to {MAX_SIMULATIONS}"
+            raise ValueError(f"the simulations of 'mcts' must be {allowed}, not {argument!r}")
         return cls(simulations, game=game)
 
     @classmethod
@@ -363,13 +360,9 @@ class MCTS(Predicts, Policy):
         elif len(roots) == 1:
             self._simulate(roots[0], self._budget(0, roots[0].simulations), began)
         else:
+            budgets = [self._budget(i, root.simulations) for i, root in enumerate(roots)]
             with ThreadPoolExecutor(len(roots)) as pool:
-                jobs = [
-                    pool.submit(self._simulate, root, self._budget(i, root.simulations), began)
-                    for i, root in enumerate(roots)
-                ]
-                for job in jobs:
-                    job.result()
+                list(pool.map(self._simulate, roots, budgets, [began] * len(roots)))  # raises what a thread raised
         if self.reuse:
             self._kept = trees[-1]
         return trees
@@ -589,17 +582,14 @@ def statistics(roots: Sequence[Root], solver: bool, node: int = 0) -> Statistics
 
 
 def best_proven(results: Sequence[int]) -> int | None:
-    """The certain result of a position by those of its actions, as in `SearchTree.proven`; None if it is not proven."""
+    """The certain result of a position by those of its actions, as in `SearchTree.proven`; None if there is none."""
     if 1 in results:
         return 1
     return None if UNPROVEN in results else max(result for result in results if result != ILLEGAL_ACTION)
 
 
 def best_action(found: Statistics, by: str) -> int:
-    """A proven win if there is one, else the best of the actions that are not proven losses, the lowest among equals.
-
-    Best is most visited, or of the highest mean (`by` "visits" or "value").
-    """
+    """A proven win, or the best action that is no proven loss, by "visits" or mean "value"; the lowest among equals."""
     wins = [action for action in found.legal if found.proven_actions.get(action) == 1]
     safe = [action for action in found.legal if found.proven_actions.get(action) != -1]
     scores = found.visits
