@@ -1,28 +1,37 @@
-"""A finite Markov decision process as arrays, made from Gymnasium's toy-text tables or from a board and an opponent."""
+"""A finite Markov decision process as arrays, from Gymnasium's toy-text tables or from a board and an opponent."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.planning.board_model import Bits, Transition, enumerate_board
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import Game, gym_keywords, shown
+from tictac_env.games import UNFINISHED, Game, game_name, gym_keywords, shown
+from tictac_env.policies import Policy, answer
+from tictac_env.policies.policy import illegal_choice
+from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
+from tictac_env.rng import position_seed
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Bits = tuple[int, int]
+"""A position: the stones of the side to move, and the other side's."""
+Transition = tuple[float, int, float, bool]
+"""Probability, next state, reward, terminated."""
+SEATS = {"first": (0,), "second": (1,), "random": (0, 1), "alternate": (0, 1)}
+MAX_TRANSITIONS = 1_000_000
 
 SUM_ERROR = 1e-9
-"""How far from 1 the probabilities of a state and action may add up."""
+"""The most by which the sum of the probabilities of a state and action may differ from 1."""
 LARGEST = 1e100
 """The largest reward: so no sum of discounted rewards overflows, and values can converge."""
 COLUMNS = {
@@ -36,9 +45,9 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularModel:
-    """S states, A actions and T transitions, those of one state and action beside each other.
+    """S states, A actions and T transitions, those of one state and action next to each other.
 
-    A state need not have every action; in a state without any, nothing happens any more. A `terminated` transition ends
+    A state need not have every action; in a state without any, nothing more happens. A `terminated` transition ends
     the episode, and the value of the state it leads to does not count. Make a model with `of`.
 
     Attributes:
@@ -49,7 +58,7 @@ class TabularModel:
         next_state: int64 (T,), the state it leads to.
         reward: float64 (T,), in [-1e100, 1e100].
         terminated: bool (T,).
-        game: the rule book if the states are positions, else None.
+        game: the rules if the states are positions, else None.
         positions: int64 (S, 2), the stones (own, opp) of each state; None without a game.
 
     Raises:
@@ -171,16 +180,14 @@ class TabularModel:
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats]:
-        """What each transition contributes: its reward, and the weight of the value of the state it leads to."""
+        """The reward of each transition, and the weight of the value of its next state."""
         return self.prob * self.reward, self.prob * ~self.terminated
 
     @cached_property
     def _begins(self) -> list[int]:
-        """Where the transitions of each state begin; one more element is T."""
-        begins: list[int] = np.searchsorted(
-            self.state_action, np.arange(self.num_states + 1) * self.num_actions
-        ).tolist()
-        return begins
+        """The index of the first transition of each state; one more element is T."""
+        first = np.arange(self.num_states + 1) * self.num_actions
+        return np.searchsorted(self.state_action, first).tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _numbers(self) -> dict[Bits, int]:
@@ -207,19 +214,19 @@ class TabularModel:
         return np.where(self.available[state], q, np.nan)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All but the rule book, for a file."""
+        """Everything but the game, for a file."""
         arrays = {name: getattr(self, name) for name in COLUMNS} | {"shape": np.array(self.available.shape, np.int64)}
         return arrays if self.positions is None else arrays | {"positions": self.positions}
 
     def equals(self, other: TabularModel) -> bool:
-        """Whether the states, actions, transitions and rewards are the same."""
+        """True if the states, actions, transitions and rewards are the same."""
         mine, theirs = self.arrays(), other.arrays()
         same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
         return same and self.game == other.game
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], game: Game | None, num_states: int) -> Self:
-        """The model of so many states whose `arrays` these are.
+        """The model that `arrays` gave.
 
         Raises:
             KeyError: one is missing.
@@ -279,7 +286,7 @@ def _numbered(table: Any, what: str) -> list[tuple[int, Any]]:
     if isinstance(table, Sequence) and not isinstance(table, str):
         return list(enumerate(table))
     if not isinstance(table, Mapping) or any(isinstance(key, bool) or not hasattr(key, "__index__") for key in table):
-        raise ValueError(f"{what} must be a sequence, or a dict whose keys are whole numbers, not {table!r:.100}")
+        raise ValueError(f"{what} must be a sequence, or a dict whose keys are integers, not {table!r:.100}")
     return sorted(((operator.index(key), entry) for key, entry in table.items()), key=operator.itemgetter(0))
 
 
@@ -291,3 +298,92 @@ def _transition(outcome: Any, where: str) -> Transition:
     except (TypeError, ValueError):
         pass
     raise ValueError(f"{where} holds {shown(outcome)}, not (probability, next state, reward, True or False)")
+
+
+def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]], Ints]:
+    """The transitions of each action of the learner, the opponent's reply included, in every position a game can reach.
+
+    The states are the positions in which the learner is to move, reached from the environment's starts in the learner's
+    seat (or seats) against this opponent, and the finished ones, which have no actions. The stones tell whose move it
+    is, so one table serves both seats.
+
+    Returns:
+        The table, and int64 (S, 2): the stones (own, opp) of each state, the starts first.
+
+    Raises:
+        ValueError: there is no opponent, or one drawn anew for each game (its play does not follow from the position);
+            it ends every game before the learner's first move; or there are more than `MAX_TRANSITIONS`.
+        IllegalMove: the opponent's choice is illegal.
+    """
+    opponent, game = board.opponent, board.game
+    if opponent is None:
+        raise ValueError("a model needs a fixed opponent, and with opponent=None both sides step")
+    if isinstance(opponent, OpponentPool):
+        raise ValueError(f"a model needs a fixed opponent, and {opponent} draws one for each game; give a Mixture")
+    win, draw, loss, step = board.arguments.rewards
+    rewards = {1: win, 0: draw, -1: loss, UNFINISHED: step}
+    states: dict[Bits, int] = {}
+    positions: list[Bits] = []
+
+    def state_of(position: Bits) -> int:
+        if position not in states:
+            states[position] = len(positions)
+            positions.append(position)
+        return states[position]
+
+    @cache
+    def replies(position: Bits) -> list[tuple[float, Bits]]:
+        return list(_replies(opponent, game, *position))
+
+    def transitions(after: Bits) -> Iterator[Transition]:
+        """The transitions after the learner's move that led to `after`."""
+        result = game.result(*after)
+        if result != UNFINISHED:
+            yield 1.0, state_of(after), rewards[-result], True
+            return
+        for chance, position in replies(after):
+            result = game.result(*position)
+            yield chance, state_of(position), rewards[result], result != UNFINISHED
+
+    starts = board.arguments.start
+    for start in [Position.start(game)] if starts is None else (starts[i] for i in range(len(starts))):
+        for seat in SEATS[board.arguments.play_as]:
+            first = [(start.own, start.opp)]
+            if start.seat != seat:
+                first = [after for _, after in replies(first[0]) if game.result(*after) == UNFINISHED]
+            for position in first:
+                state_of(position)
+    if not positions:
+        raise ValueError(f"{opponent} ends every game before the learner's first move")
+    table: list[dict[int, list[Transition]]] = []
+    count = 0
+    for position in positions:  # the list grows meanwhile
+        table.append({})
+        if game.result(*position) != UNFINISHED:
+            continue
+        for action in range(game.num_actions):
+            after = game.play(*position, action)
+            if after != position:
+                table[-1][action] = list(transitions(after))
+                count += len(table[-1][action])
+        if count > MAX_TRANSITIONS:
+            name = game_name(game) or repr(game)
+            raise ValueError(f"{name} has more than {MAX_TRANSITIONS:,} transitions, too many to tabulate")
+    return table, np.array(positions, np.int64)
+
+
+def _replies(opponent: Policy, game: Game, own: int, opp: int) -> Iterator[tuple[float, Bits]]:
+    """The positions after the opponent's move, each with its probability."""
+    position = Position(game, own, opp)
+    chances = opponent.probabilities(position)
+    if chances is None:
+        _, *after = answer(opponent, game, own, opp, (), position_seed(own, opp, 0))
+        yield 1.0, (after[0], after[1])
+        return
+    if np.shape(chances) != (game.num_actions,):
+        raise ValueError(f"the probabilities of {opponent} must be {game.num_actions}, not {chances}")
+    for action in np.flatnonzero(chances).tolist():
+        played = game.play(own, opp, action)
+        if played == (own, opp):
+            raise illegal_choice(opponent, position, action)
+        yield float(chances[action]), played

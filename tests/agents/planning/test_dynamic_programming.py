@@ -15,13 +15,8 @@ from scipy.sparse.linalg import spsolve
 from test_sweeps import AGENTS, UNFLAGGED_END, solved
 from test_tabular_model import TIC_TAC_TOE, Lowest, board
 
-from tictac_agents.planning.dynamic_programming import (
-    DynamicProgramming,
-    PolicyIteration,
-    ValueIteration,
-    gridworld_4x4,
-    policy_evaluation,
-)
+from tictac_agents import PolicyIteration, ValueIteration, gridworld_4x4, policy_evaluation
+from tictac_agents.planning.dynamic_programming import DynamicProgramming
 from tictac_env.arena import verdict
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy, as_policy, check_policy

@@ -15,13 +15,8 @@ from npz_files import read, write
 from test_dynamic_programming import both_agents
 from test_tabular_model import Lowest, board
 
-from tictac_agents.planning.dynamic_programming import (
-    DynamicProgramming,
-    PolicyIteration,
-    ValueIteration,
-    greedy_policy,
-    gridworld_4x4,
-)
+from tictac_agents import PolicyIteration, ValueIteration, gridworld_4x4
+from tictac_agents.planning.dynamic_programming import DynamicProgramming, greedy_policy
 from tictac_env.games import KInARow
 
 

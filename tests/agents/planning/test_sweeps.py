@@ -9,14 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tictac_agents.planning.dynamic_programming import (
-    PolicyIteration,
-    TabularModel,
-    ValueIteration,
-    greedy_policy,
-    gridworld_4x4,
-    policy_evaluation,
-)
+from tictac_agents import PolicyIteration, TabularModel, ValueIteration, gridworld_4x4, policy_evaluation
+from tictac_agents.planning.dynamic_programming import greedy_policy
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,7 +103,7 @@ def test_the_greedy_policy_after_three_sweeps_is_optimal() -> None:
 
 def test_a_policy_that_ends_is_never_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long its values take to converge."""
-    monkeypatch.setattr("tictac_agents.planning.sweeps.SWEEP_LIMIT", 10)
+    monkeypatch.setattr("tictac_agents.planning.dynamic_programming.SWEEP_LIMIT", 10)
     env = gym.make("FrozenLake8x8-v1")
     values, sweeps = policy_evaluation(env)
     assert sweeps > 300
@@ -151,7 +145,7 @@ def test_a_number_of_sweeps_is_a_whole_number(max_sweeps: Any) -> None:
 
 
 def test_what_never_converges_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tictac_agents.planning.sweeps.SWEEP_LIMIT", 500)
+    monkeypatch.setattr("tictac_agents.planning.dynamic_programming.SWEEP_LIMIT", 500)
     monkeypatch.setattr("tictac_agents.planning.dynamic_programming.SWEEP_LIMIT", 500)
     with pytest.raises(ValueError, match=r"after 500 sweeps .* gamma below 1"):
         policy_evaluation(NEVER_ENDS)

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from conftest import ODD_GAMES, make_env
 
-from tictac_agents.planning.dynamic_programming import (
-    TabularModel,
-    ValueIteration,
-)
+from tictac_agents import TabularModel, ValueIteration
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
@@ -106,8 +103,8 @@ WRONG_TABLES: dict[str, tuple[Any, str]] = {
     "no table": (7, "sequence"),
     "None": (None, "sequence"),
     "a state is missing": ({0: {}, 2: {}}, "every state"),
-    "states of words": ({"a": {}}, "whole numbers"),
-    "states of truths": ({True: {}}, "whole numbers"),
+    "states of words": ({"a": {}}, "integers"),
+    "states of truths": ({True: {}}, "integers"),
     "actions of words": ({0: {"up": [(1.0, 0, 0.0, True)]}}, r"P\[0\]"),
     "negative action": ({0: {-1: [(1.0, 0, 0.0, True)]}}, r"P\[0\]\[-1\]"),
     "no outcome": ({0: {0: []}}, r"P\[0\]\[0\]"),
@@ -139,7 +136,7 @@ WRONG_TABLES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", WRONG_TABLES)
 def test_what_is_no_model_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tictac_agents.planning.board_model.MAX_TRANSITIONS", 100_000)
+    monkeypatch.setattr("tictac_agents.planning.tabular_model.MAX_TRANSITIONS", 100_000)
     source, message = WRONG_TABLES[name]
     with pytest.raises(ValueError, match=message):
         ValueIteration(source)
