@@ -51,15 +51,13 @@ AGENTS = {
 """The agents by the names of their classes: what the command line, the page and the documentation offer."""
 
 _HELPERS = {
-    "curves": ("GamesCurve",),
+    "curves": ("GamesCurve", "LearningCurve", "UntilProven"),
     "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback", "Snapshot"),
     "deep.sb3_files": ("load_model",),
     "deep.sb3_vec_env": ("SB3VecEnv",),
     "planning.dynamic_programming": ("policy_evaluation",),
     "planning.tabular_model": ("TabularModel", "gridworld_4x4"),
     "tabular.learner": ("Learner",),
-    "tabular.learning_curve": ("LearningCurve",),
-    "tabular.until_proven": ("UntilProven",),
 }
 HOMES = {name: f"{__name__}.{agent.home}" for name, agent in AGENTS.items()}
 """The module of each public name."""

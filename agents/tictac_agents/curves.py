@@ -1,4 +1,4 @@
-"""Learning curves: rows, CSV, a picture of the exact verdicts, and TensorBoard."""
+"""Learning curves by the exact verdict, as rows, CSV, picture and TensorBoard; and training until a proof."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import io
 import os
 import time
 from collections.abc import Callable, Mapping
+from math import gcd
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.checkpoint import SEATS, GamesLearner
+from tictac_agents.tabular.learner import Callback, Learner
 from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import positive
+from tictac_env.checks import positive, whole
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text, writing
 
@@ -195,3 +197,125 @@ class GamesCurve(Curve):
         self._log({name: row[name] for name in COLUMNS[2:]}, learner.num_games)
         self._began += time.process_time() - cpu
         self._last = learner.num_games, plies, time.perf_counter()
+
+
+EPISODE_COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", *JUDGED)
+
+
+class UntilProven:
+    """A callback of `learn` that computes the exact verdict now and then, and ends the run once it is unbeatable.
+
+    Args:
+        every: the number of episodes between two verdicts.
+        start_afresh: the number of episodes without success after which the learner forgets everything, a multiple of
+            `every`; 0 for never.
+        callback: another callback to call before each verdict, as `learn` would.
+
+    Attributes:
+        proven: if the learner was unbeatable from both seats at the last verdict.
+        verdict: the last one.
+        judged_at: the learner's number of episodes at that verdict; -1 before the first.
+
+    Raises:
+        ValueError: a number is not an integer, `every` is 0, or `start_afresh` not a multiple of it.
+
+    Example:
+        >>> from tictac_agents import QLearning, UntilProven
+        >>> agent = QLearning.preset("self-play", seed=0)
+        >>> proof = UntilProven(every=500)
+        >>> _ = agent.learn(total_episodes=9_000, callback=proof)
+        >>> proof.proven, agent.num_episodes
+        (True, 3500)
+    """
+
+    def __init__(self, every: int = 1_000, start_afresh: int = 0, callback: Callback | None = None) -> None:
+        self.every = positive("every", every)
+        self.start_afresh = whole("start_afresh", start_afresh)
+        if self.start_afresh % self.every:
+            raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
+        self._callback = callback
+        others = 0 if callback is None else getattr(callback, "called_every", 1)
+        self.called_every = gcd(self.every, others)  # which lets the learner play several games between two calls
+        self.proven = False
+        self.verdict: Verdict | None = None
+        self.judged_at = -1
+
+    def __call__(self, learner: Learner) -> bool:
+        """False, which ends the run, once the learner is proven unbeatable, or if the other callback returns False."""
+        goes_on = self._callback is None or self._callback(learner) is not False
+        if learner.num_episodes % self.every:
+            return goes_on
+        self.verdict = verdict(learner, learner.game)
+        self.judged_at = learner.num_episodes
+        self.proven = self.verdict.infallible
+        learner.status = f"exploitability {self.verdict.exploitability:.4f}"
+        if not self.proven and self.start_afresh and learner.num_episodes % self.start_afresh == 0:
+            learner.forget()
+        return goes_on and not self.proven
+
+
+class LearningCurve(Curve):
+    """A callback of `learn` that adds an exact verdict now and then, and when the other callback ends the run.
+
+    Args:
+        every: the number of episodes between two verdicts.
+        tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
+            columns, and `charts/SPS`, steps a CPU-second since the beginning; they are written by timesteps.
+        callback: another callback to call after each episode. The verdict of an `UntilProven` is taken over, not made
+            twice.
+
+    Attributes:
+        rows: a dict for each verdict: episodes, timesteps, seconds (of CPU time since the first episode, judging left
+            out), epsilon, exploitability, win_rate_first, draw_rate_first, loss_rate_first and the same of "second"
+            (exact, against random play), infallible.
+
+    Raises:
+        ValueError: `every` is not a positive integer.
+        gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
+
+    Example:
+        >>> from tictac_agents import LearningCurve, QLearning, UntilProven
+        >>> curve = LearningCurve(every=1_000, callback=UntilProven(every=500))
+        >>> _ = QLearning.preset("self-play", seed=0).learn(total_episodes=9_000, callback=curve)
+        >>> [(row["episodes"], row["exploitability"]) for row in curve.rows]
+        [(1000, 1.0), (2000, 0.5), (3000, 0.5), (3500, 0.0)]
+    """
+
+    def __init__(
+        self, every: int = 1_000, tensorboard: str | os.PathLike[str] | None = None, callback: Callback | None = None
+    ) -> None:
+        self.every = positive("every", every)
+        super().__init__(EPISODE_COLUMNS, tensorboard)
+        self._callback = callback
+        others = 0 if callback is None else getattr(callback, "called_every", 1)
+        self.called_every = gcd(self.every, others)
+        self._began: tuple[float, int] | None = None  # CPU time, moved on by what judging takes; timesteps
+
+    def __call__(self, learner: Learner) -> bool:
+        """Adds a row if it is due; False if the other callback wants the run to end."""
+        now = time.process_time()
+        began, steps = self._began or (now, learner.num_timesteps)
+        goes_on = self._callback is None or self._callback(learner) is not False
+        if learner.num_episodes % self.every == 0 or not goes_on:
+            self._add(learner, self._judge(learner), now - began, learner.num_timesteps - steps)
+        self._began = began + time.process_time() - now, steps
+        return goes_on
+
+    def _judge(self, learner: Learner) -> Verdict:
+        """The verdict on the learner as it was before the other callback, which may have made it forget everything."""
+        other = self._callback
+        if isinstance(other, UntilProven) and other.verdict is not None and other.judged_at == learner.num_episodes:
+            return other.verdict
+        return verdict(learner, learner.game)
+
+    def _add(self, learner: Learner, judged: Verdict, seconds: float, steps: int) -> None:
+        row = {
+            "episodes": learner.num_episodes,
+            "timesteps": learner.num_timesteps,
+            "seconds": round(seconds, 6),
+            "epsilon": learner.scheduled(getattr(learner, "epsilon", 0.0)),
+            **judged_columns(judged),
+        }
+        self.rows.append(row)
+        speed = {"SPS": steps / seconds if seconds > 0 else None}
+        self._log({name: row[name] for name in EPISODE_COLUMNS[3:]} | speed, learner.num_timesteps)

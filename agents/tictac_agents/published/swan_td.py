@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
+from tictac_agents.curves import UntilProven
 from tictac_agents.tabular.learner import Callback, Environment, Preset, Schedule
 from tictac_agents.tabular.table_learner import Limits
-from tictac_agents.tabular.until_proven import UntilProven
 from tictac_agents.tabular.value_td import ValueTable, ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents import LearningCurve, QLearning, UntilProven
-from tictac_agents.tabular import learning_curve, until_proven
+from tictac_agents import LearningCurve, QLearning, UntilProven, curves
+from tictac_agents.curves import EPISODE_COLUMNS as COLUMNS
 from tictac_agents.tabular.learner import Learner
-from tictac_agents.tabular.learning_curve import COLUMNS
 from tictac_env.arena import verdict
 
 
@@ -33,8 +32,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         episodes.append(learner.num_episodes)
         return verdict(learner, game)
 
-    for module in (learning_curve, until_proven):
-        monkeypatch.setattr(module, "verdict", watched)
+    monkeypatch.setattr(curves, "verdict", watched)
     return episodes
 
 
