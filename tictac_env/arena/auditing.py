@@ -19,7 +19,7 @@ from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
 from tictac_env.arena.tournament import play_match
 from tictac_env.arena.verdicts import Strategy, given_away, strategy_of, verdict_of
-from tictac_env.checks import positive, whole
+from tictac_env.checks import SEATS, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
 from tictac_env.policies.policy import action_of
@@ -36,7 +36,7 @@ MOST_POSITIONS = 10_000
 """Number of positions drawn of a game that has no suite but can be tabulated, if it has more."""
 REPLIES = 10_000
 """Number of positions in which a player is asked for the shortest game that it loses on a large game."""
-SEATS = ("as first", "as second")
+AS_SEATS = tuple(f"as {name}" for name in SEATS)
 OMITTED = ("intervals", "walked", "shortest", "given away")
 """Parts of a seat's verdict that its line omits: the lines below it have the last three."""
 CARD, RECORD = "README.md", "verdict.json"
@@ -161,7 +161,7 @@ class Audit:
     def to_markdown(self) -> str:
         """The record as a Markdown page: a title, a sentence for each seat, and the text."""
         lines = [f"# {self.player['name']} on {self.game}", ""]
-        for name in SEATS:
+        for name in AS_SEATS:
             seat = (self.verdict or {}).get(name, {})
             if seat.get("infallible"):
                 lines.append(f"{name.capitalize()} player it cannot be beaten: every reply was played.")
@@ -235,7 +235,7 @@ def audit(
         except TooManyPositions:
             if opening_book_of(rules) is not None:  # without it perfect play may take hours
                 truth = _results(judged.policy, rules, seed, max_positions, exact_games, progress)
-                for seat, name in enumerate(SEATS if replies else ()):
+                for seat, name in enumerate(AS_SEATS if replies else ()):
                     truth[name] |= lost_game(judged, rules, seat, seed, replies, progress)
     if (scored := _suite_of(rules, suite, seed)) is not None:
         accuracy = move_accuracy(judged.policy, scored, rules, seed=seed, progress=progress)
@@ -296,7 +296,7 @@ def _verdict(policy: Policy, walked: Sequence[Strategy]) -> dict[str, Any]:
             "v best": list(seat.against_best),
             "gain": seat.gain,
         }
-        for name, seat in zip(SEATS, (truth.as_first, truth.as_second), strict=True)
+        for name, seat in zip(AS_SEATS, (truth.as_first, truth.as_second), strict=True)
     }
     method = {"method": "every reply walked", "basis": truth.basis, "exploitability": truth.exploitability}
     return method | seats
@@ -310,7 +310,7 @@ def _results(policy: Policy, game: Game, seed: int, max_positions: int, games: i
             "intervals": None if seat.exact else [list(interval) for interval in seat.intervals],
             "decided after plies": seat.plies,
         }
-        for name, seat in zip(SEATS, (found.as_first, found.as_second), strict=True)
+        for name, seat in zip(AS_SEATS, (found.as_first, found.as_second), strict=True)
     }
     sampled = max(found.as_first.games, found.as_second.games)
     method = f"sampled, {sampled:,} games" if sampled else "all games followed"
@@ -381,13 +381,13 @@ def _lines(found: Audit) -> Iterator[str]:
         yield f"  file: {player['source']}, sha256 {player['checkpoint_sha256'][:16]}"
     if found.verdict:
         yield f"  verdict ({found.verdict['method']}; {found.verdict['basis']}):"
-        for name in SEATS:
+        for name in AS_SEATS:
             shown = {key: value for key, value in found.verdict[name].items() if key not in OMITTED}
             parts = [f"{key} {_in_words(value)}" for key, value in shown.items() if value is not None]
             yield f"    {name}: {'; '.join(parts)}"
         if "exploitability" in found.verdict:
             yield f"    exploitability {found.verdict['exploitability']:.5f}"
-        for name in SEATS:
+        for name in AS_SEATS:
             yield from _lost_game_lines(found, name)
     if found.suite:
         yield f"  {found.suite['name']}, sha256 {found.suite['sha256'][:16]}; {found.suite['basis']}:"
@@ -398,7 +398,7 @@ def _lines(found: Audit) -> Iterator[str]:
             leads = f"its own play leads to {some}, whatever the replies"
             yield f"    of the {erring:,} positions in which it errs, {leads}"
     for match in found.matches:
-        seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in SEATS)
+        seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in AS_SEATS)
         yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
     yield f"  {found.seconds:.1f} s"
 

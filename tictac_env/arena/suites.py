@@ -70,14 +70,11 @@ def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "Conn
 
     Example:
         >>> import tempfile
-        >>> from pathlib import Path
-        >>> from tictac_env.arena import read_scored_positions
-        >>> columns = ",".join(f"column_{number}" for number in range(1, 10))
-        >>> file = Path(tempfile.mkdtemp(), "scored.csv")
-        >>> lines = [f"moves,score,{columns}", "12345687,1,,,,,,,,,1"]
-        >>> _ = file.write_text(os.linesep.join(lines))
-        >>> read_scored_positions(file, "TicTacToe-v0")[0].action_scores
-        (None, None, None, None, None, None, None, None, 1)
+        >>> from tictac_env.arena import read_scored_positions, suite
+        >>> file = f"{tempfile.mkdtemp()}/analysis.txt"
+        >>> suite("TTT-Exact-v1").write_analysis(file)
+        >>> len(read_scored_positions(file, "TicTacToe-v0"))
+        4520
     """
     rules = get_game(game)
     name = os.fspath(path)
