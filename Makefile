@@ -93,7 +93,7 @@ image:
 audit: .venv/release.done
 	$(RELEASE)/pip-audit -r constraints.txt --no-deps --disable-pip
 
-# The newest versions that pyproject.toml allows, in constraints.txt: see docs/releasing.md.
+# The newest versions that pyproject.toml allows, in constraints.txt: see docs/maintaining.md.
 constraints: .venv/release.done
 	$(RELEASE)/uv pip compile pyproject.toml --all-extras --group dev --group docs --group release \
 		--python-version 3.11 --upgrade --no-annotate --no-header --quiet --output-file build/constraints.txt

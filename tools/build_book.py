@@ -2,7 +2,7 @@
 
     python tools/build_book.py --out my_book --workers 2            # eight plies: hours; see docs/solver.md
     python tools/build_book.py --out my_book --workers 2 --plies 9  # hours again: it continues from the one before
-    python tools/build_book.py --out my_book --plies 12 --ray 10.0.0.1:6379   # on a cluster (docs/clusters.md)
+    python tools/build_book.py --out my_book --plies 12 --ray 10.0.0.1:6379   # on a cluster (docs/tournaments.md)
     python tools/build_book.py --trial 200                          # what it would take, from a sample
 
 A run that is stopped at any moment (Ctrl-C, a kill, a power cut) continues: solved parts are kept in

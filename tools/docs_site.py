@@ -89,7 +89,7 @@ def for_site(markdown: str, uri: str) -> str:
 
     Args:
         markdown: the text.
-        uri: the page's place in the site's sources, such as "howto/agent.md".
+        uri: the page's place in the site's sources, such as "teaching/README.md".
     """
 
     def link(found: re.Match[str]) -> str:

@@ -76,4 +76,4 @@ print(move_accuracy("rule", "C4-Exact-v1").overall)
 # * On Connect Four: mistakes on positions of known value, and results against perfect play: `tictac audit`.
 # * If games must be played: from varied openings, with the number of different games and an interval.
 #
-# [Evaluate honestly](../howto/evaluate.md) says how.
+# [Evaluate honestly](../howto.md#evaluate-honestly) says how.

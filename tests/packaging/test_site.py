@@ -62,7 +62,7 @@ def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     ("uri", "link", "becomes"),
     [
         ("README.md", "[x](tables.md#speed)", "[x](tables.md#speed)"),
-        ("howto/agent.md", "[x](../../examples/hex.py)", "[x](../repository/examples/hex.py.md)"),
+        ("teaching/README.md", "[x](../../examples/hex.py)", "[x](../repository/examples/hex.py.md)"),
         ("deep.md", "[x](../benchmarks/results/learning.png)", "[x](repository/benchmarks/results/learning.png)"),
         ("repository/CONTRIBUTING.md", "[x](docs/new_game.md)", "[x](../new_game.md)"),
         ("start.md", "[x](notebooks/solver.py)", "[x](notebooks/solver.md)"),
