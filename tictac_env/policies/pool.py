@@ -129,8 +129,15 @@ class Mixture(Policy):
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
-        many = self.probabilities_many(PositionBatch.of([position]))
-        return None if many is None else many[0]
+        mean = np.zeros(position.game.num_actions)
+        for number, weight in enumerate(self._weights):
+            if weight == 0:
+                continue
+            chances = self.member(number, position.game).probabilities(position)
+            if chances is None:
+                return None
+            mean += weight / self.cumulative[-1] * chances
+        return mean
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
         """float64 (B, num_actions); each member is asked at once for all positions."""
