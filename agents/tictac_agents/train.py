@@ -162,8 +162,9 @@ def _train_network(settings: Any, arguments: argparse.Namespace) -> tuple[Any, b
     if arguments.resume is None:
         model = new_agent(arguments.agent, settings, arguments.seed, tensorboard_log=logged)
     else:
-        model = getattr(tictac_agents, arguments.agent).load(arguments.resume, device="cpu", seed=arguments.seed)
+        made = getattr(tictac_agents, arguments.agent)
         _one_thread()
+        model = made.load(arguments.resume, device="cpu", seed=arguments.seed)
         check_resumed(arguments.resume, settings_of(model), json.loads(json.dumps(settings.to_dict())))
         model.tensorboard_log = logged
     from tictac_agents.deep.sb3_files import with_suffix  # needs torch

@@ -36,16 +36,11 @@ S4: dict[str, Any] = {
 class Transitions(NamedTuple):
     """The N moves of one seat's learner in a batch of games."""
 
-    before: PositionBatch
-    """N positions, the seat to move."""
-    actions: Ints
-    """(N,)."""
-    ended: npt.NDArray[np.bool_]
-    """(N,), whether the game was over before the seat's next move."""
-    rewards: Floats
-    """(N,), the reward if it was; 0 otherwise."""
-    after: PositionBatch
-    """The positions at the seat's next moves, of the games that went on, in the same order."""
+    before: PositionBatch  # N positions, the seat to move
+    actions: Ints  # (N,)
+    ended: npt.NDArray[np.bool_]  # (N,), True if the game was over before the seat's next move
+    rewards: Floats  # (N,), the reward if it was; 0 otherwise
+    after: PositionBatch  # the positions at the seat's next moves, of the games that continued, in the same order
 
 
 class SeatNetwork:
@@ -326,11 +321,14 @@ class FittedQ(GamesLearner):
         return values[which]
 
     def _learn_some(self, most: int) -> int:
-        """Plays and learns one batch."""
+        """Plays a batch and learns from it; each epoch computes the targets of the moves again."""
         games = min(self.batch_games, most)
         for seat, transitions in enumerate(self._play(games)):
-            if len(transitions.actions):
-                self._fit(seat, transitions)
+            boards = _boards(transitions.before)
+            for _ in range(self.epochs if len(boards) else 0):
+                targets = self._targets(seat, transitions)
+                order = self._rng.permutation(len(boards))
+                self._seats[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
         return games
 
     def _state_in_words(self) -> str:
@@ -394,14 +392,6 @@ class FittedQ(GamesLearner):
         before = PositionBatch(self.game, *positions[:, plies, numbers])
         after = PositionBatch(self.game, *positions[:, plies[~ended] + 2, numbers[~ended]])
         return Transitions(before, chosen[plies, numbers], ended, rewards.astype(np.float32), after)
-
-    def _fit(self, seat: int, transitions: Transitions) -> None:
-        """Fits a seat's network to its moves, whose targets each epoch computes anew."""
-        boards = _boards(transitions.before)
-        for _ in range(self.epochs):
-            targets = self._targets(seat, transitions)
-            order = self._rng.permutation(len(boards))
-            self._seats[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
 
     def _targets(self, seat: int, transitions: Transitions) -> Floats:
         """The target of each move: float32 (N,)."""

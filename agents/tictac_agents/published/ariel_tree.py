@@ -28,18 +28,12 @@ CHUNK = 5_000
 class SeatTree(NamedTuple):
     """The statistics of one seat: of the N positions in which it had to move."""
 
-    own: npt.NDArray[np.int64]
-    """(capacity,): the seat's stones."""
-    opp: npt.NDArray[np.int64]
-    """(capacity,): the other seat's."""
-    visits: npt.NDArray[np.int32]
-    """(capacity, num_actions): the number of times each action was played."""
-    value_sums: npt.NDArray[np.float32]
-    """(capacity, num_actions): the sum of the results; +inf if it was never played, -inf if it is illegal."""
-    hashes: npt.NDArray[np.int32]
-    """(a power of 2,): a hash table of the positions: 1 + their row, 0 where it is empty; linear probing."""
-    size: npt.NDArray[np.int64]
-    """(1,): N."""
+    own: npt.NDArray[np.int64]  # (capacity,), the seat's stones
+    opp: npt.NDArray[np.int64]  # (capacity,), the other seat's
+    visits: npt.NDArray[np.int32]  # (capacity, num_actions), the number of times each action was played
+    value_sums: npt.NDArray[np.float32]  # the sum of its results; +inf if it was never played, -inf if it is illegal
+    hashes: npt.NDArray[np.int32]  # (a power of 2,), 1 + the row of a position, 0 if empty; linear probing
+    size: npt.NDArray[np.int64]  # (1,), N
 
 
 def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = ()) -> SeatTree:

@@ -33,30 +33,23 @@ CHUNK = 5_000
 class Layers(NamedTuple):
     """A network of A inputs, two hidden layers of ReLUs and A outputs through a sigmoid."""
 
-    into: Floats
-    """(A, HIDDEN), the weights from the cells; transposed like `across`, so that the loops run along the rows."""
+    into: Floats  # (A, HIDDEN), from the cells; transposed like `across`, so that the loops run along the rows
     into_bias: Floats
-    across: Floats
-    """(HIDDEN, HIDDEN): [i, j] from unit i to unit j."""
+    across: Floats  # (HIDDEN, HIDDEN): [i, j] from unit i to unit j
     across_bias: Floats
-    out: Floats
-    """(A, HIDDEN), to the actions."""
+    out: Floats  # (A, HIDDEN), to the actions
     out_bias: Floats
 
 
 class Scratch(NamedTuple):
     """Arrays that the loop writes to."""
 
-    seen: Floats
-    """(A,), the inputs."""
-    first: Floats
+    seen: Floats  # (A,), the inputs
+    first: Floats  # (HIDDEN,), the hidden layers
     second: Floats
-    """(HIDDEN,), the hidden layers."""
-    values: Floats
-    """(A,), the outputs."""
-    back_first: Floats
+    values: Floats  # (A,), the outputs
+    back_first: Floats  # (HIDDEN,), the errors of the hidden layers
     back_second: Floats
-    """(HIDDEN,), their errors."""
 
 
 class Way(NamedTuple):
@@ -78,8 +71,8 @@ def add(total: Floats, factor: float, row: Floats) -> None:
 @kernel
 def new_scratch(actions: int) -> Scratch:
     """The arrays for a network of so many actions."""
-    layer, cells = HIDDEN, actions
-    return Scratch(np.zeros(cells), np.zeros(layer), np.zeros(layer), np.zeros(cells), np.zeros(layer), np.zeros(layer))
+    first, second, back_first, back_second = np.zeros(HIDDEN), np.zeros(HIDDEN), np.zeros(HIDDEN), np.zeros(HIDDEN)
+    return Scratch(np.zeros(actions), first, second, np.zeros(actions), back_first, back_second)
 
 
 @kernel
