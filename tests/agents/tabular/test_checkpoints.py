@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,14 +77,6 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     position = Position.start(game)
     assert loaded.values(position.own, position.opp) == agent.values(position.own, position.opp)
     assert loaded.act(position, 0) == agent.act(position, 0)
-
-
-@compiled_games
-def test_a_file_can_be_loaded_without_an_environment(game: Game, tmp_path: Path) -> None:
-    QLearning(make_env(game, opponent=None), seed=0).learn(5, progress_bar=False).save(tmp_path / "agent.npz")
-    loaded = QLearning.load(tmp_path / "agent.npz")
-    assert loaded.game == game
-    assert loaded.act(Position.start(game), 0) in Position.start(game).legal_actions
 
 
 def test_a_checkpoint_holds_json_and_arrays_and_no_pickle(checkpoint: Path) -> None:
@@ -203,23 +192,6 @@ def test_ctrl_c_stops_after_the_episode_and_keeps_what_is_learned(
     check_equal(agent.resume(progress_bar=False), unbroken(), tmp_path)
 
 
-@in_main_thread
-def test_a_second_ctrl_c_interrupts_at_once(tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    path = tmp_path / "agent.npz"
-    with pytest.raises(KeyboardInterrupt):
-        make().learn(
-            total_episodes=EPISODES,
-            callback=interrupt_at(50, 2),
-            progress_bar=False,
-            checkpoint=path,
-            checkpoint_seconds=0,
-        )
-    assert signal.getsignal(signal.SIGINT) is before
-    loaded = QLearning.load(path, environment())
-    check_equal(loaded.resume(progress_bar=False), unbroken(), tmp_path)
-
-
 def test_training_in_a_thread_leaves_signals_alone(tmp_path: Path) -> None:
     agent, before = make(), signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=lambda: agent.learn(total_episodes=EPISODES, progress_bar=False))
@@ -227,29 +199,3 @@ def test_training_in_a_thread_leaves_signals_alone(tmp_path: Path) -> None:
     thread.join()
     assert signal.getsignal(signal.SIGINT) is before
     check_equal(agent, unbroken(), tmp_path)
-
-
-TRAIN = """
-import sys
-import gymnasium as gym
-import tictac_env
-from tictac_agents import QLearning
-path, episodes = sys.argv[1], int(sys.argv[2])
-agent = QLearning(gym.make("TicTacToe-v0", play_as="random"), seed=5)
-agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_killed_process_resumes_from_its_checkpoint(tmp_path: Path) -> None:
-    path, episodes = tmp_path / "agent.npz", 3000
-    process = subprocess.Popen([sys.executable, "-c", TRAIN, str(path), str(episodes)])
-    deadline = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it had ended before it was killed"
-    loaded = QLearning.load(path, environment())
-    assert 0 < loaded.num_episodes < episodes
-    check_equal(loaded.resume(progress_bar=False), unbroken(episodes=episodes), tmp_path)

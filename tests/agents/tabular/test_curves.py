@@ -170,3 +170,27 @@ def test_a_run_ends_at_the_first_infallible_verdict() -> None:
 def test_impossible_cycles_are_named(start_afresh: Any) -> None:
     with pytest.raises(ValueError, match="start_afresh"):
         UntilProven(every=500, start_afresh=start_afresh)
+
+
+def test_without_success_it_starts_afresh() -> None:
+    sizes = []
+
+    def note(learner: QLearning) -> bool:
+        goes_on = proof(learner)
+        sizes.append(len(learner))
+        return goes_on
+
+    proof = UntilProven(every=20, start_afresh=60)
+    QLearning("TicTacToe-v0", seed=0).learn(total_episodes=100, callback=note, progress_bar=False)
+    assert sizes[59] == 0 < sizes[58]
+    assert (
+        "exploitability"
+        in QLearning("TicTacToe-v0").learn(total_episodes=20, callback=UntilProven(every=20), progress_bar=False).status
+    )
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True])
+def test_impossible_intervals_are_named(every: float) -> None:
+    for callback in (UntilProven, LearningCurve):
+        with pytest.raises(ValueError, match="every"):
+            callback(every=every)  # type: ignore[arg-type]

@@ -159,6 +159,21 @@ TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "impossible setting": lambda meta, arrays: meta["settings"].update(gamma=7),
     "a negative count": lambda meta, arrays: meta.update(num_episodes=-1),
     "no randomness": lambda meta, arrays: meta.pop("random"),
+    "unknown game": lambda meta, arrays: meta.update(game="Chess-v0"),
+    "no game": lambda meta, arrays: meta.pop("game"),
+    "game of an impossible size": lambda meta, arrays: meta.update(game={"id": "KInARow-v0", "rows": 99, "cols": 99}),
+    "settings no dict": lambda meta, arrays: meta.update(settings=[1, 2]),
+    "no counts": lambda meta, arrays: meta.pop("num_episodes"),
+    "counts no numbers": lambda meta, arrays: meta.update(num_episodes="many"),
+    "counts beyond int64": lambda meta, arrays: meta.update(num_episodes=2**63),
+    "a run beyond int64": lambda meta, arrays: meta.update(run=["timesteps", 0, 2**70]),
+    "a seed of words": lambda meta, arrays: meta.update(env_seed=""),
+    "a seed that is a list": lambda meta, arrays: meta.update(env_seed=[]),
+    "randomness out of range": lambda meta, arrays: meta.update(random=2**70),
+    "a run of nothing": lambda meta, arrays: meta.update(run=["moons", 0, 10]),
+    "half a run": lambda meta, arrays: meta.update(run=["episodes"]),
+    "an environment without stones": lambda meta, arrays: meta["board"].pop("own"),
+    "an environment of words": lambda meta, arrays: meta["board"].update(own="many"),
 }
 OF_VALUE_TD: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "nan": change("values", lambda array: beginning(np.nan, array)),
@@ -166,6 +181,7 @@ OF_VALUE_TD: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "words for values": change("values", lambda array: array.astype(str)),
     "negative visits": change("visits", lambda array: beginning(-1, array)),
     "halves of visits": change("visits", lambda array: array + 0.5),
+    "two results": change("results", lambda array: array[:2]),
     "no visits": lambda meta, arrays: arrays.pop(first_array(arrays, "visits")),
 }
 OF_ACTION_VALUES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
@@ -173,10 +189,17 @@ OF_ACTION_VALUES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] 
     "fewer counts": change("counts", lambda array: array[:, :-1]),
     "no counts": lambda meta, arrays: arrays.pop("counts"),
     "words for values": change("q", lambda array: array.astype(str)),
+    "objects for values": change("q", lambda array: array.astype(object)),
+    "fewer rows": change("q", lambda array: array[:, :-1]),
+    "more actions": change("q", lambda array: np.pad(array, ((0, 0), (0, 0), (0, 1)))),
+    "two tables": change("q", lambda array: np.repeat(array, 2, axis=0)),
+    "nan": change("q", lambda array: np.where(np.isfinite(array), np.nan, array)),
+    "no values": lambda meta, arrays: arrays.pop("q"),
+    "positions in another order": change("positions", lambda array: array[:, ::-1].copy()),
 }
 
 
-@pytest.mark.parametrize("name", ["Sarsa", "Monte Carlo", "S0", "S1"])
+@pytest.mark.parametrize("name", ["Q", "Monte Carlo", "S0", "S1"])
 def test_a_file_that_was_tampered_with_is_refused(name: str, tmp_path: Path) -> None:
     path, learner = tmp_path / "agent.npz", LEARNERS[name][0]
     unbroken(name, 40).save(path)
@@ -203,3 +226,45 @@ def test_a_learner_of_another_kind_is_refused(tmp_path: Path) -> None:
     for learner in (MonteCarlo, QLearning, ValueTD):
         with pytest.raises(ValueError, match="Sarsa"):
             learner.load(tmp_path / "agent.npz")
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    path = tmp_path / "agent.npz"
+    unbroken("Q", 60).save(path)
+    return path
+
+
+def test_a_damaged_byte_is_refused_or_does_no_harm(checkpoint: Path, tmp_path: Path) -> None:
+    """Some bytes of an archive mean nothing to us, such as its dates."""
+    content, expected = checkpoint.read_bytes(), unbroken("Q", 60)
+    refused = 0
+    positions = range(0, len(content), max(1, len(content) // 400))
+    for at in positions:
+        checkpoint.write_bytes(content[:at] + bytes([content[at] ^ 0x41]) + content[at + 1 :])
+        try:
+            loaded = QLearning.load(checkpoint, environment("Q"))
+        except ValueError:
+            refused += 1
+        else:
+            check_equal(loaded, expected, tmp_path)
+    assert refused > 0.8 * len(positions)
+
+
+@pytest.mark.parametrize("count", [2, 4, 10**13])
+def test_no_more_boards_are_made_than_the_file_holds(count: int, tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    agent = QLearning(gym.make_vec("TicTacToe-v0", num_envs=3), seed=0)
+    agent.save(path)
+    assert QLearning.load(path).num_envs == 3
+    header, arrays = read(path)
+    header["meta"]["env"]["num_envs"] = count
+    write(path, header, arrays)
+    with pytest.raises(ValueError, match=rf"agent\.npz.* num_envs is {count}, but"):
+        QLearning.load(path)
+
+
+@pytest.mark.parametrize("env", ["ConnectFour-v0", "KInARow-v0"])
+def test_an_environment_of_another_game_is_refused(env: str, checkpoint: Path) -> None:
+    with pytest.raises(ValueError, match="TicTacToe-v0"):
+        QLearning.load(checkpoint, env)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import breadth
+from gymnasium.wrappers import TransformReward
 
 from tictac_agents import MonteCarlo, QLearning, Sarsa
 from tictac_agents.tabular.learner import Learner
@@ -103,22 +103,38 @@ def test_sarsa_and_monte_carlo_learn_to_beat_random_play(learner: type[QLearning
 
 
 @pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
-def test_a_resumed_run_equals_an_unbroken_one(learner: type[QLearning], tmp_path: Path) -> None:
-    def make() -> Any:
-        return gym.make("TicTacToe-v0", play_as="random")
-
-    whole = learner(make(), seed=5).learn(total_episodes=120, progress_bar=False)
-    begun = learner(make(), seed=5)
-    begun.learn(total_episodes=120, callback=lambda agent: agent.num_episodes < 50, progress_bar=False)
-    begun.save(tmp_path / "agent.npz")
-    resumed = learner.load(tmp_path / "agent.npz", make()).resume(progress_bar=False)
-    assert resumed.num_episodes == 120
-    assert resumed.tables.tobytes() == whole.tables.tobytes()
-    assert resumed.counts.tobytes() == whole.counts.tobytes()
-
-
-@pytest.mark.parametrize("learner", [Sarsa, MonteCarlo])
 @pytest.mark.parametrize("settings", [{"learning_rate": 0}, {"gamma": 2}, {"epsilon": -0.1}, {"symmetry": 1}])
 def test_impossible_settings_are_named(learner: type[QLearning], settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         learner("TicTacToe-v0", **settings)
+
+
+LAST_MOVE = Position.from_moves("TicTacToe-v0", "12354687")
+"""One move is left; what that brings, a wrapper decides."""
+
+
+def paid(returns: list[float], **settings: Any) -> MonteCarlo:
+    """A learner after games that brought these returns."""
+    rest = iter(returns)
+    env = gym.make("TicTacToe-v0", opponent=None, start=[LAST_MOVE])
+    env = TransformReward(env, lambda reward: next(rest))
+    return MonteCarlo(env, seed=0, **settings).learn(total_episodes=len(returns), progress_bar=False)
+
+
+def value(agent: MonteCarlo) -> float:
+    """The value of the only move."""
+    [found] = agent.values(LAST_MOVE.own, LAST_MOVE.opp).values()
+    return found
+
+
+@pytest.mark.parametrize(("returns", "mean"), [([10, 6], 8), ([11, 6], 8.5), ([3], 3), ([1, 0, 0, 1, 1], 0.6)])
+def test_a_value_is_the_mean_of_its_returns(returns: list[float], mean: float) -> None:
+    """The first two are worked example 3."""
+    for initial_value in (0.0, 50.0):  # the first return replaces it
+        agent = paid(returns, initial_value=initial_value)
+        assert value(agent) == pytest.approx(mean)
+        assert np.nansum(agent.counts) == len(returns)
+
+
+def test_a_learning_rate_forgets_old_returns() -> None:
+    assert value(paid([10, 6], learning_rate=0.5)) == (10 / 2 + 6) / 2

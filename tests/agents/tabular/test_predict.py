@@ -54,19 +54,6 @@ def test_what_is_no_observation_is_refused(observation: Any) -> None:
         QLearning(tic_tac_toe(), seed=0).predict(observation)
 
 
-IMPOSSIBLE = {
-    "two stones on one cell": np.array([[[1, 0, 0], [0, 0, 0], [0, 0, 0]]] * 2),
-    "three stones to none": np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]]),
-    "marks of no player": np.array([[7, 0, 0], [-7, 0, 0], [0, 0, 0]]),
-}
-
-
-@pytest.mark.parametrize("board", IMPOSSIBLE)
-def test_a_board_that_no_game_shows_is_refused(board: str) -> None:
-    with pytest.raises(ValueError):
-        QLearning(tic_tac_toe(), seed=0).predict(IMPOSSIBLE[board])
-
-
 def test_a_finished_game_has_no_prediction() -> None:
     final = Position.from_moves("TicTacToe-v0", "14253")
     with pytest.raises(ValueError, match="no legal action"):

@@ -75,14 +75,6 @@ def test_self_play_becomes_infallible(settings: dict[str, Any], seed: int) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{"symmetry": False}, {"double": True}], ids=str)
-def test_self_play_becomes_infallible_with_every_setting(settings: dict[str, Any]) -> None:
-    agent = QLearning(tic_tac_toe(opponent=None), learning_rate=(0.8, 0.4, 0.1), seed=1, **settings)
-    assert float(exploitability(agent.learn(total_episodes=25_000, progress_bar=False))) == 0
-    assert len(agent) <= 4520
-
-
-@pytest.mark.slow
 def test_it_learns_games_other_than_tic_tac_toe() -> None:
     game = KInARow.make(4, 3, 3, gravity=True)
     agent = trained(make_env(game, opponent=None), 5000, learning_rate=(0.8, 0.4, 0.1), seed=0)

@@ -136,14 +136,6 @@ def test_the_results_of_training_games_are_counted(kind: type[ValueTD], opponent
     assert np.array_equal(kind.load(tmp_path / "v.npz").results, seen)
 
 
-def test_fifty_rounds_of_s1_are_not_enough() -> None:
-    agent = ValueTD.preset("S1", seed=0).learn(total_episodes=50, progress_bar=False)
-    found = verdict(agent)
-    assert not found.infallible
-    line = found.as_second.losing_line or found.as_first.losing_line
-    assert line is not None and Position.from_moves("TicTacToe-v0", line).is_over
-
-
 @pytest.mark.parametrize(
     "settings", [{}, {"updates": "online", "trace_decay": 0.5}, {"plies": "own"}, {"learning_rate": None}]
 )
@@ -152,34 +144,6 @@ def test_self_play_learns_to_beat_random_play(settings: dict[str, Any]) -> None:
     found = verdict(agent)
     assert found.as_first.against_random.wins > 0.93
     assert found.as_second.against_random.wins > 0.70
-
-
-@pytest.mark.parametrize("preset", ["S0", "S1", "S3", "S3-improved", "S4-prequel"])
-def test_a_resumed_run_equals_an_unbroken_one(preset: str, tmp_path: Path) -> None:
-    def stop(learner: Learner) -> bool:
-        return learner.num_episodes < 70
-
-    kind = S0ValueTD if preset == "S0" else ValueTD
-    whole = kind.preset(preset, seed=3).learn(total_episodes=150, progress_bar=False)
-    begun = kind.preset(preset, seed=3).learn(total_episodes=150, callback=stop, progress_bar=False)
-    begun.save(tmp_path / "v.npz")
-    env = gym.make("TicTacToe-v0", **kind.PRESETS[preset].env)
-    resumed = kind.load(tmp_path / "v.npz", env).resume(progress_bar=False)
-    assert resumed.num_episodes == 150
-    for ours, theirs in zip(whole.tables, resumed.tables, strict=True):
-        assert {key: (node.value, node.visits) for key, node in ours.items()} == {
-            key: (node.value, node.visits) for key, node in theirs.items()
-        }
-
-
-def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
-    agent = ValueTD.preset("S1", seed=0).learn(total_episodes=20, progress_bar=False)
-    arrays = agent.learned()
-    for name, wrong in (("values_0", np.full_like(arrays["values_0"], np.nan)), ("visits_1", arrays["visits_1"][:-1])):
-        with pytest.raises(ValueError, match="table"):
-            ValueTD.preset("S1").set_learned(arrays | {name: wrong})
-    with pytest.raises(ValueError, match="results"):
-        ValueTD.preset("S1").set_learned(arrays | {"results": np.zeros(2, np.int64)})
 
 
 @pytest.mark.parametrize(
@@ -249,8 +213,3 @@ def test_s0_stops_and_begins_afresh_by_its_own_rule() -> None:
     assert [count for count, _ in seen] == [*range(1, 401)]
     sizes = dict(seen)
     assert sizes[200] > 4 * sizes[201] > 0
-
-
-def test_presets_are_known_by_name() -> None:
-    with pytest.raises(ValueError, match="preset must be one of 'S1', 'S3'"):
-        ValueTD.preset("S9")
