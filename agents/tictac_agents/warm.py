@@ -10,7 +10,7 @@ import numpy as np
 import tictac_agents
 from tictac_agents import MCTS, GameTree, NTupleTD, S2Network
 from tictac_agents.mcts.evaluators import NetworkEvaluator
-from tictac_agents.tabular.rows import FEWEST_ROWS, new_rows
+from tictac_agents.tabular.table_learner import FEWEST_ROWS, new_rows
 from tictac_env.games import get_game, gym_keywords
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position

@@ -1,9 +1,8 @@
 """Learners with tables. Begin with `q_learning.py`: Q-learning, Sarsa and Monte Carlo control on values of actions.
 
 - `value_td.py`: TD(lambda) on values of states.
-- `table_learner.py`, `rows.py`: learners whose values are arrays, on one board or many, interpreted or compiled.
+- `table_learner.py`: learners whose values are arrays, on one board or many, interpreted or compiled.
 - `learner.py`: the base class of all learners, for plain Python too: the run, its checkpoints, and the file.
-- `settings.py`: the learners' settings as dataclasses, for the command line.
 """
 
 COMPILED_AS = "learning with a table"

@@ -54,31 +54,6 @@ class Run(NamedTuple):
     begin: int
     end: int
 
-    @classmethod
-    def of(cls, begins: dict[str, int], total_timesteps: int | None, total_episodes: int | None) -> Self:
-        """A run of N timesteps or episodes; `begins` holds each counter's value now.
-
-        Raises:
-            ValueError: neither or both totals are given, or not a positive int.
-        """
-        given = {"timesteps": total_timesteps, "episodes": total_episodes}
-        named = [(counter, total) for counter, total in given.items() if total is not None]
-        if len(named) != 1 or type(named[0][1]) is not int or named[0][1] < 1:
-            raise ValueError(f"give total_timesteps or total_episodes, a positive int, not {given}")
-        counter, total = named[0]
-        return cls(counter, begins[counter], begins[counter] + total)
-
-    @classmethod
-    def from_json(cls, saved: Any) -> Self:
-        """The run in a file.
-
-        Raises:
-            ValueError, TypeError: it is not a run.
-        """
-        counter, begin, end = saved
-        begin, end = whole("begin", begin, NO_LIMIT), whole("end", end, NO_LIMIT)
-        return cls(one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
-
     def part(self, schedule: Sequence[float], now: int) -> float:
         """The number of a schedule for the part of the run that is reached."""
         return schedule[min((now - self.begin) * len(schedule) // (self.end - self.begin), len(schedule) - 1)]
@@ -299,8 +274,13 @@ class Learner(Predicts, Policy):
         """
         if total_timesteps is None and total_episodes is None:
             total_episodes = self._preset_episodes
-        begins = {"timesteps": self.num_timesteps, "episodes": self.num_episodes}
-        self._run = Run.of(begins, total_timesteps, total_episodes)
+        given = {"timesteps": total_timesteps, "episodes": total_episodes}
+        named = [(counter, total) for counter, total in given.items() if total is not None]
+        if len(named) != 1 or type(named[0][1]) is not int or named[0][1] < 1:
+            raise ValueError(f"give total_timesteps or total_episodes, a positive int, not {given}")
+        [(counter, total)] = named
+        begin: int = getattr(self, f"num_{counter}")
+        self._run = Run(counter, begin, begin + total)
         board: Any = self.env.unwrapped
         self._run_env = board.describe()
         self._abandon_games()
@@ -451,7 +431,10 @@ class Learner(Predicts, Policy):
             learner.num_episodes = whole("num_episodes", meta["num_episodes"], NO_LIMIT)
             learner._random_state[0] = whole("random", meta["random"], STATES)
             learner._env_seed = None if meta["env_seed"] is None else whole("env_seed", meta["env_seed"])
-            learner._run = None if meta["run"] is None else Run.from_json(meta["run"])
+            if meta["run"] is not None:
+                counter, begin, end = meta["run"]
+                begin, end = whole("begin", begin, NO_LIMIT), whole("end", end, NO_LIMIT)
+                learner._run = Run(one_of("counter", counter, COUNTERS), begin, whole("length", end - begin) + begin)
             learner._run_env = dict(meta["env"])
             board: Any = learner.env.unwrapped
             if meta["env"].get("num_envs") == board.describe().get("num_envs"):

@@ -12,16 +12,63 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.learner import Arrays, Environment, Preset, Schedule, draw, explores
-from tictac_agents.tabular.rows import Floats, Folding, Ints, Rows, folding_of, new_rows
-from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, new_rows
 from tictac_env.checks import flag, number, one_of, schedule
 from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
 from tictac_env.policies.policy import pick
+from tictac_env.position import symmetries
 
 Q_LEARNING, SARSA, EXPECTED_SARSA, MONTE_CARLO = range(4)
 """The rules: what follows a step is worth as much as the best action, the chosen one, their mean, or the return."""
 UPDATES = ("backward", "online")
+
+
+@kernel_methods
+class Folding(NamedTuple):
+    """The symmetries of a board, which fold a position's images into one.
+
+    The images share a row, and so do the actions that the position's own symmetries exchange: on tic-tac-toe's empty
+    board the four corners are one slot.
+    """
+
+    bits: Ints
+    """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
+    actions: Ints
+    """int64 (symmetries, num_actions): the image of each action."""
+
+    def fold(self, own: int, opp: int) -> tuple[int, int, int]:
+        """The least image (own, opp) of a position, and the symmetries that lead to it, as a set of bits."""
+        least_own = least_opp = leading = 0
+        for k in range(len(self.bits)):
+            image_own = image_opp = 0
+            for cell in range(self.bits.shape[1]):
+                bit, image = self.bits[k, cell, 0], self.bits[k, cell, 1]
+                if own & bit:
+                    image_own |= image
+                elif opp & bit:
+                    image_opp |= image
+            if leading == 0 or image_own < least_own or (image_own == least_own and image_opp < least_opp):
+                least_own, least_opp, leading = image_own, image_opp, 1 << k
+            elif image_own == least_own and image_opp == least_opp:
+                leading |= 1 << k
+        return least_own, least_opp, leading
+
+    def slot(self, leading: int, action: int) -> int:
+        """The slot of an action in a position whose least image the symmetries `leading` lead to."""
+        slot: int = self.actions.shape[1]
+        while leading > 0:
+            others = leading & (leading - 1)
+            k = ((leading ^ others) - 1).bit_count()
+            slot = min(slot, int(self.actions[k, action]))
+            leading = others
+        return slot
+
+
+def folding_of(game: Game, symmetry: bool) -> Folding:
+    """The symmetries of a game's board, or the identity alone."""
+    every = symmetries(game) if symmetry else symmetries(game)[:1]
+    return Folding(np.array([one.bits for one in every], np.int64), np.array([one.actions for one in every], np.int64))
 
 
 def best_value(table: ActionTable, i: int, step: int, learning: int, judging: int) -> float:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner, Schedule
-from tictac_agents.tabular.rows import Floats, Ints, new_rows
-from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, machine_code
+from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, kernel_methods, machine_code
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.board_batch import Opponents
@@ -27,7 +26,12 @@ from tictac_env.envs.vector.boards import boards_of, int64_array
 from tictac_env.envs.vector.kernels import CompiledOpponents
 from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import LOW_32, mix
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FEWEST_ROWS = 1024
 HOT = 10_000
 """The number of calls of a kernel, or of positions it is called with, that pay for compiling it."""
 LONG = 30_000
@@ -36,6 +40,68 @@ CHUNK = 200_000
 """The number of steps that the compiled loop plays at a time: soon enough done to react to Ctrl-C."""
 NEW, GOING, TERMINATED, TRUNCATED, OVER = range(5)
 """The phases of a game. Between two steps it is GOING or OVER."""
+
+
+@kernel_methods
+class Rows(NamedTuple):
+    """Numbers the positions a learner meets, in the order in which it meets them.
+
+    A hash table with open addressing: a position's row is in the place that its bits are hashed to, or in the next one
+    that was free. At least half of the places stay empty.
+    """
+
+    positions: Ints
+    """int64 (capacity, 3), for each row own, opp and the number of its table, if several share the rows."""
+    places: Ints
+    """int64 (P,), P a power of two, at least twice the capacity: a row, or -1."""
+    used: Ints
+    """int64 (1,), the number of rows."""
+
+    def place(self, own: int, opp: int, part: int) -> int:
+        """The index in `places` of a position, or the one it would get."""
+        last = len(self.places) - 1
+        place = mix(own ^ ((opp & LOW_32) << 31 | opp >> 32) ^ part) & last
+        row = self.places[place]
+        while row >= 0 and (
+            self.positions[row, 0] != own or self.positions[row, 1] != opp or self.positions[row, 2] != part
+        ):
+            place = place + 1 & last
+            row = self.places[place]
+        return place
+
+    def find(self, own: int, opp: int, part: int) -> int:
+        """The row of a position, -1 if it has none."""
+        return int(self.places[self.place(own, opp, part)])
+
+    def get_or_add(self, own: int, opp: int, part: int) -> int:
+        """The row of a position, the next free one if it is new; there must be room."""
+        place = self.place(own, opp, part)
+        row = self.places[place]
+        if row < 0:
+            row = self.used[0]
+            self.used[0] = row + 1
+            self.places[place] = row
+            self.positions[row, 0] = own
+            self.positions[row, 1] = opp
+            self.positions[row, 2] = part
+        return int(row)
+
+
+@borrowing_kernel
+def _add_all(rows: Rows, positions: Ints) -> None:
+    for i in range(len(positions)):
+        rows.get_or_add(positions[i, 0], positions[i, 1], positions[i, 2])
+
+
+def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows:
+    """Rows for at least `capacity` positions, the first of them the given ones."""
+    size = FEWEST_ROWS
+    while size < capacity:
+        size *= 2
+    rows = Rows(np.zeros((size, 3), np.int64), np.full(2 * size, -1, np.int64), np.zeros(1, np.int64))
+    if positions is not None and len(positions):
+        _add_all(rows, positions)
+    return rows
 
 
 class Games(NamedTuple):

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.tabular.learner import Arrays, Environment, Preset, Schedule, draw, explores
-from tictac_agents.tabular.rows import Floats, Ints, Rows, new_rows
-from tictac_agents.tabular.table_learner import TableLearner
+from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, new_rows
 from tictac_env.checks import flag, number, one_of, schedule
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.single import check_rewards
