@@ -17,8 +17,9 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.rng import mix
-from tictac_env.solver import NotProven, Regret, Solver, move_regret, solve
+from tictac_env.solver import NotProven, Solver, move_regret, solve
 from tictac_env.solver.enumerate import tabulate
+from tictac_env.solver.exact import Regret
 from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
 
 TTT = GAMES["TicTacToe-v0"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.solver.exact import Bounds, NotProven, Regret, Solution, Solver, move_regret, solve
+    from tictac_env.solver.exact import Bounds, NotProven, Solution, Solver, move_regret, solve
 
 COMPILED_AS = "the solver"
 
-__all__ = ["Bounds", "NotProven", "Regret", "Solution", "Solver", "move_regret", "solve"]
+__all__ = ["Bounds", "NotProven", "Solution", "Solver", "move_regret", "solve"]
 
 
 if not TYPE_CHECKING:  # the search is compiled, which other parts do not need
