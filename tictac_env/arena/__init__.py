@@ -1,4 +1,4 @@
-"""How good a policy is: matches with intervals, and the exact truth where it is known."""
+"""Measures of policies: exact verdicts and results, accuracy on suites, audits, proofs, tournaments and ratings."""
 
 from typing import TYPE_CHECKING
 

@@ -23,7 +23,7 @@ CELL = "padding: 3px 12px 3px 0; text-align: left; font-variant-numeric: tabular
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of a share seen in `trials`, which need not be a whole number ("Probable inference, the
+    """Wilson's score interval of a share seen in `trials`, which need not be an integer ("Probable inference, the
     law of succession, and statistical inference", JASA 22, 1927).
     """
     z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
@@ -72,12 +72,12 @@ class WinDrawLoss(NamedTuple):
 
     @property
     def games(self) -> float:
-        """How many games there are; 1 for shares."""
+        """The number of games; 1 for shares."""
         return self.wins + self.draws + self.losses
 
     @property
     def are_shares(self) -> bool:
-        """Whether these are shares of all games."""
+        """True if these are shares of all games."""
         return any(isinstance(share, float) for share in self) and abs(self.games - 1) < 1e-6
 
     @property

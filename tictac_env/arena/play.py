@@ -314,7 +314,7 @@ def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limit
 
 
 def entrant_of(player: Player, name: str = "") -> Entrant:
-    """What records call a player: `name`, or its own name, with its settings and its checkpoint's hash."""
+    """A player as records name it: `name`, or its own name, with its settings and its checkpoint's hash."""
     known = player.identity
     kept = {key: known[key] for key in ("kind", "source", "agent", "settings", "budget") if key in known}
     checkpoint = player.checkpoint_sha256 or content_hash(player.policy)
@@ -387,7 +387,7 @@ def _source(thing: Any) -> Iterator[bytes]:
 
 
 PARTS = 8
-"""Games that are played side by side are dealt in so many parts to each worker, so that none is left with many."""
+"""Games that are played side by side are dealt in this number of parts to each worker, so that no worker is left with many."""
 UNKNOWN = 64
 """The number of workers assumed of a cluster that does not say it."""
 

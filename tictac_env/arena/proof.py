@@ -53,13 +53,13 @@ class Chunk(NamedTuple):
     """Positions of a ply."""
 
     begin: int
-    """Where in the ply they begin."""
+    """Their first row in the ply."""
     own: Ints
     opp: Ints
 
 
 class Answers(NamedTuple):
-    """What follows from a chunk."""
+    """The moves of a chunk, and what follows them."""
 
     moves: Moves
     """int8, the player's, one for each position."""
@@ -67,7 +67,7 @@ class Answers(NamedTuple):
     """The distinct positions after the replies, in ascending order."""
     opp: Ints
     ends: tuple[int, int, int]
-    """How many games end won, drawn and lost."""
+    """Numbers of games that end won, drawn and lost."""
 
 
 class Asker:
@@ -87,7 +87,7 @@ class Asker:
         self._player, self._identity, self._game, self._seed, self._policy = player, identity, game, seed, policy
 
     def __call__(self, chunk: Chunk) -> Answers:
-        """What follows from a chunk.
+        """Asks about a chunk.
 
         Raises:
             IllegalMove: the player's choice is illegal; the message names it and the position.

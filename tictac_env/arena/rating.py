@@ -69,9 +69,9 @@ class PlayerRating(NamedTuple):
     """The mean result of its games, a draw counting half."""
     games: int
     distinct_games: int
-    """How many different ones; players that do not draw repeat themselves."""
+    """The number of different ones; players that do not draw repeat themselves."""
     forfeits: int
-    """How many of them it lost by forfeit."""
+    """The number of them lost by forfeit."""
 
 
 @dataclass(frozen=True)
@@ -542,7 +542,7 @@ def unbounded(model: Davidson, counts: Floats, anchor: int) -> npt.NDArray[np.bo
 
 
 def scored_against(model: Davidson, counts: Floats) -> npt.NDArray[np.bool_]:
-    """Who drew or won a game against whom, or did so against one who did, and so on: bool (B, P, P)."""
+    """True if a player scored against another, or against one that did, and so on: bool (B, P, P)."""
     reached = np.zeros((len(counts), model.players, model.players), bool)
     for cell, (first, second) in enumerate(model.pairings):
         reached[:, first, second] |= counts[:, cell, :2].sum(axis=1) > 0

@@ -27,7 +27,7 @@ COMPILED_AS = "proofs and exact results"
 
 
 class Expansion(NamedTuple):
-    """What follows some moves: the number of replies after which the game continues; the number of games that the
+    """The outcome of some moves: the number of replies after which the game continues; the number of games that the
     moves and the replies end as won, drawn and lost for the side that moves; the row of an illegal move, -1 if there is
     none.
     """
@@ -105,7 +105,7 @@ def find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
 
 @kernel
 def rows_of(owns: Ints, opps: Ints, own: Ints, opp: Ints) -> Ints:
-    """The rows of positions in a layer, -1 where one is not there."""
+    """The rows of positions in a layer, -1 if it is missing."""
     rows = np.empty(len(own), np.int64)
     for i in range(len(own)):
         rows[i] = find(owns, opps, own[i], opp[i])

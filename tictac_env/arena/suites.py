@@ -433,7 +433,7 @@ class Loss(Rate):
 
 
 class Accuracy(NamedTuple):
-    """The rates on one set of positions; nan where there are none.
+    """The rates on one set of positions; nan if there are none.
 
     Example:
         >>> from tictac_env import move_accuracy

@@ -25,7 +25,7 @@ BASES = {
     "probabilities": "probabilities: over all draws of the policy",
     "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
 }
-"""What a policy is judged by, as legends explain it."""
+"""The bases of judgement, as legends explain them."""
 V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
 
 
@@ -174,7 +174,7 @@ class Verdict:
 
     @property
     def infallible(self) -> bool:
-        """Whether it cannot be beaten from either seat."""
+        """True if it cannot be beaten from either seat."""
         return self.as_first.infallible and self.as_second.infallible
 
     @property
@@ -215,7 +215,7 @@ class Verdict:
 
 
 class Exploitability(NamedTuple):
-    """What the best possible replies earn against a policy, beyond the value of the game.
+    """The gains of the best replies to a policy, beyond the value of the game.
 
     Example:
         >>> from tictac_env.arena import exploitability
@@ -271,7 +271,7 @@ def verdict_of(policy: Policy, first: Strategy, second: Strategy) -> Verdict:
 
 
 def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
-    """What the best replies gain against each seat of a policy (Johanson et al., "Accelerating best response
+    """The gains of the best replies to each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
     Arguments and errors are those of `verdict`.
@@ -420,7 +420,7 @@ def _backed_up(
 
 
 def _gain(strategy: Strategy) -> float:
-    """What the best reply earns beyond the value of the game."""
+    """The gain of the best reply beyond the value of the game."""
     table = strategy.table
     ends = _ends(strategy)
     values = ends[:, 2] - ends[:, 0]  # for the side that replies

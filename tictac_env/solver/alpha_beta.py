@@ -21,7 +21,7 @@ COMPILED_AS = "minimax"
 OWN, OPP, HORIZON, LOW, HIGH = range(5)
 """The columns of a transposition table: a position, the ply its search looked to, and the bounds found on its score."""
 ALPHA, BETA, BEST, MOVES, NEXT = range(5, 10)
-"""What the stack has of a position beside these: its window, the best score so far, and the moves still to be tried."""
+"""The further columns of the stack: a position's window, the best score so far, and the moves still to be tried."""
 UNKNOWN = int(NO_SCORE)
 """Less than every score."""
 MAX_TABLE_BITS = 18

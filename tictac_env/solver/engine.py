@@ -52,7 +52,7 @@ FIELDS = 7
 STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(FIELDS)
 
 FORCED_PLIES = (13, 21)
-"""Quick wins and losses are looked for first, within so many plies: such a search is small."""
+"""Quick wins and losses are looked for first, within this number of plies: such a search is small."""
 LEAST_SCORE, LEAST_SCORE_BEYOND = 4, 8
 """Such a search pays if the score it asks about is at least so large, that is, the game is not nearly over.
 
