@@ -387,7 +387,7 @@ def _source(thing: Any) -> Iterator[bytes]:
 
 
 PARTS = 8
-"""Games that are played side by side are dealt in this number of parts to each worker, so that no worker is left with many."""
+"""Games played side by side are dealt in this number of parts to each worker, so that no worker is left with many."""
 UNKNOWN = 64
 """The number of workers assumed of a cluster that does not say it."""
 
