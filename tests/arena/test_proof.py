@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -209,6 +210,14 @@ def damage(folder: Path, draw: random.Random) -> set[str]:
         return {path.name, other.name}
     path.write_bytes(content)
     return {path.name}
+
+
+def test_finished_parts_are_not_asked_about_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "CHUNK", 20)
+    policy, asked = half_made(tmp_path, 104), itertools.count()
+    policy.random.random = lambda: float(next(asked) >= 0)  # type: ignore[method-assign]
+    positions = prove(policy, 0, "TicTacToe-v0", folder=tmp_path).positions
+    assert positions - 104 <= next(asked) < positions - 104 + 20
 
 
 def test_a_worker_asks_no_other_player_of_that_name() -> None:
