@@ -63,7 +63,7 @@ def test_a_failed_test_shows_the_game_as_a_board_and_a_link(tmp_path: Path, rubr
 def test_links_have_the_fields_that_the_page_reads() -> None:
     from tictac_env.grading.grading import PAGE, replay_link
 
-    script = (Path(__file__).parents[2] / "tictac_env" / "web" / "static" / "js" / "link.js").read_text()
+    script = (Path(__file__).parents[2] / "tictac_env" / "web" / "static" / "base.js").read_text()
     known = json.loads(re.search(r"KNOWN = (\[.*?\])", script)[1])
     fields = dict(one.split("=") for one in replay_link(PAGE, "TicTacToe-v0", "15").partition("#")[2].split("&"))
     assert set(fields) <= set(known) and fields["opponent"] == re.search(r'NOBODY = "(\w+)"', script)[1]

@@ -23,7 +23,16 @@ SEEDS = (1 << 31) - 1
 
 
 class ChatError(ConnectionError):
-    """A server of a language model could not be reached, or did not answer as it should; the message names it."""
+    """A server of a language model could not be reached, or did not answer as it should; the message names it.
+
+    Example:
+        >>> from tictac_env.text_players import ChatEndpoint, ChatError
+        >>> try:
+        ...     ChatEndpoint("http://localhost:1/v1", timeout=1)("Your move?")
+        ... except ChatError as error:
+        ...     print("localhost:1" in str(error))
+        True
+    """
 
 
 class ChatEndpoint:

@@ -267,6 +267,16 @@ class TranscriptSummary:
         mistakes: number of legal moves that gave away outcome value.
         perfect: number of legal moves of best exact score.
         regret: the mean outcome value given away by a legal move, nan if there are none.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_env import Position
+        >>> from tictac_env.text_players import TextPolicy, summarize
+        >>> path = tempfile.mkdtemp() + "/answers.jsonl"
+        >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=path)
+        >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+        >>> summarize(path)[0].perfect
+        1
     """
 
     player: str
