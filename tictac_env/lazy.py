@@ -1,12 +1,32 @@
-"""Imports at run time: names of a package when they are first used, and modules that a user names."""
+"""Imports at run time: what agents are to this package, names when first used, and modules that a user names."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+AGENTS = {
+    "mcts": "tictac_agents.mcts:MCTS",
+    "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
+    "load": "tictac_agents.agent_files:load_agent",
+    "game": "tictac_agents.agent_files:recorded_game",
+    "train": "tictac_agents.train",
+    "export": "tictac_agents.export:export_agent",
+    "explain": "tictac_agents.value_display:explain",
+    "training": "tictac_agents.live_training",
+    "warm": "tictac_agents.warm",
+    "masked": "tictac_agents.deep.sb3_vec_env:MaskedVecEnv",
+}
+"""All that this package uses of `tictac_agents`, which stands above it: "module:name" or a module, by its use."""
+
+
+def of_agents(use: str) -> Any:
+    """What `AGENTS` names for a use, imported now."""
+    return pkgutil.resolve_name(AGENTS[use])
 
 
 def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:

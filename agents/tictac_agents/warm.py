@@ -1,11 +1,16 @@
-"""The first uses of agents, which `tictac warm` makes beforehand so that no later one waits for the compiler."""
+"""The first uses of a game, which `tictac warm` makes beforehand so that no later one waits for the compiler.
+
+Each is made as a user would make it, but short; what that compiles is then kept for all later runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 import tictac_agents
 from tictac_agents import MCTS, GameTree, NTupleTD, S2Network
@@ -13,7 +18,38 @@ from tictac_agents.mcts.evaluators import NetworkEvaluator
 from tictac_agents.tabular.table_learner import FEWEST_ROWS, new_rows
 from tictac_env.games import get_game, gym_keywords
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.observation import MAX_CODE_CELLS
 from tictac_env.position import Position
+from tictac_env.progress import track
+from tictac_env.solver import Solver
+from tictac_env.solver.alpha_beta import action_scores
+from tictac_env.solver.engine import Engine
+
+
+def use_vector_environment(game: str) -> None:
+    """Steps a few boards with opponents that are compiled, none, and one that is asked; of each observation type."""
+    settings: list[dict[str, Any]] = [{"opponent": opponent} for opponent in ("random", "rule", None)]
+    settings.append({"obs_type": "board"})
+    if get_game(game).cells <= MAX_CODE_CELLS:
+        settings.append({"obs_type": "code"})
+    asked: dict[str, Any] = {"opponent": "minimax-first:1", "play_as": "second"}
+    for setting in (*settings, *(asked | {"autoreset_mode": mode} for mode in AutoresetMode)):
+        envs = gym.make_vec(num_envs=2, **gym_keywords(game), **setting)
+        envs.reset(seed=0)
+        envs.step(envs.sample_actions())  # type: ignore[attr-defined]  # of a BoardVectorEnv
+
+
+def use_minimax(game: str) -> None:
+    """Searches by alpha-beta."""
+    rules = get_game(game)
+    action_scores(rules, *rules.start(), depth=1)
+
+
+def use_solver(game: str) -> None:
+    """Makes a solver and, if its search is compiled, lets the table grow."""
+    engine = Solver(game, table_megabytes=64).engine
+    if isinstance(engine, Engine):
+        engine.table.grow()
 
 
 def use_tree_search(game: str) -> None:
@@ -58,8 +94,23 @@ def use_n_tuples(game: str) -> None:
 
 
 FIRST_USES: dict[str, Callable[[str], None]] = {
+    "vector": use_vector_environment,
+    "minimax": use_minimax,
+    "solver": use_solver,
     "mcts": use_tree_search,
     "tables": use_tables,
     "networks": use_networks,
     "n-tuples": use_n_tuples,
 }
+
+
+def make_first_uses(games: Iterable[str], names: Iterable[str]) -> None:
+    """Makes the first uses of these names of each game; of games that several names stand for, once.
+
+    Raises:
+        ValueError: no game is called so.
+    """
+    unlike = {get_game(game): game for game in reversed(list(games))}
+    todo = [(name, game) for game in reversed(unlike.values()) for name in names]
+    for (name, game), _ in zip(todo, track([f"{name}, {game}" for name, game in todo], "compiling"), strict=True):
+        FIRST_USES[name](game)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tictac_env import cli, first_uses
+from tictac_agents import warm
+from tictac_env import cli
 from tictac_env.games import GAMES
 
 USES = """
@@ -80,17 +81,17 @@ def test_afterwards_no_first_use_compiles(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", first_uses.first_uses())
+@pytest.mark.parametrize("name", warm.FIRST_USES)
 def test_each_use_can_be_made_of_each_game(name: str) -> None:
-    first_uses.make_first_uses(GAMES, [name])
+    warm.make_first_uses(GAMES, [name])
 
 
 def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, str]] = []
     uses = {name: lambda game, name=name: made.append((name, game)) for name in ("one", "other")}
-    monkeypatch.setattr(first_uses, "first_uses", lambda: uses)
-    assert GAMES["ConnectFour-v0"] == first_uses.get_game("KInARow-v0")
-    first_uses.make_first_uses(["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0"], ["one", "other"])
+    monkeypatch.setattr(warm, "FIRST_USES", uses)
+    assert GAMES["ConnectFour-v0"] == warm.get_game("KInARow-v0")
+    warm.make_first_uses(["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0"], ["one", "other"])
     assert made == [(name, game) for game in ("TicTacToe-v0", "ConnectFour-v0") for name in ("one", "other")]
 
 

@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"position", "position_batch", "observation"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver", "render", "text_players"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets"},
-    {"cli", "__main__", "first_uses", "web", "notebook", "grading", "openspiel"},
+    {"cli", "__main__", "web", "notebook", "grading", "openspiel"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import time
 from pathlib import Path
 
@@ -21,19 +20,16 @@ from tictac_env.cli.arguments import (
     game_named,
 )
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
-from tictac_env.first_uses import first_uses, make_first_uses
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
+from tictac_env.lazy import of_agents
 from tictac_env.web.export import PAGE, export_page
 from tictac_env.web.serve import HOST, PORT, serve
-
-TRAIN = "tictac_agents.train"
-"""The module that trains; imported when used, as this package imports no agents."""
 
 
 def add_train(parser: CommandParser) -> None:
     """Adds the agents, each with its settings."""
-    importlib.import_module(TRAIN).add_agents(parser)
+    of_agents("train").add_agents(parser)
 
 
 def run_train(options: argparse.Namespace) -> int:
@@ -49,12 +45,8 @@ def run_train(options: argparse.Namespace) -> int:
       tictac train S2Network --preset S2
       tictac train NTupleTD --save ntuple.npz               a million games of Connect Four
     """
-    importlib.import_module(TRAIN).train(options)
+    of_agents("train").train(options)
     return 0
-
-
-EXPORT = "tictac_agents.export"
-"""The module that writes the file; imported when used, as above."""
 
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +71,7 @@ def run_export_agent(options: argparse.Namespace) -> int:
       tictac export-agent q.npz --output tictactoe.py         of tic-tac-toe, as the file says
     """
     game = chosen_game(options, options.player)
-    size = importlib.import_module(EXPORT).export_agent(options.player, options.output, game, options.seed)
+    size = of_agents("export")(options.player, options.output, game, options.seed)
     print(f"{options.output} ({size / 1000:,.0f} kB), plays {game_name(game) or game}")
     return 0
 
@@ -177,9 +169,10 @@ def run_warm(options: argparse.Namespace) -> int:
     if not KEPT:
         raise ValueError(WARNING)
     began = time.monotonic()
-    games, uses = options.games or known_names(), list(first_uses())
-    names = [one_of("--only", name, uses) for name in options.only or uses]
-    make_first_uses(games, names)
+    warm = of_agents("warm")
+    games = options.games or known_names()
+    names = [one_of("--only", name, list(warm.FIRST_USES)) for name in options.only or warm.FIRST_USES]
+    warm.make_first_uses(games, names)
     if told := unkept():
         raise OSError(told)
     print(f"{', '.join(names)} of {', '.join(games)}: compiled in {time.monotonic() - began:.0f} s, in {CACHE_FOLDER}")

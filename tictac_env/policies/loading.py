@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import json
 import math
-import operator
 import os
+import pkgutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from typing import Any
 
 from tictac_env.checks import number, one_of
 from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
-from tictac_env.lazy import import_named
+from tictac_env.lazy import AGENTS, import_named, of_agents
 from tictac_env.observation import OBSERVATION_TYPES, observation_type
 from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
 from tictac_env.policies.policy import Policy
@@ -30,8 +29,8 @@ POLICIES: dict[str, str] = {
     "rule": "tictac_env.policies.heuristics:RulePolicy",
     "minimax": "tictac_env.solver.players:Minimax",
     "minimax-first": "tictac_env.solver.players:MinimaxFirst",
-    "mcts": "tictac_agents.mcts:MCTS",
-    "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
+    "mcts": AGENTS["mcts"],
+    "ntuple": AGENTS["ntuple"],
     "level": "tictac_env.policies.pool:Level",
     "perfect": "tictac_env.solver.players:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
@@ -39,11 +38,8 @@ POLICIES: dict[str, str] = {
 """The class of each named policy; it is imported when it is first used."""
 REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
 """The names of policies of earlier versions, and what to use instead."""
-AGENT_FILES = "tictac_agents.agent_files:load_agent"
-"""Reads the files of agents, which end in `SUFFIXES`."""
-RECORDED_GAME = "tictac_agents.agent_files:recorded_game"
-"""Reads from such a file which game its agent plays."""
 SUFFIXES = (".npz", ".zip")
+"""The ends of the names of agents' files."""
 READERS: dict[str, str] = {
     ".onnx": "tictac_env.policies.third_party:onnx_network",
     ".py": "tictac_env.policies.third_party:submission",
@@ -109,7 +105,7 @@ def named_policy(name: str, game: Game) -> Policy:
         'mcts:50'
     """
     base, _, argument = _check_name(name).partition(":")
-    cls: type[Policy] = _imported(POLICIES[base])
+    cls: type[Policy] = pkgutil.resolve_name(POLICIES[base])
     return cls.from_name(game, argument)
 
 
@@ -309,7 +305,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     if kind == "file":
         return _from_file(text, rules, how)
     if kind == "address":
-        return _described(_imported(AT_AN_ADDRESS)(text), kind, text)
+        return _described(pkgutil.resolve_name(AT_AN_ADDRESS)(text), kind, text)
     if kind == "name":
         return _described(_named(text, rules), kind, text)
     if kind == "import":
@@ -319,7 +315,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
         policy = found.from_name(rules, "") if made else as_policy(found, rules, obs_type)
         return _described(policy, kind, text, digest=_digest_of(text.rpartition(":")[0]))
     form, _, rest = text.partition(":")
-    policy = _imported(FORMS[form])(rest, rules, how)
+    policy = pkgutil.resolve_name(FORMS[form])(rest, rules, how)
     file = rest.rpartition(":")[0] if form in ("openspiel", "pettingzoo") else rest
     return _described(policy, form, rest, digest=_digest_of(file))
 
@@ -345,7 +341,7 @@ def own_game(player: Any) -> Game | None:
     """
     if _kind_of(player) == "file":
         path = _check_file(os.fspath(player))
-        found: Game | None = _imported(RECORDED_GAME)(path) if path.suffix in SUFFIXES else None
+        found: Game | None = of_agents("game")(path) if path.suffix in SUFFIXES else None
         return found
     policy: Any = player.policy if isinstance(player, Player) else player
     agent: Any = getattr(policy, "model", policy)
@@ -407,12 +403,6 @@ def _kind_of(player: Any) -> str:
     return "file" if is_path else "name"
 
 
-def _imported(text: str) -> Any:
-    """The object of a "module:name" of our own."""
-    module, _, name = text.partition(":")
-    return operator.attrgetter(name)(importlib.import_module(module))
-
-
 def _named(name: str, game: Game) -> Policy:
     try:
         return named_policy(name, game)
@@ -431,10 +421,10 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
         raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
     settings: dict[str, Any] | None
     if path.suffix in SUFFIXES:
-        agent, settings = _imported(AGENT_FILES)(path, game)
+        agent, settings = of_agents("load")(path, game)
         policy = as_policy(agent, game)
     elif path.suffix in READERS:
-        policy, settings = _imported(READERS[path.suffix])(path, game, reading)
+        policy, settings = pkgutil.resolve_name(READERS[path.suffix])(path, game, reading)
     else:
         known = ", ".join((*SUFFIXES, *READERS))
         raise ValueError(

@@ -16,9 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from tictac_env.first_uses import use_solver
 from tictac_env.games import GAMES, get_game
 from tictac_env.games.registry import import_game, known_names
+from tictac_env.lazy import of_agents
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
 from tictac_env.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
@@ -72,7 +72,7 @@ class Server:
             for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "ntuple", "ntuple:2"):
                 with suppress(Refused):  # not every game comes with a network
                     self.opponents.get(opponent, game).act(start, 0)
-            use_solver(name)
+            of_agents("warm").use_solver(name)
 
     def close(self) -> None:
         """Stops the worker threads and the trainings."""

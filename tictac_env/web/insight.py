@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import threading
 import time
 from typing import Any
 
 from tictac_env.games import Game, game_name
+from tictac_env.lazy import of_agents
 from tictac_env.policies import Mixture, Policy, uniform
 from tictac_env.position import Position, format_moves
 from tictac_env.rng import position_seed
@@ -18,8 +18,6 @@ from tictac_env.solver.enumerate import plies_to_go
 from tictac_env.solver.players import Perfect
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
-EXPLAIN = "tictac_agents.value_display"
-"""The module that asks agents; imported when there is one to ask."""
 UNKNOWN = "not known in the time there is"
 FULL = 100
 """The score that the well-known solver page gives a column that cannot be played."""
@@ -107,7 +105,7 @@ def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
         part = max(range(len(policy.players)), key=policy.weights.__getitem__)
         asked = policy.member(part, position.game)
         text = f"{policy} plays {policy.players[part]}: "
-    found = importlib.import_module(EXPLAIN).explain(asked, position, seed_of(position, seed))
+    found = of_agents("explain")(asked, position, seed_of(position, seed))
     if found is None:
         return {"kind": "nothing", "text": f"{policy} does not say what it thinks", "moves": []}
     moves = [{name: _finite(value) for name, value in vars(one).items()} for one in found.thoughts]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import secrets
@@ -17,11 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tictac_env.lazy import AGENTS, of_agents
 from tictac_env.web.opponents import FILE, TRAINING, Opponents
 from tictac_env.web.requests import Fields, Limits, Refused
 
-TRAINING_MODULE = "tictac_agents.live_training"
-"""The module that offers trainings, checks them and runs one; imported when used, as this package imports no agents."""
 MOST_POINTS = 500
 """The most points of a curve, and games walked through, that are kept."""
 GRACE = 60.0
@@ -48,7 +46,7 @@ class Training:
         self._asked_to_stop = False
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", TRAINING_MODULE, os.fspath(folder), *games],
+            [sys.executable, "-m", AGENTS["training"], os.fspath(folder), *games],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -154,7 +152,7 @@ class Trainings:
 
     def menu(self, fields: Fields) -> Any:
         """What the form of trainings offers."""
-        return importlib.import_module(TRAINING_MODULE).menu()
+        return of_agents("training").menu()
 
     def begin(self, opponents: Opponents, fields: Fields) -> dict[str, str]:
         """Begins a training by the plan that the fields are; its token.
@@ -170,7 +168,7 @@ class Trainings:
                 raise Refused("in a training the opponent must be a policy's name, not a file")
             opponents.get(opponent, game)
         try:
-            plan = importlib.import_module(TRAINING_MODULE).Plan.from_dict(fields)
+            plan = of_agents("training").Plan.from_dict(fields)
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:

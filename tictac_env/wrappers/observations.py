@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import shown
+from tictac_env.lazy import of_agents
 from tictac_env.position import Position, as_integer
 from tictac_env.text_players.harness import BoardHarness, GameHarness
 
@@ -124,8 +124,6 @@ class CompleteInfoVectorEnv(_Boards):
 KEYS = ("observation", "action_mask")
 INFO_KEY = "action_mask"
 """The key of the mask in an info."""
-SB3_WRAPPER = ("tictac_agents.deep.sb3_vec_env", "MaskedVecEnv")
-"""Module and class of the wrapper of Stable-Baselines3's environments, imported when it is used."""
 
 Keys: TypeAlias = Sequence[str]
 
@@ -180,8 +178,7 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
         return MaskedVectorEnv(env, keys, dtype, ones_when_over)
     if not hasattr(env, "step_wait"):
         raise ValueError(f"env must be an environment of Gymnasium or a VecEnv of Stable-Baselines3, not {shown(env)}")
-    module, name = SB3_WRAPPER
-    return getattr(importlib.import_module(module), name)(env, keys, dtype, ones_when_over)
+    return of_agents("masked")(env, keys, dtype, ones_when_over)
 
 
 @dataclass(frozen=True)
