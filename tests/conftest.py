@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pettingzoo
 import pytest
 from chromium import launched
@@ -102,6 +103,37 @@ def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
 def playouts(game: Game) -> st.SearchStrategy[list[Position]]:
     """For Hypothesis: random games that break off at any ply."""
     return st.builds(playout, st.just(game), st.integers(0, 2**32), st.integers(0, game.cells))
+
+
+def assert_same(ours: Any, theirs: Any, where: str = "") -> None:
+    """Asserts that two results of environments are equal, with their types, dtypes and shapes."""
+    if isinstance(theirs, dict):
+        assert isinstance(ours, dict) and set(ours) == set(theirs), where
+        for key, value in theirs.items():
+            assert_same(ours[key], value, f"{where}, {key}")
+    elif isinstance(theirs, (tuple, list)) or (isinstance(theirs, np.ndarray) and theirs.dtype == object):
+        assert len(ours) == len(theirs) and getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), where
+        for one, other in zip(ours, theirs, strict=True):
+            assert_same(one, other, where)
+    else:
+        assert type(ours) is type(theirs), where
+        if isinstance(theirs, np.ndarray):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
+        assert np.array_equal(ours, theirs), f"{where}: {ours} is not {theirs}"
+
+
+@pytest.fixture
+def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """pygame without a screen and without waiting between the moves."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)
+    return pytest.importorskip("pygame")
+
+
+def pixels_shown() -> Any:
+    """The pixels of pygame's window, (height, width, 3)."""
+    pygame = pytest.importorskip("pygame")
+    return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
 
@@ -179,67 +178,6 @@ def test_gains_are_counted_from_the_value_of_the_game() -> None:
     assert found.as_first.infallible and not found.as_second.infallible
     assert found.as_first.against_random == (pytest.approx(1), 0, 0)
     assert 0 < exploitability("random", SHORT.game).first <= 2
-
-
-class Given(Policy):
-    """Plays the chances of a player of `Oracle`."""
-
-    name = "given"
-
-    def __init__(self, chances: Chances) -> None:
-        self.chances = chances
-
-    def act(self, position: Position, seed: int) -> int:
-        likely = [action for action, chance in self.chances(board_of(position)).items() if chance]
-        return likely[seed % len(likely)]
-
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
-        chances = np.zeros(position.game.num_actions)
-        for action, chance in self.chances(board_of(position)).items():
-            chances[action] = chance
-        return chances
-
-
-def best_against_random(seat: str, safe: bool) -> Chances:
-    """The reply of `seat` with the most wins against random play; if `safe`, among the moves that do not lose."""
-    earned: dict[str, Fraction] = {}
-    chosen: dict[str, int] = {}
-
-    def earn(board: str) -> Fraction:
-        if board not in earned:
-            moves = TRUTH.moves(board)
-            if not moves:
-                earned[board] = Fraction(TRUTH.winner(board) == seat)
-            elif TRUTH.mover(board) == seat:
-                kept = {a: after for a, after in moves.items() if not safe or TRUTH.value(after) <= 0}
-                values = {a: earn(after) for a, after in kept.items()} or {0: Fraction(-1)}  # lost: not reached
-                earned[board] = max(values.values())
-                chosen[board] = next(action for action, value in values.items() if value == earned[board])
-            else:
-                earned[board] = sum(map(earn, moves.values()), Fraction(0)) / len(moves)
-        return earned[board]
-
-    earn(TRUTH.start)
-    return lambda board: {chosen[board]: 1.0}
-
-
-@pytest.mark.parametrize(("safe", "second_wins"), [(True, 91.640), (False, 93.862)])
-def test_the_most_that_can_be_won_against_random_play(safe: bool, second_wins: float) -> None:
-    first, second = (verdict(Seated(Given(best_against_random("XO"[seat], safe)), seat)) for seat in (0, 1))
-    assert round(100 * first.as_first.against_random.wins, 3) == 99.479
-    assert round(100 * second.as_second.against_random.wins, 3) == second_wins
-    assert first.as_first.infallible == second.as_second.infallible == safe
-
-
-class Seated(Policy):
-    """A player for one seat, who plays minimax in the other."""
-
-    def __init__(self, player: Policy, seat: int) -> None:
-        self.players = [make_policy("minimax-first"), make_policy("minimax-first")]
-        self.players[seat] = player
-
-    def act(self, position: Position, seed: int) -> int:
-        return self.players[position.seat].act(position, seed)
 
 
 class Wrong(Policy):

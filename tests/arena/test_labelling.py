@@ -79,34 +79,6 @@ def test_a_store_of_another_game_is_named_and_left_alone(tmp_path: Path) -> None
     assert path.read_bytes() == content
 
 
-def test_a_damaged_store_is_named_and_left_alone(tmp_path: Path) -> None:
-    path, positions = tmp_path / "scores.sqlite", unfinished(TTT, 100)
-    whole = label(positions, path)
-    content = path.read_bytes()
-    rng = random.Random(0)
-    refused = 0
-    for _ in range(40):
-        damaged = bytearray(content)
-        begin = rng.randrange(len(damaged))
-        for place in range(begin, min(begin + 40, len(damaged))):
-            damaged[place] ^= rng.randrange(1, 256)
-        path.write_bytes(damaged)
-        try:
-            found = label(positions, path, solver := Solver(TTT))
-        except ValueError:
-            refused += 1
-            assert path.read_bytes() == bytes(damaged)
-            with pytest.raises(ValueError, match=r"scores\.sqlite"):
-                label(positions, path, solver)
-        else:
-            assert (found == whole).all()
-    assert refused > 10
-    path.write_bytes(b"no database at all, but long enough to look like one" * 10)
-    with pytest.raises(ValueError, match=r"scores\.sqlite cannot be used as a store of scores"):
-        label(positions, path)
-    assert path.read_bytes().startswith(b"no database")
-
-
 def test_a_score_changed_behind_its_back_is_noticed(tmp_path: Path) -> None:
     path, positions = tmp_path / "scores.sqlite", unfinished(TTT, 5)
     label(positions, path)

@@ -63,40 +63,6 @@ def test_the_fit_is_the_maximum_that_an_independent_search_finds(players: int, s
     )
 
 
-@given(st.integers(0, 2**32))
-def test_the_derivatives_are_those_of_the_likelihood(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, here = Davidson(everybody(4), 4), rng.normal(size=(1, 6))
-    counts = rng.integers(0, 9, (1, 12, 3)).astype(float)
-    gradient, information = model.derivatives(counts, here)
-    for axis in range(6):
-        step = 1e-5 * np.eye(6)[[axis]]
-        up, down = here + step, here - step
-        rise = (model.log_likelihood(counts, up) - model.log_likelihood(counts, down))[0] / 2e-5
-        assert rise == pytest.approx(gradient[0, axis], abs=1e-4, rel=1e-6)
-        bend = (model.derivatives(counts, up)[0] - model.derivatives(counts, down)[0])[0] / 2e-5
-        assert -bend == pytest.approx(information[0, axis], abs=1e-4, rel=1e-6)
-
-
-def test_known_strengths_come_back() -> None:
-    """From results in the very proportions that the model gives, to a hundredth of an Elo point."""
-    true = np.array([0.0, 1.0, 2.5, 6.0, 0.4, -0.9])
-    model = Davidson(everybody(4), 4)
-    found = model.fit(1e6 * model.probabilities(true[None]))[0]
-    assert found[:4] - found[0] == pytest.approx(true[:4], abs=1e-4)
-    assert found[4:] == pytest.approx(true[4:], abs=1e-4)
-
-
-def test_many_fits_at_once_are_the_fits_one_by_one() -> None:
-    rng = np.random.default_rng(0)
-    model = Davidson(everybody(4), 4)
-    counts = rng.integers(0, 20, (30, 12, 3)).astype(float)
-    counts[7, :, 1:] = 0  # a first player that always wins
-    together = model.fit(counts)
-    for one, many in zip(counts, together, strict=True):
-        assert model.fit(one[None])[0] == pytest.approx(many, abs=1e-6)
-
-
 @pytest.mark.slow
 def test_intervals_contain_the_truth_as_often_as_they_say() -> None:
     """In 60 tournaments of known strengths. Each opening favours a side and suits some players better."""

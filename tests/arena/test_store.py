@@ -198,41 +198,6 @@ def test_a_file_that_is_no_store_is_named_and_left_alone(make, message: str, tmp
         assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["games.sqlite"]
 
 
-def read_whole(path: Path) -> str:
-    """Reads a store that should hold the records; what it says if it cannot be read."""
-    try:
-        with ResultStore(path) as store:
-            games, players = list(store), store.players()
-    except ValueError as error:
-        return str(error)
-    assert games == RECORDS and set(players) == set(PLAYERS)
-    return ""
-
-
-@pytest.mark.parametrize("damages", breadth([60], [1500]))
-def test_damage_is_found_or_harmless(damages: int, tmp_path: Path) -> None:
-    """Bytes changed, cut off or cleared anywhere: an error that names the file, or the very same games."""
-    path = tmp_path / "games.sqlite"
-    with ResultStore(path) as store:
-        store.add(RECORDS)
-    whole, rng, found = path.read_bytes(), random.Random(0), 0
-    for _ in range(damages):
-        content, where = bytearray(whole), rng.randrange(len(whole))
-        kind = rng.randrange(3)
-        if kind == 0:
-            content[where] ^= 1 << rng.randrange(8)
-        elif kind == 1:
-            content[where : where + 64] = bytes(len(content[where : where + 64]))
-        else:
-            del content[max(where, 1) :]
-        path.write_bytes(content)
-        message = read_whole(path)
-        assert not message or "games.sqlite" in message
-        found += bool(message)
-        assert path.read_bytes() == content, "a damaged file was changed"
-    assert found > damages / 4
-
-
 @pytest.mark.parametrize(
     "column", ["games.moves", "games.seed", "games.seconds_first", "players.name", "players.settings"]
 )

@@ -19,7 +19,6 @@ from gymnasium.error import ResetNeeded
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.envs.aec import BoardAECEnv
 from tictac_env.games import Game, KInARow, PlacementGame
-from tictac_env.position import Position
 from tictac_env.render import render_rgb
 
 with warnings.catch_warnings():
@@ -91,10 +90,7 @@ class TestPettingZoosChecks:
         seed_test(module.env, num_cycles=20)
 
     @both_modules
-    def test_pettingzoos_render_test_passes(self, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        pytest.importorskip("pygame")
-        monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-        monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)  # without waiting
+    def test_pettingzoos_render_test_passes(self, module: Any, pygame: Any) -> None:
         render_test(module.env)
 
     @both_modules
@@ -145,10 +141,7 @@ def play_out(env: Env) -> list[list[Any]]:
     return seen
 
 
-def test_a_copy_has_its_own_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)
+def test_a_copy_has_its_own_window(pygame: Any) -> None:
     env = play(tictactoe_v0.env(render_mode="human"), 3)
     twin = pickle.loads(pickle.dumps(copy.deepcopy(env)))
     assert twin.position == env.position and twin.render() is None
@@ -166,19 +159,6 @@ def test_seeds_and_unknown_options_change_nothing(make: Callable[[], Env]) -> No
         env.reset(seed=seed, options={"options": 1})
         games.append(play_out(env))
     assert games[0] == games[1] == games[2]
-
-
-def test_a_game_begins_where_it_is_told_to() -> None:
-    env = connect_four_v0.env()
-    env.reset(options={"position": "445"})
-    assert env.agent_selection == "player_1" and env.position.to_moves() == "445"
-    assert env.state().sum(axis=(0, 1)).tolist() == [2, 1]
-    with pytest.raises(ValueError, match="finished position"):
-        env.reset(options={"position": "1212121"})
-    assert env.position.to_moves() == "445"
-    env.reset(options={"position": Position.from_moves("ConnectFour-v0", "121212")})
-    env.step(0)
-    assert env.rewards == {"player_0": 1, "player_1": -1}
 
 
 def test_it_renders_text_and_pixels() -> None:

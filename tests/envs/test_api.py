@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +14,6 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 
 from tictac_env.games import GAMES
-from tictac_env.policies import ModelPolicy
 from tictac_env.policies.pool import OpponentPool
 
 IDS = [*GAMES, "KInARow-v0"]
@@ -104,12 +100,6 @@ def test_every_id_is_made_through_the_module_too(name: str) -> None:
     assert gym.make(env.spec).reset(seed=0)[0] in env.observation_space
 
 
-def run(code: str) -> str:
-    """What a new interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 # Copies and pickles
 
 
@@ -152,50 +142,5 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
     env.step(int(np.argmax(env.unwrapped.action_masks())))
 
 
-class Locked:
-    """A model that can be neither copied nor pickled."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
-        return int(np.argmax(action_masks)), None
-
-
 def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
     return int(np.argmax(mask))
-
-
-class Heavy:
-    """A model that tells how often its weights were pickled."""
-
-    class Weights(np.ndarray[Any, Any]):
-        pickled = 0
-
-        def __reduce__(self) -> Any:
-            Heavy.Weights.pickled += 1
-            return super().__reduce__()
-
-    def __init__(self) -> None:
-        self.weights = np.zeros(10).view(Heavy.Weights)
-
-    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
-        return int(np.argmax(action_masks)), None
-
-
-def test_a_model_policy_keeps_the_spec_whole() -> None:
-    env = RecordEpisodeStatistics(gym.make(TTT, opponent=ModelPolicy(Locked())))
-    assert env.spec is not None and env.spec.id == TTT
-
-
-def test_a_stable_baselines_model_is_an_opponent() -> None:
-    sb3 = pytest.importorskip("stable_baselines3")
-    env = FlattenObservation(gym.make(TTT, opponent=None))
-    model = sb3.DQN("MlpPolicy", env, buffer_size=1, policy_kwargs={"net_arch": [4]}, seed=0, device="cpu")
-    games = gym.make(TTT, opponent=ModelPolicy(model), play_as="second")
-    _, info = games.reset()
-    flat = np.zeros(18, np.int8)
-    assert info["opponent_action"] == int(model.predict(flat, deterministic=True)[0])
-
-
-# Misuse: the documented error, and nothing changed

@@ -49,25 +49,6 @@ def test_seats_alternate_also_after_a_game_that_the_opponent_ended_first(opponen
     assert boards[4] == [6] * 40, "games begun"
 
 
-def test_actions_drawn_ahead_are_forgotten_by_a_reset() -> None:
-    envs, fresh = make(30, copy=False), make(30, copy=False)
-    envs.reset(seed=1)
-    envs.step(envs.sample_actions())  # which draws the next ones along
-    envs.reset(seed=2)
-    fresh.reset(seed=2)
-    assert np.array_equal(envs.sample_actions(), fresh.sample_actions())
-
-
-def test_actions_drawn_ahead_are_forgotten_by_a_saved_state() -> None:
-    envs, fresh = make(30, copy=False), make(30, copy=False)
-    for one in (envs, fresh):
-        one.reset(seed=1)
-    state = fresh.state_dict()
-    envs.step(envs.sample_actions())
-    envs.load_state_dict(state)
-    assert np.array_equal(envs.sample_actions(), fresh.sample_actions())
-
-
 class ClearsMask(Rule):
     """Changes an array of its owner's while it is asked."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import assert_same
 from gymnasium import spaces
 from gymnasium import wrappers as single
 from gymnasium.wrappers import vector
@@ -41,13 +42,6 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def equal(one: Any, other: Any) -> bool:
-    """Whether what two environments return is equal, dtypes too."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    return one.dtype == other.dtype and np.array_equal(one, other)
-
-
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_wrapper_does_the_same_to_our_boards_and_to_gymnasiums(wrapper: str) -> None:
     ours, theirs = (
@@ -55,16 +49,16 @@ def test_a_wrapper_does_the_same_to_our_boards_and_to_gymnasiums(wrapper: str) -
         for mode in ("vector_entry_point", "sync")
     )
     assert ours.single_observation_space == theirs.single_observation_space
-    assert equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
+    assert_same(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
     ends, recorded = 0, False
     for _ in range(40):
         actions = ours.unwrapped.sample_actions()
         (*mine, infos), (*others, heard) = ours.step(actions), theirs.step(actions)
-        assert all(map(equal, mine, others))
+        assert_same(mine, others)
         assert ("episode" in infos) == ("episode" in heard)
         if "episode" in infos:
             recorded = True
-            assert all(equal(infos["episode"][key], heard["episode"][key]) for key in ("r", "l"))
+            assert_same([infos["episode"][key] for key in "rl"], [heard["episode"][key] for key in "rl"])
         ends += mine[2].sum()
     assert ends > 8 and recorded == (wrapper == "RecordEpisodeStatistics")
 

@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import breadth
+from conftest import breadth, pixels_shown
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
@@ -27,19 +27,6 @@ TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 every_id = pytest.mark.parametrize("name", [*GAMES, "KInARow-v0"])
 
 
-@pytest.fixture
-def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """pygame without a screen and without waiting between the moves."""
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("tictac_env.render.window.RENDER_FPS", 0)
-    return pytest.importorskip("pygame")
-
-
-def shown(pygame: Any) -> Any:
-    """The pixels of the window, (height, width, 3)."""
-    return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-
-
 def lowest(env: gym.Env[Any, Any]) -> int:
     return int(np.argmax(env.unwrapped.action_masks()))
 
@@ -50,7 +37,7 @@ def test_a_wrapped_pettingzoo_environment_has_a_window_too(module: Any, pygame: 
     assert env.render_mode == "human"
     check_env(env, skip_render_check=True)
     env.reset(seed=0)
-    assert np.array_equal(shown(pygame), render.render_rgb(env.env.position))
+    assert np.array_equal(pixels_shown(), render.render_rgb(env.env.position))
     assert env.render() is None
     env.close()
 
@@ -61,7 +48,7 @@ def test_the_window_shows_every_position_without_being_asked(name: str, pygame: 
     env.reset(seed=3)
     over = False
     while True:
-        assert np.array_equal(shown(pygame), render.render_rgb(env.unwrapped.position))
+        assert np.array_equal(pixels_shown(), render.render_rgb(env.unwrapped.position))
         assert pygame.display.get_caption()[0]
         if over:
             break
@@ -88,7 +75,7 @@ def test_close_twice_and_open_again(pygame: Any) -> None:
         env.close()
         assert not pygame.display.get_init()
     env.step(3)  # the game goes on, in a new window
-    assert np.array_equal(shown(pygame), render.render_rgb(env.unwrapped.position))
+    assert np.array_equal(pixels_shown(), render.render_rgb(env.unwrapped.position))
     env.close()
 
 
@@ -100,10 +87,10 @@ def test_copies_have_windows_of_their_own(duplicate: Callable[..., Any], pygame:
     twin = duplicate(env)
     assert twin.position == env.position
     twin.step(0)
-    assert np.array_equal(shown(pygame), render.render_rgb(twin.position))
+    assert np.array_equal(pixels_shown(), render.render_rgb(twin.position))
     twin.close()
     env.step(6)
-    assert np.array_equal(shown(pygame), render.render_rgb(env.position))
+    assert np.array_equal(pixels_shown(), render.render_rgb(env.position))
     for each in (env, twin, env):
         each.close()
 

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import assert_same
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import DtypeObservation, FlattenObservation
@@ -21,18 +22,6 @@ from tictac_env.wrappers import CompleteInfo, MaskedObservation, OpponentPolicyE
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 RLLIB: dict[str, Any] = {"keys": ("observations", "action_mask"), "dtype": np.float32}
 modes = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-
-
-def equal(one: Any, other: Any) -> bool:
-    """Whether two nested structures of arrays are equal, dtypes too."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if one is None or other is None:
-        return one is other
-    one, other = np.asarray(one), np.asarray(other)
-    if one.dtype == object:
-        return len(one) == len(other) and all(equal(*pair) for pair in zip(one.tolist(), other.tolist(), strict=True))
-    return one.dtype == other.dtype and np.array_equal(one, other)
 
 
 def kinds(info: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +43,8 @@ def test_one_board_is_the_plain_one_with_its_mask(name: str, wrapping: dict[str,
 
     def same(seen: dict[str, Any], observation: Any, info: dict[str, Any]) -> None:
         assert seen in env.observation_space and seen.keys() == {observed, mask}
-        assert equal(seen[observed], observation) and seen[mask].dtype == wrapping.get("dtype", np.int8)
+        assert_same(seen[observed], observation)
+        assert seen[mask].dtype == wrapping.get("dtype", np.int8)
         assert np.array_equal(seen[mask], info["action_mask"])
 
     for seed in range(5):
@@ -65,7 +55,8 @@ def test_one_board_is_the_plain_one_with_its_mask(name: str, wrapping: dict[str,
             action = int(np.flatnonzero(info["action_mask"])[seed % 2])
             (seen, *got, heard), (observation, *expected, info) = env.step(action), plain.step(action)
             same(seen, observation, info)
-            assert got == expected and equal(heard, info)
+            assert got == expected
+            assert_same(heard, info)
             ended = expected[1]
         assert not seen[mask].any()
 
@@ -105,7 +96,7 @@ def test_the_spec_and_copies_keep_the_wrapper() -> None:
     expected = again.step(2)
     for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
         found = twin.step(2)
-        assert equal(found[0], expected[0]) and equal(found[4], expected[4]) and found[1:4] == expected[1:4]
+        assert_same(found, expected)
 
 
 def test_other_wrappers_fit_below_and_other_environments_have_masks_too() -> None:
@@ -157,7 +148,8 @@ def test_many_boards_are_the_plain_ones_with_their_masks(mode: AutoresetMode, co
     assert seen in envs.observation_space
     over = np.zeros(6, np.bool_)
     for step in range(30):
-        assert equal(seen, {"observations": observations, "action_mask": plain.action_masks().astype(np.float32)})
+        masks = plain.action_masks().astype(np.float32)
+        assert_same(seen, {"observations": observations, "action_mask": masks})
         if mode == AutoresetMode.DISABLED and step % 10 == 9:
             chosen = {"reset_mask": np.arange(6) != step // 10}
         elif mode == AutoresetMode.DISABLED and over.any():
@@ -167,11 +159,12 @@ def test_many_boards_are_the_plain_ones_with_their_masks(mode: AutoresetMode, co
             seen, *got, heard = envs.step(actions)
             observations, *expected, infos = plain.step(actions)
             over = expected[1].copy()
-            assert all(map(equal, got, expected))
+            assert_same(got, expected)
             for i in np.flatnonzero(infos.get("_final_obs", [])).tolist():
                 last = heard["final_obs"][i]
-                assert equal(last["observations"], infos["final_obs"][i]) and not last["action_mask"].any()
-            assert equal({**heard, "final_obs": None}, {**infos, "final_obs": None})
+                assert_same(last["observations"], infos["final_obs"][i])
+                assert not last["action_mask"].any()
+            assert_same({**heard, "final_obs": None}, {**infos, "final_obs": None})
             continue
         seen, observations = envs.reset(options=chosen)[0], plain.reset(options=chosen)[0]
         over = over & ~chosen["reset_mask"]
@@ -194,13 +187,13 @@ def test_stable_baselines_boards_are_the_plain_ones_with_their_masks() -> None:
         observations, seen = plain.reset(), envs.reset()
         for _ in range(20):
             masks = np.stack(plain.env_method("action_masks"))
-            assert equal(seen, {"observations": observations, "action_mask": masks.astype(np.float32)})
+            assert_same(seen, {"observations": observations, "action_mask": masks.astype(np.float32)})
             actions = masks.argmax(axis=1)
             (observations, *expected, infos), (seen, *got, heard) = plain.step(actions), envs.step(actions)
-            assert all(map(equal, got, expected))
+            assert_same(got, expected)
             for board in np.flatnonzero(expected[1]):
                 last = heard[board]["terminal_observation"]
-                assert equal(last["observations"], infos[board]["terminal_observation"])
+                assert_same(last["observations"], infos[board]["terminal_observation"])
                 assert last["action_mask"].shape == (9,) and not last["action_mask"].any()
 
 
@@ -231,12 +224,13 @@ def test_the_infos_of_many_boards_are_complete(mode: AutoresetMode) -> None:
         terminations, _, infos = plain.step(actions)[2:]
         *_, found = envs.step(actions)
         assert kinds(found) == expected
-        assert all(equal(found[key], infos[key]) for key in infos if key not in ("final_info", "illegal_action"))
+        for key in infos.keys() - {"final_info", "illegal_action"}:
+            assert_same(found[key], infos[key], key)
         ends, there = (one.get("final_info", one) for one in (infos, found))
         for key, missing in (("outcome", 0), ("illegal_action", -1)):
             given = ends.get(f"_{key}", np.zeros(6, np.bool_))
-            assert equal(there[f"_{key}"], given)
-            assert equal(there[key], np.where(given, ends.get(key, 0), missing))
+            assert_same(there[f"_{key}"], given)
+            assert_same(there[key], np.where(given, ends.get(key, 0), missing))
         met |= {key for key in ("outcome", "illegal_action") if key in ends}
         if mode == AutoresetMode.DISABLED and terminations.any():
             options = {"reset_mask": terminations}

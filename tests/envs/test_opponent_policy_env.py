@@ -18,12 +18,10 @@ from conftest import breadth
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics
 from pettingzoo.utils import BaseWrapper
 
 from tictac_env import connect_four_v0, tictactoe_v0
-from tictac_env.policies import BatchedPolicy, FunctionPolicy, ModelPolicy, RulePolicy
-from tictac_env.position import IllegalMove
+from tictac_env.policies import BatchedPolicy, RulePolicy
 from tictac_env.wrappers import Mixture, OpponentPolicyEnv, OpponentPool
 
 OURS = {"connect_four_v0": connect_four_v0.env, "tictactoe_v0": tictactoe_v0.env}
@@ -177,20 +175,6 @@ def test_the_checkers_of_gymnasium_and_stable_baselines3_find_no_fault(name: str
     assert all("image" in str(warning.message) for warning in caught), "what it says of any board"
 
 
-@every_game
-def test_gymnasiums_wrappers_fit(name: str) -> None:
-    plain = OpponentPolicyEnv(make(name), play_as="random")
-    space = make(name).observation_space(plain.env.possible_agents[0])["observation"]
-    assert plain.observation_space == space and isinstance(plain.action_space, spaces.Discrete)
-    if space.dtype == np.bool_:
-        return  # which FlattenObservation turns into numbers outside its own space
-    env = RecordEpisodeStatistics(FlattenObservation(plain))
-    observation, _ = env.reset(seed=0)
-    assert observation.ndim == 1 and observation in env.observation_space
-    heard = go_on(env)
-    assert f"'l': {len(heard)}" in heard[-1][4]
-
-
 # What the learner sees and gets
 
 
@@ -215,29 +199,6 @@ def test_the_learner_sees_its_own_board(name: str, play_as: str) -> None:
             action = rng.choice(np.flatnonzero(mask).tolist())
             observation, _, terminated, truncated, info = env.step(action)
             over = terminated or truncated
-
-
-@pytest.mark.parametrize(
-    ("name", "actions", "wins"),
-    [
-        ("connect_four_v0", [0, 1, 2, 0], [3]),
-        ("connect_four_v3", [0, 1, 2, 0], [3]),
-        ("tictactoe_v0", [0, 1, 8], [3, 4, 5]),  # rows
-        ("tictactoe_v3", [0, 1, 8], [3, 4, 5]),  # columns
-    ],
-)
-def test_the_loser_gets_its_reward(name: str, actions: list[int], wins: list[int]) -> None:
-    def opponent(observation: Any, mask: Mask) -> int:
-        return next(action for action in wins if mask[action])
-
-    env = OpponentPolicyEnv(make(name), opponent)
-    env.reset()
-    for action in actions[:-1]:
-        _, reward, terminated, truncated, info = env.step(action)
-        assert (reward, terminated, truncated) == (0, False, False)
-    observation, reward, terminated, truncated, info = env.step(actions[-1])
-    assert (reward, terminated, truncated, info["opponent_action"]) == (-1, True, False, wins[-1])
-    assert observation[..., 0].sum() == len(actions), "its own stones come first at the end too"
 
 
 @pytest.mark.parametrize("play_as", ["first", "second", "random"])
@@ -296,59 +257,6 @@ def test_ours_and_pettingzoos_are_the_same(opponent: Any) -> None:
 # Opponents
 
 
-class Model:
-    """Remembers what it was shown; plays the lowest free column."""
-
-    def __init__(self) -> None:
-        self.shown: list[Any] = []
-
-    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
-        assert deterministic
-        self.shown.append(observation)
-        return np.array(np.flatnonzero(observation[0].sum(-1) == 0)[0]), None
-
-
-class MaskedModel(Model):
-    def predict(  # type: ignore[override]
-        self, observation: Any, deterministic: bool = False, action_masks: Any = None
-    ) -> tuple[Any, None]:
-        self.shown.append(observation)
-        return np.int64(np.argmax(action_masks)), None
-
-
-class FlatModel(Model):
-    observation_space = spaces.Box(0, 1, (84,), np.int8)
-
-    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
-        assert observation.shape == (84,)
-        return super().predict(observation.reshape(6, 7, 2), deterministic)
-
-
-@pytest.mark.parametrize("name", ["connect_four_v0", "connect_four_v3"])
-@pytest.mark.parametrize(
-    "opponent",
-    [
-        lowest,
-        lambda observation, mask: np.argmax(mask),
-        lambda observation, mask: np.array(np.argmax(mask)),
-        FunctionPolicy(lowest),
-        Model(),
-        MaskedModel(),
-        FlatModel(),
-        ModelPolicy(MaskedModel()),
-        OpponentPool([lowest, Model(), ModelPolicy(FlatModel())]),
-    ],
-)
-def test_everything_that_sees_observations_can_be_the_opponent(opponent: Any, name: str) -> None:
-    journal = Journal(make(name))
-    env = OpponentPolicyEnv(journal, opponent, play_as="second")
-    _, info = env.reset(seed=0)
-    assert info["opponent_action"] == 0 and type(info["opponent_action"]) is int
-    for action in (0, 0, 0, 1):
-        *_, info = env.step(action)
-    assert journal.actions == [0, 0, 0, 0, 0, 0, 1, 1, 1]
-
-
 @every_game
 def test_the_opponent_sees_its_own_board(name: str) -> None:
     agents = []
@@ -378,69 +286,7 @@ def test_policies_play_our_games_and_no_others(opponent: Any) -> None:
                 OpponentPolicyEnv(make(name), several)
 
 
-@pytest.mark.parametrize("opponent", [None, 3, "randm", Model, lowest.__name__])
-@pytest.mark.parametrize("name", ["tictactoe_v0", "tictactoe_v3"])
-def test_what_cannot_play_is_refused(opponent: Any, name: str) -> None:
-    with pytest.raises(ValueError):
-        OpponentPolicyEnv(make(name), opponent)
-
-
-def test_a_model_of_another_board_is_refused() -> None:
-    env = OpponentPolicyEnv(make("tictactoe_v3"), FlatModel(), "second")
-    with pytest.raises(ValueError, match=r"FlatModel expects observations of shape \(84,\), not \(3, 3, 2\)"):
-        env.reset()
-
-
-def test_a_pool_is_drawn_once_a_game() -> None:
-    pool = OpponentPool([lowest, highest], weights=[1, 3])
-    journal = Journal(make("connect_four_v3"))
-    env = OpponentPolicyEnv(journal, pool, "second")
-    drawn = []
-    for game in range(300):
-        env.reset(seed=3 if game == 0 else None)
-        env.step(3)
-        if not env.action_masks().any():
-            continue
-        env.step(2)
-        replies = {action for agent, action, _ in journal.plies if agent == "player_0"}
-        assert replies in ({0}, {6}), "one opponent plays the whole game"
-        drawn.append(replies.pop())
-    assert 190 < drawn.count(6) < 260
-    pool.weights = [1, 0]
-    assert {env.reset()[1]["opponent_action"] for _ in range(20)} == {0}
-    pool.add(lambda observation, mask: 5, weight=1000)
-    assert 5 in {env.reset()[1]["opponent_action"] for _ in range(20)}
-    pool.add("rule")
-    pool.weights = [0, 0, 0, 1]
-    with pytest.raises(ValueError, match=r"'rule' cannot play .*connect_four_v3"):
-        env.reset()
-
-
 # Misuse
-
-
-@pytest.mark.parametrize("choice", [0, 7, -1, True, 1.0, None, "3", [3], np.array([3])])
-def test_an_illegal_move_of_the_opponent_raises_naming_it(choice: Any) -> None:
-    def cheat(observation: Any, mask: Mask) -> Any:
-        return lowest(observation, mask) if mask[0] else choice
-
-    journal = Journal(make("connect_four_v3"))
-    env = OpponentPolicyEnv(journal, cheat)
-    env.reset()
-    for _ in range(3):  # and the opponent each time
-        assert not env.step(0)[2]
-    with pytest.raises(
-        IllegalMove,
-        match=r"the opponent cheat (chose|must return an int, not) .* as player_1; legal are \[1, 2, 3, 4, 5, 6\]",
-    ):
-        env.step(6)
-    plies = len(journal.plies)
-    for _ in range(2):  # it is not for the learner to play the opponent's move
-        with pytest.raises(ResetNeeded):
-            env.step(1)
-    assert len(journal.plies) == plies and not env.action_masks().any()
-    env.reset()
-    assert env.step(3)[4]["opponent_action"] == 0
 
 
 def test_an_illegal_move_of_the_learner_does_what_pettingzoos_wrappers_say() -> None:

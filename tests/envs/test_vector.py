@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import breadth
+from conftest import assert_same, breadth
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from hypothesis import given, settings
@@ -166,24 +166,6 @@ def restored(envs: BoardVectorEnv) -> BoardVectorEnv:
     return twin
 
 
-@pytest.mark.parametrize("returns_copies", [True, False])
-@pytest.mark.parametrize("twin_of", [deep, shallow, pickled, restored])
-@every_opponent
-def test_a_twin_goes_on_with_the_same_games(
-    opponent: str, twin_of: Callable[[BoardVectorEnv], BoardVectorEnv], returns_copies: bool
-) -> None:
-    seats = "first" if opponent == "nobody" else "random"
-    envs = make(C4, opponent=OPPONENTS[opponent](), play_as=seats, copy=returns_copies, autoreset_mode="SameStep")
-    envs.reset(seed=2)
-    recorded(envs, 13)
-    twin = twin_of(envs)
-    expected = recorded(envs)
-    assert recorded(twin) == expected
-    envs.reset()
-    twin.reset()
-    assert recorded(twin) == recorded(envs)
-
-
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_a_state_saved_where_games_are_over_is_whole(mode: AutoresetMode) -> None:
     envs = make(TTT, 2, opponent=None, autoreset_mode=mode)
@@ -326,10 +308,10 @@ def test_without_copying_the_same_is_returned_in_the_same_arrays(
         lending.sample_actions()
         ours, theirs = lending.step(actions), copying.step(actions)
         assert ours[0] is lent
-        equal(ours, theirs)
+        assert_same(ours, theirs)
         if mode == AutoresetMode.DISABLED and ours[2].any():
             mask = ours[2].copy()
-            equal(lending.reset(options={"reset_mask": mask}), copying.reset(options={"reset_mask": mask}))
+            assert_same(lending.reset(options={"reset_mask": mask}), copying.reset(options={"reset_mask": mask}))
 
 
 LENDING = ["step as drawn", "step otherwise", "draw", "reset", "reset some", "saved state", "copy", "pickle"]
@@ -348,21 +330,21 @@ def test_actions_drawn_ahead_are_those_drawn_when_asked_for(
     """Without `copy` a step draws the next random actions along: nobody can tell."""
     keywords: dict[str, Any] = {"opponent": OPPONENTS[opponent](), "autoreset_mode": mode, "illegal": illegal}
     copying, lending = make(TTT, 7, **keywords), make(TTT, 7, copy=False, **keywords)
-    equal(lending.reset(seed=1), copying.reset(seed=1))
+    assert_same(lending.reset(seed=1), copying.reset(seed=1))
     some = np.arange(7) < 3
     for operation in operations:
         actions, drawn = copying.sample_actions(), lending.sample_actions()
-        equal(drawn, actions)
+        assert_same(drawn, actions)
         if operation == "step as drawn":
-            equal(lending.step(drawn), copying.step(actions))
-            equal(drawn, actions)
+            assert_same(lending.step(drawn), copying.step(actions))
+            assert_same(drawn, actions)
         elif operation == "step otherwise":
-            equal(lending.step(drawn.copy()), copying.step(actions))
+            assert_same(lending.step(drawn.copy()), copying.step(actions))
         elif operation == "reset":
-            equal(lending.reset(seed=2), copying.reset(seed=2))
+            assert_same(lending.reset(seed=2), copying.reset(seed=2))
         elif operation == "reset some":
             options = {"reset_mask": some}
-            equal(lending.reset(seed=3, options=options), copying.reset(seed=3, options=options))
+            assert_same(lending.reset(seed=3, options=options), copying.reset(seed=3, options=options))
         elif operation == "saved state":
             assert lending.state_dict() == copying.state_dict()
             lending.step(lending.sample_actions())
@@ -385,19 +367,6 @@ def test_lent_actions_cannot_be_written_to() -> None:
     theirs[0] = 9
     with pytest.raises(ValueError, match="must be in"):
         twin.step(theirs)
-
-
-def equal(one: Any, other: Any) -> None:
-    """Asserts that two results are equal: zeros where an info is not given, too."""
-    if isinstance(one, dict):
-        assert set(one) == set(other)
-        for key, value in one.items():
-            equal(value, other[key])
-    elif isinstance(one, tuple) or (isinstance(one, np.ndarray) and one.dtype == object):
-        for part, counterpart in zip(one, other, strict=True):
-            equal(part, counterpart)
-    else:
-        assert np.array_equal(one, other)
 
 
 THREADS = """

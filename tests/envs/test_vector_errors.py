@@ -74,18 +74,12 @@ def goes_on_alike(envs: BoardVectorEnv, twin: BoardVectorEnv, steps: int = 12) -
     ("actions", "message"),
     [
         ([0, 1], r"actions must have the shape \(3,\), not \(2,\)"),
-        ([0, 1, 2, 3], r"actions must have the shape \(3,\), not \(4,\)"),
         (0, r"actions must have the shape \(3,\), not \(\)"),
         ([[0, 1, 2]], r"actions must have the shape \(3,\), not \(1, 3\)"),
-        (np.zeros((3, 1), np.int64), r"actions must have the shape \(3,\), not \(3, 1\)"),
         ([0.0, 1.0, 2.0], r"actions must be integers in \[0, 9\), not float64"),
-        (np.zeros(3, np.float32), r"actions must be integers in \[0, 9\), not float32"),
         ([True, False, True], r"actions must be integers in \[0, 9\), not bool"),
-        ([0, None, 2], r"actions must be integers in \[0, 9\), not object"),
         ([0, 2**70, 2], r"actions must be integers in \[0, 9\), not object"),
         (["0", "1", "2"], r"actions must be integers in \[0, 9\), not <U1"),
-        (None, "actions must be integers"),
-        ({}, "actions must be integers"),
         ([0, [1], 2], "actions must"),
         ([0, 1, 9], r"board 2: an action must be in \[0, 9\), not 9: Position.from_moves\('TicTacToe-v0', ''\)"),
         ([0, -1, 9], r"board 1: an action must be in \[0, 9\), not -1: Position"),
@@ -125,16 +119,6 @@ def test_one_wrong_action_among_very_many_changes_nothing(opponent: Any) -> None
             envs.step(spoilt)
 
 
-@pytest.mark.parametrize("illegal", ["raise", "lose"])
-def test_where_a_game_is_over_any_integer_will_do(illegal: str) -> None:
-    envs = make(opponent=None, illegal=illegal)
-    envs.reset(seed=0, options={"position": "1425"})
-    assert envs.step([2, 5, 5])[2].tolist() == [True, False, False]
-    _, rewards, terminations, _, infos = envs.step([-(2**63), 6, 6])
-    assert not terminations.any() and rewards[0] == 0 and infos["seat"][0] == 0
-    assert envs.batch[0] == Position.start(TTT)
-
-
 def test_a_step_needs_a_reset() -> None:
     envs = make(autoreset_mode=AutoresetMode.DISABLED, opponent=None)
     for use in (lambda: envs.step([0, 0, 0]), envs.sample_actions):
@@ -156,16 +140,10 @@ def test_a_step_needs_a_reset() -> None:
 @pytest.mark.parametrize(
     ("seed", "options", "message"),
     [
-        (1, {"positions": "1"}, "options key must be one of .* not 'positions'; did you mean position"),
         (1, ["position"], "options must be a dict"),
-        (1, {"position": "15263"}, r"no game can begin in the finished position Position.from_moves"),
         (1, {"position": ["1", "2", "15263"]}, "finished position"),
-        (1, {"position": Position.start(C4)}, "is not a position of this environment's game"),
         (1, {"position": ["1", "2"]}, "position must be a single value or a sequence of 3"),
-        (1, {"position": 3}, "position must be a single value or a sequence of 3"),
         (1, {"position": ["1", "2", 3]}, "a position must be a Position or a move string, not 3"),
-        (1, {"position": "1x"}, "move 2 of '1x' is 'x'"),
-        (1, {"play_as": "third"}, "play_as must be one of"),
         (1, {"play_as": ["first", "second", "third"]}, "play_as must be one of"),
         (1, {"play_as": ["first"]}, "play_as must be a single value or a sequence of 3"),
         (1, {"reset_mask": [True, False, True]}, "reset_mask must be a bool array"),
@@ -174,17 +152,10 @@ def test_a_step_needs_a_reset() -> None:
         (1, {"reset_mask": np.zeros(3, np.bool_)}, "reset_mask must be a bool array .* at least one True"),
         (-1, None, "seed must be a whole number"),
         (1.0, None, "seed must be a whole number"),
-        (True, None, "seed must be a whole number"),
-        ("123", None, "seed must be a whole number"),
-        (..., None, "seed must be a whole number"),
         ([1, 2], None, "seed must be .* a sequence of 3"),
         ([1, 2, -3], None, r"seed\[2\] must be a whole number"),
-        ([1, 2.5, 3], None, r"seed\[1\] must be a whole number"),
         ([1, 2.0, 3], None, r"seed\[1\] must be a whole number"),
-        ([1, "2", 3], None, r"seed\[1\] must be a whole number"),
         ([1, True, 3], None, r"seed\[1\] must be a whole number"),
-        ([1, ..., 3], None, r"seed\[1\] must be a whole number"),
-        (np.array([1.5, 2.5, 3.5]), None, r"seed\[0\] must be a whole number"),
     ],
     ids=lambda value: repr(value)[:40],
 )  # fmt: skip
@@ -235,12 +206,7 @@ def _mutating(batch: PositionBatch) -> Any:
 RUBBISH: dict[str, tuple[Callable[[PositionBatch], Any], str]] = {
     "None": (lambda batch: None, "act_many of Lowest gave"),
     "too few": (lambda batch: np.zeros(len(batch) + 1, np.int64), "act_many of Lowest gave int64"),
-    "a number": (lambda batch: 3, r"act_many of Lowest gave int64 \(\)"),
     "floats": (lambda batch: np.zeros(len(batch)), "act_many of Lowest gave float64"),
-    "bools": (lambda batch: np.zeros(len(batch), np.bool_), "act_many of Lowest gave bool"),
-    "text": (lambda batch: ["a"] * len(batch), "act_many of Lowest gave <U1"),
-    "too large": (lambda batch: np.full(len(batch), 9), "Lowest.* chose action 9, illegal here .*: Position.from_"),
-    "negative": (lambda batch: np.full(len(batch), -1), "Lowest.* chose action -1, illegal here .*: Position.from_"),
     "unsigned": (
         lambda batch: np.full(len(batch), 2**64 - 1, np.uint64),
         "Lowest.* chose action 18446744073709551615, illegal here .*: Position.from_",

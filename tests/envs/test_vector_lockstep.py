@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import COMPILED_GAMES, OBLONG, WIDE, breadth, id_and_sizes, playout, title
+from conftest import COMPILED_GAMES, OBLONG, WIDE, assert_same, breadth, id_and_sizes, playout, title
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, StepBuffers, boards_of
@@ -49,23 +49,6 @@ def make_sync(game: Game, autoreset_mode: AutoresetMode, **kwargs: Any) -> Any:
     """Gymnasium's own vector environment over the single environments of any game."""
     settings = {"autoreset_mode": autoreset_mode}
     return gym.make_vec(**id_and_sizes(game), vectorization_mode="sync", vector_kwargs=settings, **kwargs)
-
-
-def assert_same(ours: Any, theirs: Any, where: str) -> None:
-    """Asserts that two observations, arrays or dicts of infos are equal, types and shapes included."""
-    if isinstance(theirs, dict):
-        assert isinstance(ours, dict) and set(ours) == set(theirs), where
-        for key, value in theirs.items():
-            assert_same(ours[key], value, f"{where}, {key}")
-    elif isinstance(theirs, np.ndarray) and theirs.dtype == object:
-        assert ours.dtype == object and ours.shape == theirs.shape, where
-        for one, other in zip(ours, theirs, strict=True):
-            assert_same(one, other, where)
-    else:
-        assert type(ours) is type(theirs), where
-        if isinstance(theirs, np.ndarray):
-            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
-        assert np.array_equal(ours, theirs), f"{where}: {ours} is not {theirs}"
 
 
 class Pair:
@@ -209,15 +192,6 @@ def test_observations_of_every_type_are_those_of_the_single_environment(
     pair.reset(seed=SEED)
     for _ in range(60):
         pair.step(pair.actions(illegal=0.1))
-
-
-@pytest.mark.parametrize("play_as", ["first", "second", "random", "alternate"])
-@pytest.mark.parametrize("opponent", ["random", Drawing()], ids=str)
-def test_every_seat_is_that_of_the_single_environment(opponent: Any, play_as: str) -> None:
-    pair = Pair(GAMES["TicTacToe-v0"], NEXT_STEP, opponent=opponent, play_as=play_as, illegal="raise")
-    pair.reset(seed=[7, 8, 3, *range(NUM_ENVS - 3)])
-    for _ in range(60):
-        pair.step(pair.actions(illegal=0))
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)

@@ -37,29 +37,20 @@ class Terminal:
         return HumanPolicy(self.ask, self.shown.append).act(position, 0)
 
 
-@pytest.mark.parametrize("typed", "123456789")
-def test_digits_are_squares(typed: str) -> None:
-    assert Terminal(typed).act(TIC_TAC_TOE) == int(typed) - 1
-
-
-@pytest.mark.parametrize(("action", "typed"), list(enumerate("qweasdzxc")))
-def test_keys_lie_like_the_squares(action: int, typed: str) -> None:
-    assert Terminal(typed).act(TIC_TAC_TOE) == action
-    assert Terminal(f" {typed.upper()} ").act(TIC_TAC_TOE) == action
-
-
-@pytest.mark.parametrize("typed", "1234567")
-def test_digits_are_columns(typed: str) -> None:
-    assert Terminal(typed).act(CONNECT_FOUR) == int(typed) - 1
-
-
 @pytest.mark.parametrize(
-    ("typed", "action"),
-    [("1", 0), ("9", 8), ("a", 9), ("10", 9), ("b", 10), ("11", 10), ("B", 10), ("z", 34), ("44", 43)],
+    ("position", "typed", "action"),
+    [
+        *((TIC_TAC_TOE, typed, action) for action, typed in enumerate("123456789")),
+        *((TIC_TAC_TOE, typed, action) for action, typed in enumerate("qweasdzxc")),
+        (TIC_TAC_TOE, " Q ", 0),
+        *((CONNECT_FOUR, typed, action) for action, typed in enumerate("1234567")),
+        *((WIDE, *pair) for pair in (("9", 8), ("a", 9), ("10", 9), ("11", 10), ("B", 10), ("z", 34), ("44", 43))),
+    ],
+    ids=str,
 )
-def test_from_ten_on_letters_and_numbers(typed: str, action: int) -> None:
-    """As in move strings; keys for squares are on the 3 x 3 board only."""
-    assert Terminal(typed).act(WIDE) == action
+def test_digits_letters_and_keys_are_actions(position: Position, typed: str, action: int) -> None:
+    """Keys lie like the squares on the 3 x 3 board only; from ten on there are letters and numbers, as in moves."""
+    assert Terminal(typed).act(position) == action
 
 
 def test_eleven_columns_are_chosen_by_numbers() -> None:

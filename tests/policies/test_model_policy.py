@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -226,35 +225,3 @@ def test_the_spec_stays_whole_and_does_not_copy_the_model() -> None:
         twin = gym.make(spec)
         assert twin.unwrapped.opponent is policy and twin.unwrapped.opponent.model is model
     assert gym.make(env.spec).reset(seed=0)[1]["seat"] == 1
-
-
-class Counting:
-    """A small model that tells how many of it were pickled."""
-
-    copies = 0
-
-    def predict(self, observation: Any, deterministic: bool, action_masks: Any) -> tuple[int, None]:
-        return int(np.argmax(action_masks)), None
-
-    def __deepcopy__(self, memo: Any) -> Counting:
-        raise AssertionError("a model is not to be copied")
-
-    def __reduce__(self) -> tuple[type[Counting], tuple[()]]:
-        Counting.copies += 1
-        return Counting, ()
-
-
-def test_copies_share_the_model_and_pickles_hold_it() -> None:
-    policy = ModelPolicy(Counting())
-    env = gym.make(TTT, opponent=policy)
-    env.reset(seed=0)
-    env.step(4)
-    for twin in (copy.deepcopy(env), copy.copy(env.unwrapped)):
-        assert twin.unwrapped.opponent is policy
-        assert twin.unwrapped.position == env.unwrapped.position
-    assert Counting.copies == 0
-    assert copy.deepcopy(policy) is policy
-    for thing in (env, env.spec, policy):
-        twin = pickle.loads(pickle.dumps(thing))
-        assert twin is not thing
-    assert pickle.loads(pickle.dumps(env)).step(8)[4]["opponent_action"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.error import DependencyNotInstalled
+from conftest import pixels_shown
 
 from tictac_env import render
 from tictac_env.games import KInARow
@@ -225,9 +224,7 @@ def test_positions_show_themselves_by_their_pictures() -> None:
 
 
 @pytest.fixture
-def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[render.Window]:
-    pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+def window(pygame: Any) -> Iterator[render.Window]:
     window = render.Window()
     yield window
     window.close()
@@ -242,16 +239,10 @@ def click(row: int, col: int, button: int = 1, scale: float = 64) -> None:
     post("MOUSEBUTTONDOWN", button=button, pos=tuple(int(length * scale) for length in middle(row, col)))
 
 
-def shown() -> Any:
-    """The pixels of the window, (height, width, 3)."""
-    pygame = pytest.importorskip("pygame")
-    return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-
-
 def test_the_window_shows_the_pixels(window: render.Window) -> None:
     for position in (won(CONNECT_FOUR), won(TIC_TAC_TOE)):
         window.show(position)
-        assert np.array_equal(shown(), render.render_rgb(position))
+        assert np.array_equal(pixels_shown(), render.render_rgb(position))
 
 
 def test_a_click_on_a_cell_or_in_a_column_is_its_action(window: render.Window) -> None:
@@ -281,7 +272,7 @@ def test_clicks_that_play_nothing_are_ignored(window: render.Window) -> None:
 def test_a_large_board_fits_on_the_screen_and_takes_clicks(window: render.Window) -> None:
     window.cell_size, position = 4000, next(random_game((1, 31, 3, True)))
     window.show(position)
-    click(0, 30, scale=shown().shape[1] / (31 + 2 * MARGIN))
+    click(0, 30, scale=pixels_shown().shape[1] / (31 + 2 * MARGIN))
     assert window.clicked_action(position) == 30
 
 
@@ -293,9 +284,3 @@ def test_closing_the_window_interrupts(window: render.Window) -> None:
         with pytest.raises(KeyboardInterrupt) as raised:
             use(position)
         assert raised.type is render.WindowClosed
-
-
-def test_a_missing_pygame_is_answered_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(DependencyNotInstalled, match=re.escape('pip install "tictac-env[human]"')):
-        render.Window().show(Position.start("TicTacToe-v0"))

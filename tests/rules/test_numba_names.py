@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numba
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 
 from tictac_env.compiled import kernel, kernel_methods
-from tictac_env.compiled.numba_names import INLINED, UNCOUNTED, cache_in, entry_point, watch_compiling
-from tictac_env.games import GAMES
+from tictac_env.compiled.numba_names import INLINED, UNCOUNTED
 
 
 @numba.njit
@@ -57,62 +55,6 @@ def test_a_kernel_that_is_called_becomes_a_part_of_its_caller() -> None:
     assert calls(3) == 12
     assert not twice.overloads  # type: ignore[attr-defined]  # no machine code of its own
     assert twice(3) == 6 and twice.overloads  # type: ignore[attr-defined]
-
-
-def test_types_have_constants_and_know_only_those() -> None:
-    @kernel
-    def cells(game: Any) -> int:
-        return game.cells + len(game.shifts)
-
-    @kernel
-    def unknown(game: Any) -> int:
-        return game.no_such_field  # type: ignore[no-any-return]
-
-    game = GAMES["TicTacToe-v0"]
-    assert cells(game) == game.cells + len(game.shifts)
-    with pytest.raises(numba.TypingError, match="no_such_field"):
-        unknown(game)
-
-
-def test_machine_code_is_called_without_a_look_at_its_arguments() -> None:
-    calls: Callable[[Any, int], int] = entry_point(numba.njit(first), (numba.typeof(np.ones(3, np.int64)), numba.int64))
-    assert calls(np.full(3, 7), 2) == 14
-
-
-def test_what_is_compiled_is_told_at_its_beginning_and_its_end() -> None:
-    told: list[object] = []
-
-    def begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None]:
-        told.append((function, *types))
-        return lambda: told.append(function)
-
-    @numba.njit
-    def double(x: int) -> int:
-        return 2 * x
-
-    @numba.njit
-    def four_times(x: int) -> int:
-        return double(double(x))
-
-    @numba.njit
-    def wrong(x: int) -> int:
-        return x.no_such_field
-
-    watch_compiling(begin)
-    assert four_times(4) == four_times(4) == 16
-    with pytest.raises(numba.TypingError):
-        wrong(4)
-    calls, fails = four_times.py_func, wrong.py_func
-    assert told == [(calls, numba.int64), calls, (fails, numba.int64), fails]
-
-
-def test_a_dispatcher_takes_the_cache_folder_of_when_it_is_made(tmp_path: Any) -> None:
-    before = numba.config.CACHE_DIR
-    with cache_in(str(tmp_path)):
-        function = numba.njit(cache=True)(first)
-    assert before == numba.config.CACHE_DIR
-    function(np.ones(3, np.int64), 1)
-    assert list(tmp_path.rglob("*.nbi"))
 
 
 @kernel_methods

@@ -212,49 +212,37 @@ def test_positions_that_no_game_reaches_are_refused(game: str | Game, array: lis
 
 
 @pytest.mark.parametrize(
-    ("game", "own", "opp", "status"),
+    ("own", "opp", "status"),
     [
-        (TTT, 0, 0, Status.VALID),
-        (TTT, 1 << 62, 0, Status.OFF_BOARD),
-        (TTT, -1, 0, Status.OFF_BOARD),
-        (TTT, 0b11, 0b10, Status.OVERLAP),
-        (TTT, 0b11, 0, Status.STONE_COUNTS),
-        (C4, 0, 0b10, Status.FLOATING_STONE),
-        (C4, 0b1111, 0b1111 << 8, Status.TWO_WINNERS),
-        (C4, 0b1111, 0b111 << 8 | 1 << 16, Status.MOVED_AFTER_WIN),
-        (KInARow.make(1, 9, 2, False), 1 << 4 | 1 << 10 | 1 << 14, 1 | 1 << 2 | 1 << 6 | 1 << 8, Status.NO_LAST_MOVE),
+        (0, 0, Status.VALID),
+        (1 << 62, 0, Status.OFF_BOARD),
+        (-1, 0, Status.OFF_BOARD),
+        (0b11, 0b10, Status.OVERLAP),
+        (0b11, 0, Status.STONE_COUNTS),
     ],
 )
-def test_the_status_names_what_is_wrong(game: str | Game, own: int, opp: int, status: Status) -> None:
-    position = Position(get_game(game), own, opp)
+def test_the_status_names_what_is_wrong(own: int, opp: int, status: Status) -> None:
+    position = Position(get_game(TTT), own, opp)
     assert position.status is status
     assert bool(status) == (status is not Status.VALID) == bool(status.explain(position.game, own, opp))
 
 
-@pytest.mark.parametrize("shape", [(9,), (3, 4), (1, 3, 3), (0,), ()])
-def test_arrays_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"the array has shape .* not \(3, 3\)"):
-        Position.from_array(TTT, np.zeros(shape, int))
-
-
-@pytest.mark.parametrize("mark", [3, -2, 0.5, float("nan")])
-def test_arrays_of_other_values_are_refused(mark: float) -> None:
-    array = np.zeros((3, 3))
-    array[1, 1] = mark
-    with pytest.raises(ValueError, match="an array may hold 0, 1, 2 and -1 only"):
-        Position.from_array(TTT, array)
-
-
-@pytest.mark.parametrize("code", [-1, 3**9, 10**40])
-def test_codes_out_of_range_are_refused(code: int) -> None:
-    with pytest.raises(ValueError, match=rf"code {code} is not in \[0, 3\*\*9\)"):
-        Position.from_code(TTT, code)
-
-
-@pytest.mark.parametrize("code", [1.0, True, "1", None])
-def test_codes_of_other_types_are_refused(code: Any) -> None:
-    with pytest.raises(ValueError, match="a code must be an int"):
-        Position.from_code(TTT, code)
+@pytest.mark.parametrize(
+    ("read", "value", "message"),
+    [
+        *(
+            (Position.from_array, np.zeros(shape), r"has shape .* not \(3, 3\)")
+            for shape in ((9,), (3, 4), (1, 3, 3), ())
+        ),
+        *((Position.from_array, np.full((3, 3), mark), "0, 1, 2 and -1 only") for mark in (3, -2, 0.5, float("nan"))),
+        *((Position.from_code, code, rf"code {code} is not in \[0, 3\*\*9\)") for code in (-1, 3**9, 10**40)),
+        *((Position.from_code, code, "a code must be an int") for code in (1.0, True, "1", None)),
+        *((Position.from_moves, moves, f"moves must be .*, not {moves}") for moves in (4453, None, 1.5)),
+    ],
+)
+def test_what_is_no_position_is_named(read: Any, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read(TTT, value)
 
 
 # Move strings
@@ -341,26 +329,6 @@ def test_moves_are_remembered_after_a_position_without_history() -> None:
 # Values
 
 
-@pytest.mark.parametrize(
-    ("game", "moves", "outcome"),
-    [
-        (TTT, "14253", Outcome(0, "line", ((0, 0), (0, 1), (0, 2)))),
-        (TTT, "1245", None),
-        (TTT, "142596", Outcome(1, "line", ((1, 0), (1, 1), (1, 2)))),
-        (TTT, "123546879", Outcome(None, "full board", ())),
-        (TTT, "31527", Outcome(0, "line", ((0, 2), (1, 1), (2, 0)))),
-        (C4, "1212121", Outcome(0, "line", ((2, 0), (3, 0), (4, 0), (5, 0)))),
-        (C4, "4536225", None),
-        (C4, "1122334", Outcome(0, "line", ((5, 0), (5, 1), (5, 2), (5, 3)))),
-        (C4, "12233434474", Outcome(0, "line", ((2, 3), (3, 2), (4, 1), (5, 0)))),
-        (C4, "76655454414", Outcome(0, "line", ((2, 3), (3, 4), (4, 5), (5, 6)))),
-        (C4, "12121232", Outcome(1, "line", ((2, 1), (3, 1), (4, 1), (5, 1)))),
-    ],
-)
-def test_outcomes_say_who_won_and_how(game: str, moves: str, outcome: Outcome | None) -> None:
-    assert Position.from_moves(game, moves).outcome == outcome
-
-
 def test_equality_is_of_stones_and_board_not_of_history() -> None:
     one, other = Position.from_moves(TTT, "125"), Position.from_moves(TTT, "521")
     assert one == other == Position.from_code(TTT, one.code)
@@ -388,17 +356,40 @@ def test_a_batch_holds_its_positions(game: Game) -> None:
     assert [batch[i] for i in range(len(batch))] == positions
 
 
+def test_each_position_is_played_on_as_by_itself(game: Game) -> None:
+    positions = [position for seed in range(3) for position in playout(game, seed)[:-1]]
+    moves = [(position, action) for position in positions for action in position.legal_actions]
+    batch = PositionBatch.of([position for position, _ in moves])
+    before = batch.own.copy(), batch.opp.copy()
+    after = batch.play(np.array([action for _, action in moves]))
+    expected = [position.play(action) for position, action in moves]
+    assert (after.own.dtype, after.opp.dtype) == (np.int64, np.int64)
+    assert [(after[i].own, after[i].opp) for i in range(len(after))] == [(p.own, p.opp) for p in expected]
+    assert after.results().tolist() == [position.result for position in expected]
+    assert (batch.own == before[0]).all() and (batch.opp == before[1]).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_distinct_positions_come_in_the_order_in_which_they_were_met(stones: list[tuple[int, int]]) -> None:
+    own, opp = np.array(stones, np.int64).T
+    distinct, which = PositionBatch(GAMES["TicTacToe-v0"], own, opp).distinct()
+    found = list(zip(distinct.own.tolist(), distinct.opp.tolist(), strict=True))
+    assert found == list(dict.fromkeys(stones))
+    assert [found[i] for i in which] == stones
+
+
+def test_batches_are_joined_in_their_order(game: Game) -> None:
+    one, two = (PositionBatch.of(playout(game, seed)) for seed in (1, 2))
+    joined = PositionBatch.joined([one, two])
+    assert joined.own.tolist() == [*one.own.tolist(), *two.own.tolist()]
+    assert joined.where(slice(len(one), None)).opp.tolist() == two.opp.tolist()
+
+
 def test_batches_are_of_one_game() -> None:
     with pytest.raises(ValueError, match="positions of one game, not of 2"):
         PositionBatch.of([Position.start(TTT), Position.start(C4)])
     with pytest.raises(ValueError, match="positions of one game, not of 0"):
         PositionBatch.of([])
-
-
-@pytest.mark.parametrize("moves", [4453, None, 1.5])
-def test_moves_that_are_none_are_named(moves: Any) -> None:
-    with pytest.raises(ValueError, match=f"moves must be a move string, .*, or a sequence of actions, not {moves}"):
-        Position.from_moves(C4, moves)
 
 
 @dataclass(frozen=True)

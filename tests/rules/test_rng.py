@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from itertools import pairwise
 
 import numpy as np
@@ -75,17 +74,6 @@ def test_the_states_form_one_cycle() -> None:
     assert {(after - before) % (STATES + 1) for before, after in pairwise(path)} == {STEP}
 
 
-def test_every_bit_of_a_draw_depends_on_every_bit_of_its_value() -> None:
-    rng = random.Random(0)
-    bits = np.arange(63)
-    flips, trials = np.zeros((63, 63)), 400
-    for _ in range(trials):
-        value = rng.getrandbits(63)
-        changes = np.array([mix(value) ^ mix(value ^ 1 << bit) for bit in range(63)])
-        flips += changes[:, None] >> bits & 1
-    assert abs(flips / trials - 0.5).max() < 0.2
-
-
 @pytest.mark.parametrize("n", [*range(2, 10), 42])
 def test_choices_among_n_are_uniform(stream: npt.NDArray[np.int64], n: int) -> None:
     assert p_value(stream % n, n) > UNLIKELY
@@ -95,11 +83,6 @@ def test_choices_among_n_are_uniform(stream: npt.NDArray[np.int64], n: int) -> N
 def test_successive_choices_are_independent(stream: npt.NDArray[np.int64], lag: int) -> None:
     for n in (2, 7, 9):
         assert p_value(stream[:-lag] % n * n + stream[lag:] % n, n * n) > UNLIKELY
-
-
-def test_high_bits_are_uniform(stream: npt.NDArray[np.int64]) -> None:
-    """A policy may compare seed / 2**63 with a probability."""
-    assert p_value(stream >> 55, 256) > UNLIKELY
 
 
 def test_first_draws_of_successive_seeds_are_uniform() -> None:

@@ -11,7 +11,6 @@ from conftest import breadth, title
 from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
-from tictac_env.position import Position
 from tictac_env.solver.enumerate import plies_to_go, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -65,38 +64,6 @@ def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> 
                 assert len(set(after[best])) == 1, "all best actions lead to an end equally far"
                 after[row] = 1 + after[best[0]]
             assert plies_to_go(game, ply, int(table.score[row])) == after[row]
-
-
-def test_tic_tac_toe_has_5478_positions() -> None:
-    table = tabulate(TIC_TAC_TOE)
-    on = table.result == UNFINISHED
-    lost = table.result == -1
-    assert len(table) == 5478
-    assert on.sum() == 4520
-    assert [int((on & (table.seat == seat)).sum()) for seat in (0, 1)] == [2423, 2097]
-    # A game is lost for the player who would be to move, so with the second to move the first has won.
-    assert [int((lost & (table.seat == seat)).sum()) for seat in (1, 0)] == [626, 316]
-    assert (table.result == 0).sum() == 16
-    assert not (table.result == 1).any()
-    assert [level.stop - level.start for level in table.levels] == [1, 9, 72, 252, 756, 1260, 1520, 1140, 390, 78]
-
-
-@pytest.mark.parametrize(
-    ("moves", "score"),
-    [
-        ("", 0),
-        ("1425", 3),  # X wins at once, on ply 5, with the third of five stones
-        ("14253", -3),  # X has won
-        ("14257", 2),  # O wins at once, on ply 6, with the third of four stones
-        ("142576", -2),
-        ("13245768", 1),  # X wins on the last empty cell
-        ("132457689", -1),
-        ("123546879", 0),  # a full board
-    ],
-)
-def test_scores_count_stones_from_the_last(moves: str, score: int) -> None:
-    table, position = tabulate(TIC_TAC_TOE), Position.from_moves(TIC_TAC_TOE, moves)
-    assert table.score[table.index[position.own, position.opp]] == score
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 100_000), pytest.param(100_000, 500_000, marks=pytest.mark.slow)])
