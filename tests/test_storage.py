@@ -89,14 +89,6 @@ def test_after_an_error_the_file_is_as_it_was(error: type[BaseException], tmp_pa
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    with writing(path) as file:
-        file.write(b"all of it")
-        assert not path.exists()
-    assert path.read_bytes() == b"all of it"
-
-
 def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a machine that loses its power may be left with an empty file in place of the old one."""
     path, synced = tmp_path / "file", list[int]()
@@ -193,15 +185,6 @@ def test_many_processes_can_save_the_same_file_at_once(tmp_path: Path) -> None:
     assert [process.wait() for process in running] == [0, 0, 0]
     assert len(path.read_text()) == 10_000 and len(set(path.read_text())) == 1
     assert os.listdir(tmp_path) == [path.name]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
-def test_whoever_is_reading_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
-    save_text(tmp_path / "file", "before")
-    with (tmp_path / "file").open() as reader:
-        save_text(tmp_path / "file", "after, and longer")
-        assert reader.read() == "before"
-    assert (tmp_path / "file").read_text() == "after, and longer"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

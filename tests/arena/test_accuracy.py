@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from scipy.stats import binomtest, norm
 from tictac_env.arena import ScoredPosition, move_accuracy, read_scored_positions
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 
@@ -61,18 +60,6 @@ class Sampled(Policy):
 
     def act(self, position: Position, seed: int) -> int:
         return self.policy.act(position, seed)
-
-
-class Chosen(Policy):
-    """Plays what `choose` says."""
-
-    name = "chosen"
-
-    def __init__(self, choose: Callable[[Position], int]) -> None:
-        self.choose = choose
-
-    def act(self, position: Position, seed: int) -> int:
-        return self.choose(position)
 
 
 # What is counted
@@ -228,11 +215,6 @@ def test_wrong_arguments_are_refused() -> None:
     over = ScoredPosition(Position.from_moves(TTT, "14253"), (None,) * 9)
     with pytest.raises(ValueError, match="the game is over after '14253'"):
         move_accuracy("rule", [over], TTT)
-
-
-def test_an_illegal_move_is_named_with_its_position() -> None:
-    with pytest.raises(IllegalMove, match=r"chosen chose action 0, illegal here .*TicTacToe-v0"):
-        move_accuracy(Chosen(lambda position: 0), solved(7), TTT)
 
 
 # Files

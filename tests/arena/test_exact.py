@@ -9,7 +9,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from conftest import breadth, title
 from oracle import Chances, Oracle
@@ -17,7 +16,7 @@ from oracle import Chances, Oracle
 from tictac_env.arena import Verdict, exact_results, exploitability, verdict
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.rng import position_seed
 from tictac_env.solver import solve
 from tictac_env.solver.enumerate import TooManyPositions, tabulate
@@ -194,85 +193,6 @@ class Wrong(Policy):
 
     def probabilities(self, position: Position) -> Any:
         return self.given
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda action: 9,
-        lambda action: -1,
-        lambda action: 2**70,
-        lambda action: action + 0.7,
-        float,
-        lambda action: bool(action) if action < 2 else action,
-        str,
-        lambda action: None,
-        lambda action: float("nan"),
-    ],
-    ids=["9", "negative", "huge", "fraction", "float", "bool", "string", "None", "nan"],
-)
-def test_no_action_is_made_of_what_is_none(change: Callable[[int], Any]) -> None:
-    """As everywhere: neither floats nor bools nor anything else than an integer in range is an action."""
-    with pytest.raises(ValueError, match="wrong"):
-        verdict(Wrong(change))
-    with pytest.raises(IllegalMove, match=r"wrong chose action 4, illegal here .*from_(code|moves)\('TicTacToe-v0'"):
-        verdict(Wrong(lambda action: 4))
-
-
-SHARED = np.full(9, 1 / 9)
-
-
-@pytest.mark.parametrize(
-    "probabilities",
-    [
-        SHARED / 2,
-        SHARED * 2,
-        np.zeros(9),
-        np.array([1.5, -0.5, 0, 0, 0, 0, 0, 0, 0]),
-        np.array([np.nan] * 9),
-        np.full(8, 1 / 8),
-        np.ones(1),
-        np.full((1, 9), 1 / 9),
-    ],
-    ids=["half", "twice", "none", "negative", "nan", "short", "single", "nested"],
-)
-def test_wrong_probabilities_are_refused(probabilities: npt.NDArray[np.float64]) -> None:
-    with pytest.raises(ValueError, match="probabilities of wrong"):
-        verdict(Wrong(probabilities=probabilities))
-
-
-def test_a_chance_of_an_illegal_action_is_refused() -> None:
-    with pytest.raises(IllegalMove, match="wrong chose action"):
-        exploitability(Wrong(probabilities=SHARED))
-
-
-class Batched(Policy):
-    """Answers batches wrongly."""
-
-    def __init__(self, change: Callable[[npt.NDArray[np.int64]], Any]) -> None:
-        self.change = change
-        self.name = "batched"
-
-    def act(self, position: Position, seed: int) -> int:
-        return position.legal_actions[0]
-
-    def act_many(self, batch: Any, seeds: npt.NDArray[np.int64]) -> Any:
-        return self.change(super().act_many(batch, seeds))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda actions: actions.astype(float),
-        lambda actions: actions[:, None],
-        lambda actions: actions[:-1],
-        lambda actions: actions[0],
-    ],
-    ids=["float", "shape", "too few", "one"],
-)
-def test_wrong_batches_are_refused(change: Callable[[npt.NDArray[np.int64]], Any]) -> None:
-    with pytest.raises(ValueError, match="act_many of batched"):
-        verdict(Batched(change))
 
 
 @pytest.mark.parametrize("measure", [verdict, exploitability])

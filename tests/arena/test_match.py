@@ -10,7 +10,7 @@ from tictac_env.arena import MatchResult, WinDrawLoss, play_game, play_match, ro
 from tictac_env.arena.outcomes import mean_interval, percentage
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy, RandomPolicy, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.rng import new_state
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -156,14 +156,6 @@ def test_impossible_numbers_of_games_are_refused(games: object) -> None:
 def test_a_tournament_needs_two_players(players: list[str] | dict[str, str]) -> None:
     with pytest.raises(ValueError, match="two players"):
         round_robin(players)
-
-
-def test_an_illegal_choice_names_the_player_that_made_it() -> None:
-    def stubborn(observation: object, mask: np.ndarray) -> int:
-        return 4
-
-    with pytest.raises(IllegalMove, match="stubborn chose action 4, illegal here"):
-        play_match("random", stubborn, games=20)
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 7), (1, 9), (30, 12), (5, 0), (400, 600)])

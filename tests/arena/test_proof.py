@@ -30,7 +30,7 @@ from tictac_env.arena.proof import Asker, Chunk
 from tictac_env.arena.reply_layers import layer_files, layer_path
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.policies import Policy, load_player, make_policy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 from tictac_env.storage import sha256
@@ -316,11 +316,6 @@ def test_a_proof_that_was_killed_ends_as_an_unbroken_one(tmp_path: Path) -> None
         process.wait()
     subprocess.run([*command, str(tmp_path / "broken")], check=True)
     assert contents(tmp_path / "broken") == contents(tmp_path / "unbroken")
-
-
-def test_an_illegal_choice_is_named(tmp_path: Path) -> None:
-    with pytest.raises(IllegalMove, match=r"lambda.* chose action 4, illegal here.*Position"):
-        prove(lambda observation, mask: 4, 0, "TicTacToe-v0", folder=tmp_path)
 
 
 @pytest.mark.parametrize(

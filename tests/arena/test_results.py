@@ -17,12 +17,11 @@ from tictac_env.arena import SeatResult, exact_results, results, verdict
 from tictac_env.games import LOST, Game, KInARow, get_game
 from tictac_env.policies import Policy, RandomPolicy, make_policy
 from tictac_env.policies.pool import Mixture
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import players
 from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
 
-CONNECT_FOUR = get_game("ConnectFour-v0")
 SMALL_GAMES = breadth(
     [KInARow.make(3, 4, 3, gravity=True), KInARow.make(2, 4, 3, gravity=False)],
     [get_game("TicTacToe-v0"), KInARow.make(4, 4, 3, gravity=True), KInARow.make(4, 2, 2, gravity=True), HEX],
@@ -172,21 +171,6 @@ def test_probabilities_of_many_positions_are_those_of_each(name: str, game: str)
     together = policy.probabilities_many(PositionBatch.of(positions))
     assert together is not None and together.dtype == np.float64
     assert together == pytest.approx(np.array([policy.probabilities(position) for position in positions]))
-
-
-class Illegal(Policy):
-    """Always plays the middle."""
-
-    name = "illegal"
-
-    def act(self, position: Position, seed: int) -> int:
-        return 3
-
-
-@pytest.mark.parametrize("sides", [("rule", Illegal()), (Illegal(), "rule")], ids=["opponent", "policy"])
-def test_an_illegal_move_of_either_side_names_it(sides: tuple[Any, Any]) -> None:
-    with pytest.raises(IllegalMove, match="illegal chose action 3"):
-        exact_results(*sides, "ConnectFour-v0")
 
 
 @pytest.mark.parametrize(

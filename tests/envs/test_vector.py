@@ -27,8 +27,11 @@ from tictac_env.envs.vector.boards import WAITING, Boards
 from tictac_env.envs.vector.vector_env import BoardVectorEnv
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy
+from tictac_env.policies.heuristics import rule_choices
+from tictac_env.policies.policy import pick
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -139,6 +142,57 @@ def test_samples_are_seeded_by_reset() -> None:
     assert recorded(envs) == first
     envs.reset(seed=5)
     assert recorded(envs) != first
+
+
+# Games begun, masks given
+
+
+class Rule(Policy):
+    """Plays like "rule", but is asked: no kernel knows it."""
+
+    def act(self, position: Position, seed: int) -> int:
+        return pick(position.game, rule_choices(position.game, position.own, position.opp), seed)
+
+
+@pytest.mark.parametrize("opponent", ["rule", Rule()], ids=["compiled", "asked"])
+def test_seats_alternate_also_after_a_game_that_the_opponent_ended_first(opponent: Any) -> None:
+    """As second the learner may meet an opponent that wins at once: another game is then begun, and counts once."""
+    settings = {"opponent": opponent, "play_as": "alternate", "start": ["1425", ""]}
+    envs = make(TTT, 40, **settings)
+    singles = [gym.make(TTT, **settings) for _ in range(3)]
+    for game in range(6):
+        _, infos = envs.reset(seed=7 if game == 0 else None)
+        assert (infos["seat"] == game % 2).all()
+        for i, single in enumerate(singles):
+            _, info = single.reset(seed=7 + i if game == 0 else None)
+            assert info["seat"] == game % 2
+    boards = envs.state_dict()["boards"]
+    assert boards[4] == [6] * 40, "games begun"
+
+
+class ClearsMask(Rule):
+    """Changes an array of its owner's while it is asked."""
+
+    def __init__(self) -> None:
+        self.mask = np.ones(3, np.bool_)
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        self.mask[:] = False
+        return super().act_many(batch, seeds)
+
+
+def test_a_reset_mask_is_the_callers_to_change() -> None:
+    opponent = ClearsMask()
+    envs = make(TTT, 3, opponent=opponent, play_as="second")
+    envs.reset(seed=1)
+    wanted = [True, False, True]
+    opponent.mask[:] = wanted
+    _, infos = envs.reset(options={"reset_mask": opponent.mask})
+    shown = [key for key in infos if key.startswith("_")]
+    assert not opponent.mask.any()
+    for key in shown:
+        assert infos[key].tolist() == wanted, key
+        infos[key][:] = False
 
 
 # Copies, pickles, states

@@ -24,7 +24,7 @@ from tictac_env.policies import (
     check_policy,
 )
 from tictac_env.policies.human import HumanPolicy
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 Mask = npt.NDArray[np.int8]
@@ -158,40 +158,6 @@ def test_a_person_plays_one_game_after_another() -> None:
     play_match(human, Network(), games=4)
     stones = [sum(text.count(mark) for mark in "XO") for text in shown if "\n" in text]
     assert sum(later < before for before, later in pairwise(stones)) == 3, "a new game, thrice"
-
-
-def uses(policy: Policy) -> list[Callable[[], Any]]:
-    return [lambda: play_match(policy, "random"), lambda: verdict(policy), lambda: check_policy(policy)]
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda masks: masks.argmax(), r"for \d+ observations it must return \d+ integers, not int64 \(\)"),
-        (lambda masks: masks, r"integers, not int8 \(\d+, 9\)"),
-        (lambda masks: masks.argmax(axis=1) / 1, r"integers, not float64"),
-        (lambda masks: [None] * len(masks), r"integers, not object"),
-    ],
-)
-def test_what_are_no_actions_is_named(answer: Callable[[Mask], Any], message: str) -> None:
-    def numbers(observations: Any, masks: Mask) -> Any:
-        return answer(masks)
-
-    policy = BatchedPolicy(numbers)
-    envs = gym.make_vec(TTT, num_envs=3, opponent=policy, play_as="second")
-    for use in (envs.reset, *uses(policy)):
-        with pytest.raises(ValueError, match=f"numbers is batched: .*{message}"):
-            use()
-
-
-@pytest.mark.parametrize("action", [4, 9, -1])
-def test_an_illegal_action_is_named_with_its_position(action: int) -> None:
-    def stubborn(observations: Any, masks: Mask) -> Any:
-        return np.full(len(masks), action)
-
-    for use in uses(BatchedPolicy(stubborn)):
-        with pytest.raises(IllegalMove, match=rf"stubborn chose action {action}, illegal here .*Position"):
-            use()
 
 
 def test_a_batched_function_that_draws_gets_a_seed_for_each_position() -> None:

@@ -76,27 +76,6 @@ def test_names_functions_and_models_are_checked_too() -> None:
         check_policy(3)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda position, seed: float(position.legal_actions[0]),
-        lambda position, seed: np.float64(position.legal_actions[0]),
-        lambda position, seed: str(position.legal_actions[0]),
-        lambda position, seed: None,
-        lambda position, seed: True,
-        lambda position, seed: [position.legal_actions[0]],
-        lambda position, seed: np.array([position.legal_actions[0]]),
-        lambda position, seed: (position.legal_actions[0], None),  # what a model's `predict` returns
-        lambda position, seed: position.game.num_actions,
-        lambda position, seed: -1,
-        lambda position, seed: float("nan"),
-    ],
-)
-def test_what_is_no_action_is_named(answer: Callable[[Position, int], Any]) -> None:
-    with pytest.raises(ValueError, match=r"Mine (chose action|must return an int) .*Position"):
-        check_policy(Mine(act=answer))
-
-
 @pytest.mark.parametrize("choices", [0, 1 << 62], ids=["empty", "no action's"])
 def test_a_set_without_an_action_is_an_illegal_move(choices: int) -> None:
     policy = ReflexPolicy(lambda game, own, opp: choices)
@@ -161,6 +140,9 @@ def test_a_policy_that_is_no_pure_function_is_named() -> None:
 def test_an_act_many_that_differs_is_named(change: Callable[[npt.NDArray[np.int64]], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_policy(Mine(act_many=change))
+    if "act .*" not in message and "act_many of Mine gave 8" not in message:
+        with pytest.raises(ValueError, match="act_many of Mine gave"):
+            verdict(Mine(act_many=change, probabilities=lambda position: None))
 
 
 def changed(position: Position, index: int, value: float) -> npt.NDArray[np.float64]:
@@ -176,6 +158,7 @@ def changed(position: Position, index: int, value: float) -> npt.NDArray[np.floa
         (lambda position: np.ones((1, 9)) / 9, r"shape \(1, 9\)"),
         (lambda position: 1.0, r"shape \(\)"),
         (lambda position: np.zeros(9), "sum 1"),
+        (lambda position: 2 * uniform(position.game, position.legal_actions), "sum 1"),
         (lambda position: changed(position, position.legal_actions[0], 0.01), "sum 1"),
         (lambda position: np.full(9, np.nan), "sum 1"),
         (lambda position: changed(position, 8, -0.5) + changed(position, 7, 0.5) / 2, "non-negative"),
@@ -186,6 +169,9 @@ def changed(position: Position, index: int, value: float) -> npt.NDArray[np.floa
 def test_wrong_probabilities_are_named(probabilities: Callable[[Position], Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"the probabilities of Mine in Position.*{message}"):
         check_policy(Mine(probabilities=probabilities))
+    if "exclude" not in message:
+        with pytest.raises(ValueError, match=r"probabilities of Mine|Mine chose action"):
+            verdict(Mine(probabilities=probabilities))
 
 
 @pytest.mark.parametrize("change", [lambda chances: chances[:, ::-1], lambda chances: None], ids=["other", "none"])

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tictac_env import check_policy, connect_four_v0, play_match, verdict
-from tictac_env.policies import FunctionPolicy
+from tictac_env import check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
+from tictac_env.arena import exact_results, move_accuracy, prove
+from tictac_env.policies import BatchedPolicy, FunctionPolicy
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 
@@ -54,33 +55,79 @@ def test_integers_of_any_kind_are_actions(kind: str) -> None:
     assert outcome(lambda observation, mask: KINDS[kind](lowest(observation, mask))) == outcome(lowest)
 
 
-WRONG: dict[str, Callable[[], Any]] = {
-    "float": lambda: 2.0,
-    "bool": lambda: True,
-    "np.bool": lambda: np.True_,
-    "None": lambda: None,
-    "str": lambda: "2",
-    "pair": lambda: (2, None),
-    "1-d array": lambda: np.array([2]),
+def against_one_board(player: Any) -> None:
+    env = gym.make("TicTacToe-v0", opponent=player)
+    env.reset(seed=0)
+    env.step(4)
+
+
+def against_many_boards(player: Any) -> None:
+    envs = gym.make_vec("TicTacToe-v0", num_envs=2, opponent=player)
+    envs.reset(seed=0)
+    envs.step(np.array([4, 4]))
+
+
+def against_pettingzoos_board(player: Any) -> None:
+    env = OpponentPolicyEnv(tictactoe_v0.env(), opponent=player)
+    env.reset(seed=0)
+    env.step(4)
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "check_policy": check_policy,
+    "verdict": verdict,
+    "exact_results": lambda player: exact_results("random", player, "TicTacToe-v0"),
+    "move_accuracy": lambda player: move_accuracy(player, "TTT-Exact-v1"),
+    "prove": lambda player: prove(player, 1, "TicTacToe-v0"),
+    "play_match": lambda player: play_match("random", player, games=4),
+    "one board": against_one_board,
+    "many boards": against_many_boards,
+    "PettingZoo's board": against_pettingzoos_board,
+}
+every_use = pytest.mark.parametrize("use", USES)
+ANSWERS: dict[str, Callable[[], Any]] = {
+    **{repr(one): lambda one=one: one for one in (2.0, 4.7, float("nan"), True, np.True_, None, "2", (2, None))},
+    **{repr(one): lambda one=one: one for one in (-1, 9, 2**70, np.array([2]), np.float64(2))},
     "1-d tensor": lambda: pytest.importorskip("torch").tensor([2]),
     "bool tensor": lambda: pytest.importorskip("torch").tensor(True),
     "float tensor": lambda: pytest.importorskip("torch").tensor(2.0),
 }
+"""None of them is a legal action, and none may become one."""
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_what_is_no_integer_is_said_to_be_none(kind: str) -> None:
-    def function(observation: Any, mask: Mask) -> Any:
-        return WRONG[kind]()
+@every_use
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_is_no_legal_action_is_an_error_that_names_the_player(answer: str, use: str) -> None:
+    def wrong(observation: Any, mask: Mask) -> Any:
+        return ANSWERS[answer]()
 
-    with pytest.raises(
-        IllegalMove, match=r"^function must return an int \(legal are .*\), not .*\(\w+\): Position\.from_moves"
-    ):
-        outcome(function)
-    env = OpponentPolicyEnv(connect_four_v0.env(), opponent=function)
-    env.reset(seed=0)
-    with pytest.raises(IllegalMove, match=r"the opponent function must return an int.* as player_1; legal are"):
-        env.step(3)
+    with pytest.raises(IllegalMove, match=r"wrong (must return an int|chose )"):
+        USES[use](wrong)
+
+
+@every_use
+def test_an_occupied_cell_is_an_illegal_move(use: str) -> None:
+    for middle in (lambda observation, mask: 4, BatchedPolicy(lambda observations, masks: np.full(len(masks), 4))):
+        with pytest.raises(IllegalMove, match=r"lambda.* chose (action )?4.*(illegal here|legal are)"):
+            USES[use](middle)
+
+
+@every_use
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda masks: masks.argmax(), r"\d+ observations? it must return \d+ integers?, not int64 \(\)"),
+        (lambda masks: masks, r"integers?, not int8 \(\d+, 9\)"),
+        (lambda masks: masks.argmax(axis=1) / 1, r"integers?, not float64"),
+        (lambda masks: [None] * len(masks), r"integers?, not object"),
+    ],
+)
+def test_what_are_no_actions_of_a_batch_is_named(answer: Callable[[Mask], Any], message: str, use: str) -> None:
+    def numbers(observations: Any, masks: Mask) -> Any:
+        return answer(masks)
+
+    with pytest.raises(ValueError, match=f"numbers is batched: .*{message}"):
+        USES[use](BatchedPolicy(numbers))
 
 
 @pytest.mark.parametrize("function", [drawn, drawn_by_keyword])

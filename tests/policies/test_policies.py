@@ -161,12 +161,6 @@ def test_everything_that_plays_is_a_policy() -> None:
     assert str(model) == "Constant" and model.act(position, 0) == 3
 
 
-@pytest.mark.parametrize("player", [None, 3, object(), ["random"], {"opponent": "random"}])
-def test_what_does_not_play_is_no_policy(player: Any) -> None:
-    with pytest.raises(ValueError, match=r"does not play: give a policy's name \(random, rule"):
-        as_policy(player, GAMES[TTT])
-
-
 @pytest.mark.parametrize(
     "use",
     [
