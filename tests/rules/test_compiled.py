@@ -214,6 +214,7 @@ import sys
 from typing import NamedTuple
 import numpy as np
 import helpers
+from own import Most
 from tictac_env.compiled import kernel, kernel_methods
 
 @kernel_methods
@@ -229,10 +230,10 @@ def inner(x):
     return x + 1
 
 @kernel
-def outer(pair, x):
-    return pair.difference() + inner(x) + helpers.plain(x) + int(helpers.LEVEL)
+def outer(pair, x, game):
+    return pair.difference() + inner(x) + helpers.plain(x) + int(helpers.LEVEL) + int(game.has_won(0b11, 0))
 
-print(outer(Pair(5, 3), 10), sum(outer.stats.cache_hits.values()))
+print(outer(Pair(5, 3), 10, Most()), sum(outer.stats.cache_hits.values()))
 """
 HELPERS = """
 import numpy as np
@@ -241,6 +242,23 @@ LEVEL = np.int64(7)
 def plain(x):
     return 2 * x
 """
+OWN_GAME = """
+from dataclasses import dataclass
+from tictac_env.games import PlacementGame
+WANTED = 3
+
+@dataclass(frozen=True)
+class Most(PlacementGame):
+    rows: int = 1
+    cols: int = 5
+
+    def winning_cells(self, stones, seat):
+        return stones if enough(stones) else 0
+
+def enough(stones):
+    return stones.bit_count() >= WANTED
+"""
+"""A game of a user's, in a file that the cache folder's name knows nothing of."""
 
 
 @pytest.mark.parametrize(
@@ -251,18 +269,22 @@ def plain(x):
         ("reached.py", "return x + 1", "return x + 2", 41),
         ("helpers.py", "return 2 * x", "return 3 * x", 50),
         ("helpers.py", "np.int64(7)", "np.int64(8)", 41),
+        ("../own.py", "WANTED = 3", "WANTED = 2", 41),
+        ("../own.py", ">= WANTED", "< WANTED", 41),
     ],
 )
 def test_kernels_follow_an_edit_of_whatever_they_reach(
     file: str, old: str, new: str, result: int, tmp_path: Path
 ) -> None:
-    """Fields and methods of records, kernels, plain functions and constants of other modules."""
+    """Fields and methods of records, kernels, plain functions and constants of other modules, and a user's game."""
     package = tmp_path / "tictac_agents"
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "reached.py").write_text(REACHED.replace("import helpers", "from tictac_agents import helpers"))
     (package / "helpers.py").write_text(HELPERS)
+    (tmp_path / "own.py").write_text(OWN_GAME)
     environment = os.environ | {"TICTAC_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
 
     def run() -> list[str]:
         command = [sys.executable, "-c", "import tictac_agents.reached"]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -14,7 +11,7 @@ import pettingzoo
 import pytest
 
 from examples.hex import Hex
-from tictac_env import compiled, register_game
+from tictac_env import register_game
 from tictac_env.arena import verdict
 from tictac_env.envs import entry_points
 from tictac_env.envs.aec import BoardAECEnv
@@ -164,55 +161,3 @@ def test_no_size_can_be_called_like_a_keyword_of_an_environment() -> None:
 def test_entry_points_are_a_dialect_and_an_id(name: str) -> None:
     with pytest.raises(AttributeError):
         getattr(entry_points, name)
-
-
-OWN_GAME = """
-from dataclasses import dataclass
-from tictac_env.games import PlacementGame
-WANTED = 3
-
-@dataclass(frozen=True)
-class Most(PlacementGame):
-    rows: int = 1
-    cols: int = 5
-
-    def winning_cells(self, stones, seat):
-        return stones if enough(stones) else 0
-
-def enough(stones):
-    return stones.bit_count() >= WANTED
-"""
-PROBE = """
-import sys
-from tictac_env.compiled import kernel
-from own import Most
-
-@kernel
-def won(game, stones):
-    return game.has_won(stones, 0)
-
-print(won(Most(), 0b11), sum(won.stats.cache_hits.values()))
-"""
-
-
-def test_machine_code_of_a_users_game_is_kept_and_follows_its_rules(tmp_path: Path) -> None:
-    """The rules stand in a file that the cache folder's name knows nothing of, a constant and a function of it too."""
-    (tmp_path / "probe.py").write_text(PROBE)
-    roots = os.pathsep.join([str(tmp_path), str(Path(compiled.PACKAGE).parent)])
-    settings = {"TICTAC_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": roots, "PYTHONDONTWRITEBYTECODE": "1"}
-
-    def probe(source: str) -> str:
-        (tmp_path / "own.py").write_text(source)
-        done = subprocess.run(
-            [sys.executable, "probe.py"], cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    assert probe(OWN_GAME) == "False 0"
-    assert probe(OWN_GAME) == "False 1"
-    assert probe(OWN_GAME.replace("WANTED = 3", "WANTED = 2")) == "True 0"
-    assert probe(OWN_GAME.replace(">= WANTED", "< WANTED")) == "True 0"
-    renamed = OWN_GAME.replace("class Most", "class Least") + "Most = Least"
-    assert probe(renamed) == "False 0"
-    assert probe(OWN_GAME) == "False 1"
