@@ -82,8 +82,6 @@ MAX_GAMES = 1 << 24
 
 
 Arrays = dict[str, npt.NDArray[Any]]
-SEATS = ("first", "second")
-"""The names of the seats in files, columns and logs."""
 
 
 def as_shaped(name: str, array: npt.NDArray[Any], like: npt.NDArray[Any]) -> npt.NDArray[Any]:

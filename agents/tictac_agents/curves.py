@@ -12,10 +12,10 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoint import SEATS, GamesLearner
+from tictac_agents.checkpoint import GamesLearner
 from tictac_agents.tabular.learner import Callback, Learner
 from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import positive, whole
+from tictac_env.checks import SEATS, positive, whole
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text, writing
 

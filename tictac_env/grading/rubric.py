@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tictac_env
-from tictac_env.checks import flag, number, one_of, positive
+from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.games import Game, did_you_mean, game_name, get_game
 from tictac_env.observation import OBSERVATION_TYPES
 
@@ -24,7 +24,6 @@ HOMES = (
 )
 """The folders of assignments: in an installed package, and in a checkout of the repository."""
 RUBRIC = "rubric.toml"
-SEATS = ("first", "second")
 TRUTHS = ("legal_moves", "result", "value")
 ARGUMENTS = ("cells", "legal", "mask", *OBSERVATION_TYPES)
 """Arguments of functions: the cells of the board in a row, the legal actions, the action mask, an observation."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.checks import SEATS
 from tictac_env.games import DRAWN, LOST, WON
 from tictac_env.grading.exam import Exam
-from tictac_env.grading.rubric import SEATS, Criterion
+from tictac_env.grading.rubric import Criterion
 from tictac_env.position import Position, format_moves
 
 Bools = npt.NDArray[np.bool_]

@@ -18,7 +18,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import flag, number, one_of, positive
+from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.games import Game
 from tictac_env.observation import action_masks, fit, legal_sets, observation_type_of
 from tictac_env.policies.adapters import ModelPolicy
@@ -35,7 +35,6 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
-SEATS = ("first", "second")
 SAMPLING = ("uniform", "latest", "prioritised")
 LAST_GAMES = 1_000
 """The games, at most, whose share of wins the progress bar shows."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -11,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import GamesLearner
+from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
 from tictac_agents.ntuple.kernels import Ints, Tables, new_tables, random_walks
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
 from tictac_agents.ntuple.self_play import (
@@ -23,14 +21,12 @@ from tictac_agents.ntuple.self_play import (
 )
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, describe_game, game_of
+from tictac_env.games import Game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position import Position, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, new_state
-from tictac_env.storage import reading, save_arrays
 
-KIND = "tictac_agents.NTupleTD"
 MAX_BATCH = 64
 """The most games that are played before the network learns from them."""
 TOGETHER = 0.5
@@ -234,7 +230,6 @@ class NTupleTD(GamesLearner):
 
     @property
     def _player(self) -> NTupleNetwork:
-        """The network that plays; with averaging one copy for as long as it holds."""
         if not self._averaged:
             return self._learning
         if self._average is None:
@@ -308,59 +303,29 @@ class NTupleTD(GamesLearner):
     def _state_in_words(self) -> str:
         return f"step {self.step_now:.3f}"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything to an .npz file (see `tictac_env.storage`)."""
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
         meta = {
-            "game": describe_game(self.game),
             "tuples": self._learning.tuples,
-            "settings": {name: getattr(self, name) for name in SETTINGS},
-            "num_games": self.num_games,
             "num_plies": self.num_plies,
             "begun": self._begun,
-            "goal": self._goal,
             "state": self._state,
             "averaged": self._averaged,
             "start_chance": self._start_chance,
         }
-        arrays: dict[str, npt.NDArray[Any]] = {"weights": self._weights, "sums": self._sums, "starts": self._starts}
-        save_arrays(path, KIND, meta, arrays | self._coherence._asdict())
+        arrays: Arrays = {"weights": self._weights, "sums": self._sums, "starts": self._starts}
+        return meta, arrays | self._coherence._asdict()
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The learner that was saved.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or holds something else.
-        """
-        with reading(path, KIND, "checkpoint of NTupleTD") as (meta, arrays):
-            return cls._from_file(meta, arrays)
-
-    @classmethod
-    def _from_file(cls, meta: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        loaded = cls(game_of(meta["game"]), **meta["settings"])
-        loaded._learning = NTupleNetwork(loaded.game, meta["tuples"], arrays["weights"], loaded.symmetric)
-        loaded._weights = loaded._learning.weights
-        loaded.num_games = whole("num_games", meta["num_games"], cls.MAX_GAMES)
-        loaded.num_plies = whole("num_plies", meta["num_plies"])
-        loaded._goal = whole("goal", meta["goal"], cls.MAX_GAMES)
-        loaded._begun = whole("begun", meta["begun"], loaded.num_games)
-        loaded._state = whole("state", meta["state"], STATES)
-        loaded._averaged = whole("averaged", meta["averaged"], PARTS)
-        loaded._start_chance = number("start_chance", meta["start_chance"], 0, 1)
-        loaded._starts = as_shaped("starts", arrays["starts"], np.int8, (len(arrays["starts"]), loaded.game.cells + 1))
-        shape = loaded._weights.shape
-        loaded._sums = as_shaped("sums", arrays["sums"], np.int64, shape if loaded._averaged else (0,))
-        entries = shape if loaded.coherence else (0,)
-        loaded._coherence = Coherence(*(as_shaped(one, arrays[one], np.int64, entries) for one in Coherence._fields))
-        return loaded
-
-
-def as_shaped(name: str, array: npt.NDArray[Any], dtype: type, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """`array`, if it is of this type and shape; a ValueError otherwise."""
-    if array.dtype != dtype or array.shape != shape:
-        raise ValueError(f"{name} must be {np.dtype(dtype)} {shape}, not {array.dtype} {array.shape}")
-    return array
-
-
-SETTINGS = tuple(name for name in inspect.signature(NTupleTD).parameters if name != "game")
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._learning = NTupleNetwork(self.game, meta["tuples"], arrays["weights"], self.symmetric)
+        self._weights = self._learning.weights
+        self.num_plies = whole("num_plies", meta["num_plies"])
+        self._begun = whole("begun", meta["begun"], self.num_games)
+        self._state = whole("state", meta["state"], STATES)
+        self._averaged = whole("averaged", meta["averaged"], PARTS)
+        self._start_chance = number("start_chance", meta["start_chance"], 0, 1)
+        starts = np.broadcast_to(np.int8(0), (len(arrays["starts"]), self.game.cells + 1))
+        sums = np.broadcast_to(np.int64(0), self._weights.shape)
+        self._starts = as_shaped("starts", arrays["starts"], starts)
+        self._sums = as_shaped("sums", arrays["sums"], sums if self._averaged else sums[:0])
+        entries = sums if self.coherence else sums[:0]
+        self._coherence = Coherence(*(as_shaped(one, arrays[one], entries) for one in Coherence._fields))

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_agents.checkpoint import SEATS, Arrays, GamesLearner, as_shaped
-from tictac_env.checks import flag, number, positive, schedule, whole
+from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_env.checks import SEATS, flag, number, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.policy import actions_of, illegal_choice

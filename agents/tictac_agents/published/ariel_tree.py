@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import SEATS, Arrays, GamesLearner, as_shaped
+from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
 from tictac_agents.mcts.simulation import INFINITY, action_bits_of, first_state, nth_bit, random_below, select_uct
-from tictac_env.checks import number, whole
+from tictac_env.checks import SEATS, number, whole
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies.policy import pick
