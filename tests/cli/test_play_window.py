@@ -15,7 +15,7 @@ import gymnasium as gym
 import pytest
 
 from tictac_env import Position, cli, play_match
-from tictac_env.cli.play_window import WindowTable
+from tictac_env.cli.play import WindowTable
 from tictac_env.cli.session import Session
 from tictac_env.policies import load_player
 from tictac_env.render import Window

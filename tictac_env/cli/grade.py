@@ -11,7 +11,7 @@ from typing import Any
 
 from tictac_env.cli.arguments import add_file, complete_words, game_named, whole_number
 from tictac_env.games import get_game
-from tictac_env.grading.classes import ClassReport, class_tournament, grade_class
+from tictac_env.grading.classes import class_tournament, grade_class
 from tictac_env.grading.grading import PAGE, grade, gradescope, nbgrader, points
 from tictac_env.grading.rubric import assignment_folder, assignments, load_rubric
 from tictac_env.grading.submissions import handed_in_by_all, is_class
@@ -21,7 +21,6 @@ FORMATS = ("text", "json", "gradescope", "nbgrader")
 
 
 def add_grade(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_file(parser, "submissions", nargs="*", metavar="SUBMISSION", help="a file, a folder, or a folder of these")
     told = parser.add_argument(
         "--assignment", metavar="NAME", help=f"{', '.join(assignments())}, or the path of a rubric (.toml)"
@@ -104,17 +103,14 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     class_ = handed_in_by_all(options.submissions, rubric.file)
     report = grade_class(class_, rubric, options.jobs, options.page, progress=True, unconfined=options.unconfined)
-    _tell(options, _with_tournament(report, options.tournament), {"json": report.to_dict}, report.grades)
+    text = str(report)
+    if options.tournament:
+        played = class_tournament(report)
+        text = f"{text}\n\n{played}\n\n{played.ratings()}"
+    _tell(options, text, {"json": report.to_dict}, report.grades)
     if options.csv:
         save_text(options.csv, report.to_csv())
     return 0
-
-
-def _with_tournament(report: ClassReport, tournament: bool) -> str:
-    if not tournament:
-        return str(report)
-    played = class_tournament(report)
-    return f"{report}\n\n{played}\n\n{played.ratings()}"
 
 
 def _tell(options: argparse.Namespace, text: str, forms: Any, grades: Any) -> None:

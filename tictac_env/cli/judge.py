@@ -15,6 +15,7 @@ import tictac_env
 from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
 from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
 from tictac_env.arena.proof import CLAIMS
+from tictac_env.checks import SEATS
 from tictac_env.cli.arguments import (
     add_file,
     add_game,
@@ -38,7 +39,6 @@ BESIDE = Path("next to the player's file")
 
 
 def add_audit(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_player(parser, "player")
     add_game(parser, of="player")
     parser.add_argument(
@@ -129,11 +129,7 @@ def run_audit(options: argparse.Namespace) -> int:
     return 0
 
 
-SEATS = ("first", "second")
-
-
 def add_prove(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_player(parser, "player")
     add_game(parser, of="player")
     parser.add_argument("--seat", choices=SEATS, default="first", help="which side it plays (default: %(default)s)")
@@ -189,7 +185,6 @@ STORE = "games.sqlite"
 
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_player(parser, "players", nargs="+", metavar="PLAYER", more="; NAME=PLAYER to call it NAME")
     add_game(parser, of="player")
     parser.add_argument(
@@ -295,10 +290,7 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "games": len(tournament.games),
         "anchor": ratings.anchor,
         "ratings": ratings.table(),
-        "seats": {
-            name: dict(zip(("first", "second"), map(list, tournament.seats(name)), strict=True))
-            for name in tournament.names
-        },
+        "seats": {name: dict(zip(SEATS, map(list, tournament.seats(name)), strict=True)) for name in tournament.names},
         "cross_table": ratings.cross_table(),
         "first_advantage": _finite(ratings.first_advantage),
         "draws": _finite(ratings.draws),

@@ -50,7 +50,6 @@ def run_train(options: argparse.Namespace) -> int:
 
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_player(parser, "player")
     add_file(parser, "--output", "-o", required=True, metavar="FILE", help="the Python file, which is replaced")
     add_game(parser, default="ConnectFour-v0", of="player")
@@ -77,7 +76,6 @@ def run_export_agent(options: argparse.Namespace) -> int:
 
 
 def add_export_page(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_file(parser, "folder", folder=True, metavar="FOLDER", help="new, empty, or an earlier export")
 
 
@@ -97,7 +95,6 @@ def run_export_page(options: argparse.Namespace) -> int:
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.add_argument("--host", default=HOST, help="the address to listen on (default: %(default)s)")
     parser.add_argument(
         "--allowed-host",
@@ -146,7 +143,6 @@ def run_serve(options: argparse.Namespace) -> int:
 
 
 def add_warm(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     named = f"any of {', '.join(known_names())}, with sizes if wanted, or module:Name-v0; none: all"
     games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=named)
     complete_words(games, "games", known_names())
@@ -183,7 +179,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.add_argument("shell", choices=SHELLS)
 
 

@@ -1,19 +1,26 @@
-"""The command `tictac play`, and games at the terminal: what is shown, what is asked, and what the answers mean."""
+"""The command `tictac play`: games at the terminal and in a window, what is shown, asked, and understood."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+from tictac_env.checks import SEATS
 from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game
 from tictac_env.cli.session import Series, Session, hints
 from tictac_env.games import game_name
 from tictac_env.policies import load_player
 from tictac_env.policies.human import moves_in_words, read_move
 from tictac_env.position import Position, format_moves
+from tictac_env.render.text import status
+from tictac_env.render.window import WAITING_FPS, Window, WindowClosed
 
-SEATS = ("first", "second", "alternate")
+Answer = TypeVar("Answer")
+
 COMMANDS = {
     "hint": "the exact value of every move",
     "undo": "takes your last move back, and the answer to it",
@@ -23,16 +30,20 @@ COMMANDS = {
 }
 """The words that may be typed instead of a move; their first letters are enough, if they are no move."""
 AGAIN = ("yes", "no", "undo", "moves", "quit")
+HINT, UNDO, ANOTHER, CLOSE = "f1", "backspace", ("return", "enter"), "escape"
+"""The keys in a window that are no moves, by pygame's names."""
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_player(
         parser, "opponent", nargs="?", default="level:5", more="; or human, for two people (default: %(default)s)"
     )
     add_game(parser, "ConnectFour-v0", of="opponent")
     parser.add_argument(
-        "--seat", choices=SEATS, default="alternate", help="yours; alternate: first, and the other in each further game"
+        "--seat",
+        choices=(*SEATS, "alternate"),
+        default="alternate",
+        help="yours; alternate: first, and the other in each further game",
     )
     parser.add_argument("--position", metavar="MOVES", default="", help="begin with these moves, as in 4453")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
@@ -60,18 +71,48 @@ def run_play(options: argparse.Namespace) -> int:
     start = Position.from_moves(chosen_game(options, options.opponent), options.position)
     opponent = None if options.opponent == "human" else load_player(options.opponent, start.game)
     series = Series([start], opponent, options.seat, options.seed)
-    if options.window:
-        from tictac_env.cli.play_window import WindowTable
-
-        table: TerminalTable | WindowTable = WindowTable(options.hints)
-    else:
-        table = TerminalTable(options.hints)
+    table = WindowTable(options.hints) if options.window else TerminalTable(options.hints)
     while table.play(series.begin()):
         pass
     return 0
 
 
-class TerminalTable:
+class Table(ABC):
+    """Where a person plays."""
+
+    @abstractmethod
+    def play(self, session: Session) -> bool:
+        """Plays a game to its end; True if the person wants another one.
+
+        Raises:
+            IllegalMove: a policy's choice is illegal.
+            gymnasium.error.DependencyNotInstalled: it needs pygame, which is missing.
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+
+    def _go_on(self, session: Session) -> bool:
+        while True:
+            if session.position.is_over:
+                if (wants := self._after(session)) is not None:
+                    return wants
+            elif not session.persons_turn:
+                self._reply(session)
+            elif not self._turn(session):
+                return False
+
+    @abstractmethod
+    def _turn(self, session: Session) -> bool:
+        """Waits until a person has changed the game; False if the person ends it."""
+
+    @abstractmethod
+    def _reply(self, session: Session) -> None: ...
+
+    @abstractmethod
+    def _after(self, session: Session) -> bool | None:
+        """True if the person wants another game, None if this one continues after all."""
+
+
+class TerminalTable(Table):
     """A terminal at which a person plays.
 
     Args:
@@ -88,30 +129,14 @@ class TerminalTable:
         self._tell = tell
 
     def play(self, session: Session) -> bool:
-        """Plays a game to its end; True if the person wants another one.
-
-        Raises:
-            IllegalMove: a policy's choice is illegal.
-            KeyboardInterrupt: Ctrl-C was pressed.
-        """
         self._tell(_who_plays(session))
         try:
-            while True:
-                if session.position.is_over:
-                    self._tell(f"\n{session.position}\n{session.result()}")
-                    if (wants := self._after(session)) is not None:
-                        return wants
-                elif session.persons_turn:
-                    if not self._turn(session):
-                        return False
-                else:
-                    self._reply(session)
+            return self._go_on(session)
         except EOFError:
             self._tell(f"\nThe input has ended, the game stands at {_moves(session)}.")
             return False
 
     def _turn(self, session: Session) -> bool:
-        """Asks a person until the game has changed; False if the person ends it."""
         position = session.position
         game = position.game
         self._tell(f"\n{position}")
@@ -145,7 +170,6 @@ class TerminalTable:
                     self._tell(f"{typed!r} is not a move: type {moves_in_words(game)}, or {_listed(COMMANDS)}.")
 
     def _reply(self, session: Session) -> None:
-        """The policy's move."""
         seat = session.position.seat
         who = f"{session.name(seat)} ({'XO'[seat]})"
         if on_terminal := sys.stdout.isatty():  # to be written over
@@ -160,7 +184,7 @@ class TerminalTable:
             self._tell(f"  {line}")
 
     def _after(self, session: Session) -> bool | None:
-        """True if the person wants another game; None if this one continues after all."""
+        self._tell(f"\n{session.position}\n{session.result()}")
         while True:
             typed = self._ask("Again? (yes, no, undo or moves): ").strip().lower()
             match _command(typed, AGAIN):
@@ -176,6 +200,89 @@ class TerminalTable:
                     self._tell(_moves(session))
                 case _:
                     self._tell(f"{typed!r} is no answer: type {_listed(AGAIN)}.")
+
+
+class WindowTable(Table):
+    """A window in which a person plays. It stays open after the last move.
+
+    Args:
+        show_hints: whether to show the values of the moves in the title before each of the person's.
+    """
+
+    def __init__(self, show_hints: bool = False) -> None:
+        self._show_hints = show_hints
+        self._window = Window(cell_size=96)
+
+    def play(self, session: Session) -> bool:
+        try:
+            return self._go_on(session)
+        except WindowClosed:
+            return False
+
+    def _reply(self, session: Session) -> None:
+        seat = session.position.seat
+        self._window.title = f"{session.name(seat)} ({'XO'[seat]}) thinks ..."
+        session.play(self._wait_for(session, session.choose))
+
+    def _turn(self, session: Session) -> bool:
+        position, window = session.position, self._window
+        window.title = f"{status(position)} - F1: hint, backspace: undo"
+        wants_hint = self._show_hints
+        while True:
+            if wants_hint:
+                window.title = "solving ..."
+                window.title = " | ".join(self._wait_for(session, lambda: hints(position)))
+            window.show(position, WAITING_FPS)
+            action, key = window.clicked_action(position), window.pressed_key()
+            if action is None and key is not None:
+                action = read_move(key, position.game)
+            if action in position.legal_actions:
+                session.play(int(action))
+                return True
+            if key == UNDO and session.take_back():
+                return True
+            if action is not None and action >= 0:
+                move = format_moves(position.game, [action])
+                window.title = f"{move} is {'full' if position.game.stones_fall else 'taken'}"
+            self._close_if(key)
+            wants_hint = key == HINT
+
+    def _after(self, session: Session) -> bool | None:
+        window = self._window
+        window.title = f"{session.result()} - Enter: again, backspace: undo"
+        while True:
+            window.show(session.position, WAITING_FPS)
+            key = window.pressed_key()
+            if key in ANOTHER:
+                return True
+            if key == UNDO and session.take_back():
+                return None
+            self._close_if(key)
+
+    def _close_if(self, key: str | None) -> None:
+        if key == CLOSE:
+            self._window.close()
+            raise WindowClosed("the window was closed")
+
+    def _wait_for(self, session: Session, work: Callable[[], Answer]) -> Answer:
+        """The result of `work`, done in a thread while the window answers; closing it does not wait for the thread."""
+        found: list[Answer] = []
+        errors: list[BaseException] = []
+
+        def do() -> None:
+            try:
+                found.append(work())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=do, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            self._window.show(session.position, WAITING_FPS)
+            self._close_if(self._window.pressed_key())
+        if errors:
+            raise errors[0]
+        return found[0]
 
 
 def _who_plays(session: Session) -> str:

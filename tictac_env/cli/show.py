@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ import pettingzoo
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
+from tictac_env.checks import SEATS
 from tictac_env.cli.arguments import add_file, add_game, add_json, decimal, print_json, whole_number
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
 from tictac_env.games import describe_game, game_name
@@ -27,13 +28,12 @@ from tictac_env.games.registry import known_names
 from tictac_env.policies import POLICIES
 from tictac_env.position import Position, format_moves
 from tictac_env.render import render_rgb, render_svg
-from tictac_env.solver import NotProven, Solution, Solver
+from tictac_env.solver import NotProven, Solver
 from tictac_env.solver.enumerate import plies_to_go
 from tictac_env.storage import save_text, writing
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
     add_game(parser, "ConnectFour-v0")
     parser.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
@@ -62,23 +62,31 @@ def run_solve(options: argparse.Namespace) -> int:
     """
     began = time.monotonic()
     position = Position.from_moves(options.game, options.moves)
+    header = {"game": describe_game(position.game), "moves": position.to_moves()}
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     if not options.json:
         print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
     try:
         solution = solver.solve_many([position], options.weak, time_limit=options.seconds)[0]
     except NotProven as limit:
-        _print_bounds(position, limit, options)
+        bounds = limit.bounds
+        if options.json:
+            proven = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
+            print_json(header | {"score": None} | proven)
+        else:
+            print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
         return 1
     nodes, seconds = solver.nodes, solver.seconds
     end = None if options.seconds is None else began + options.seconds
     line = None if options.weak else _best_line(solver, position, end)
     if options.json:
         exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
-        print_json(_header(position) | exact | {"nodes": nodes, "seconds": round(seconds, 6)})
+        print_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)})
         return 0
-    for text in _score_lines(position, solution):
-        print(text)
+    for action, score in enumerate(solution.action_scores):
+        if score is not None:
+            best = "  best" if action in solution.best_actions else ""
+            print(f"{format_moves(position.game, [action]):>3} {score:>4}{best}")
     print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
     if line is not None:
         print(f"best play: {line or 'the game is over'}")
@@ -86,34 +94,11 @@ def run_solve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_bounds(position: Position, limit: NotProven, options: argparse.Namespace) -> None:
-    """Prints what a search that was ended has proven."""
-    bounds = limit.bounds
-    if options.json:
-        told = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
-        print_json(_header(position) | {"score": None} | told)
-    else:
-        print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
-
-
-def _header(position: Position) -> dict[str, Any]:
-    return {"game": describe_game(position.game), "moves": position.to_moves()}
-
-
-def _score_lines(position: Position, solution: Solution) -> list[str]:
-    """A line for each legal move; none once the game is over."""
-    return [
-        f"{format_moves(position.game, [action]):>3} {score:>4}{'  best' if action in solution.best_actions else ''}"
-        for action, score in enumerate(solution.action_scores)
-        if score is not None
-    ]
-
-
 def _in_words(position: Position, score: int, weak: bool) -> str:
     """The meaning of a score, as in "the second player wins on ply 41"."""
     if score == 0:
         return "a draw"
-    winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]
+    winner = SEATS[position.seat if score > 0 else 1 - position.seat]
     if weak or position.is_over:
         return f"the {winner} player {'has won' if position.is_over else 'wins'}"
     ply = position.ply + plies_to_go(position.game, position.ply, score)
@@ -140,7 +125,6 @@ LAST = 4
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     parser.add_argument("moves", nargs="?", default="", help="the moves, as in 4453; none: the empty board")
     add_game(parser, "ConnectFour-v0")
     add_file(parser, "-o", "--output", metavar="FILE", help=f"a file that ends in {', '.join(SUFFIXES)}")
@@ -219,7 +203,6 @@ def pillow() -> ModuleType:
 
 
 def add_info(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments."""
     add_json(parser)
 
 
@@ -241,14 +224,18 @@ def run_info(options: argparse.Namespace) -> int:
 def information() -> dict[str, Any]:
     """The installation as JSON can hold it; the version of a missing package is None."""
     folder = Path(CACHE_FOLDER)
+    gymnasium, aec = (
+        [name for name, spec in registry.items() if str(spec.entry_point).startswith("tictac_env.")]
+        for registry in (gym.registry, pettingzoo.aec_registry)
+    )
     return {
         "version": tictac_env.__version__,
         "folder": str(Path(tictac_env.__file__).parent),
         "python": platform.python_version(),
         "packages": _packages(),
         "games": known_names(),
-        "gymnasium": _ours(gym.registry),
-        "pettingzoo": _ours(pettingzoo.aec_registry),
+        "gymnasium": gymnasium,
+        "pettingzoo": aec,
         "policies": list(POLICIES),
         "cache": {
             "folder": str(folder),
@@ -266,9 +253,9 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"tictac-env {found['version']}, in {found['folder']}"
     yield f"Python {found['python']}; {found['system']}, {found['processor']}, {found['cores']} cores"
     for extra, packages in found["packages"].items():
-        told = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
+        versions = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
         missing = f'; pip install "tictac-env[{extra}]"' if extra and None in packages.values() else ""
-        yield f"{extra or 'base'}: {told}{missing}"
+        yield f"{extra or 'base'}: {versions}{missing}"
     for name in ("games", "gymnasium", "pettingzoo", "policies"):
         yield f"{name}: {', '.join(found[name])}"
     cache = found["cache"]
@@ -278,10 +265,6 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if cache["megabytes_of_other_versions"]:
         other = cache["megabytes_of_other_versions"]
         yield f"  other folders next to it belong to other versions, {other:.1f} MB, and may be deleted"
-
-
-def _ours(registry: Mapping[str, Any]) -> list[str]:
-    return [name for name, spec in registry.items() if str(spec.entry_point).startswith("tictac_env.")]
 
 
 def _packages() -> dict[str, dict[str, str | None]]:
