@@ -10,7 +10,6 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -520,28 +519,3 @@ def run_file(path: Path) -> ModuleType:
         at = f", line {where}" if where else ""
         raise ValueError(f"{path} cannot be run as Python: {type(error).__name__}: {error}{at}") from error
     return module
-
-
-def last_callable(path: Path) -> Any:
-    """The last name in a Python file that can be called: by this rule Kaggle finds the agent in a submission.
-
-    The order is that in which names were first bound; imported ones count.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it cannot be run, or has nothing that can be called.
-    """
-    found = [value for value in vars(run_file(path)).values() if callable(value)]
-    if not found:
-        raise ValueError(f"{path} has nothing that can be called, so it is no submission")
-    return found[-1]
-
-
-def places(function: Callable[..., Any], most: int) -> int:
-    """How many positional arguments, at most `most`, a function takes."""
-    if (signature := signature_of(function)) is None:
-        return most
-    parameters = signature.parameters.values()
-    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
-        return most
-    return min(most, sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters))

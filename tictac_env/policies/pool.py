@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import inf
 from typing import Any, NamedTuple, Self
@@ -129,26 +129,21 @@ class Mixture(Policy):
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
-        mean = np.zeros(position.game.num_actions)
-        for number, weight in enumerate(self._weights):
-            if weight == 0:
-                continue
-            chances = self.member(number, position.game).probabilities(position)
-            if chances is None:
-                return None
-            mean += weight / self.cumulative[-1] * chances
-        return mean
+        return self._mean(position.game, (), lambda member: member.probabilities(position))
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
         """float64 (B, num_actions); each member is asked at once for all positions."""
-        mean = np.zeros((len(batch), batch.game.num_actions))
+        return self._mean(batch.game, (len(batch),), lambda member: member.probabilities_many(batch))
+
+    def _mean(
+        self, game: Game, shape: tuple[int, ...], chances_of: Callable[[Policy], npt.NDArray[np.float64] | None]
+    ) -> npt.NDArray[np.float64] | None:
+        mean = np.zeros((*shape, game.num_actions))
         for number, weight in enumerate(self._weights):
-            if weight == 0:
-                continue
-            chances = self.member(number, batch.game).probabilities_many(batch)
-            if chances is None:
-                return None
-            mean += weight / self.cumulative[-1] * chances
+            if weight > 0:
+                if (chances := chances_of(self.member(number, game))) is None:
+                    return None
+                mean += weight / self.cumulative[-1] * chances
         return mean
 
     def __str__(self) -> str:
@@ -241,7 +236,7 @@ class Level(Mixture):
     def __init__(self, number: int, game: Game) -> None:
         settings = level_settings(game)
         if type(number) is not int or not 1 <= number <= len(settings):
-            raise _no_level(number, settings)
+            raise ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {shown(number)}")
         setting = settings[number - 1]
         # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
         super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])
@@ -251,9 +246,9 @@ class Level(Mixture):
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Level:
         """`level:<number>`."""
-        if (number := parse_whole(argument)) is None:
-            raise _no_level(argument, level_settings(game))
-        return cls(number, game)
+        number = parse_whole(argument)
+        wrong: Any = argument  # which the error shows
+        return cls(wrong if number is None else number, game)
 
     def __str__(self) -> str:
         return self.name
@@ -264,7 +259,3 @@ def level_settings(game: Game) -> tuple[Setting, ...]:
     from tictac_env.solver.enumerate import SMALL_CELLS
 
     return LEVELS.get(game_name(game) or "", SMALL_GAMES if game.cells <= SMALL_CELLS else LARGE_GAMES)
-
-
-def _no_level(given: object, settings: Sequence[Setting]) -> ValueError:
-    return ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {shown(given)}")

@@ -25,9 +25,10 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
@@ -39,26 +40,42 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import Game, KInARow, game_name, shown
 from tictac_env.observation import OBSERVATION_TYPES, planes_last
 from tictac_env.policies.adapters import BatchedPolicy, observer_of, signature_of
-from tictac_env.policies.loading import PLANES_LAST, Reading, last_callable, object_named, places
+from tictac_env.policies.loading import PLANES_LAST, Reading, object_named, run_file
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 
 
-@contextmanager
-def globally_seeded(seed: int) -> Iterator[None]:
-    """Seeds `random` and `numpy.random`, from which third-party code draws, for a block; then restores them.
+class SeededFunction(Policy):
+    """A third-party function as a policy: what it draws from `random` and `numpy.random` follows from the seed.
 
     Args:
-        seed: a non-negative integer.
+        function: gets as many of its arguments, at most two, as it has places for.
+        agent: what it belongs to, which has the name.
     """
-    plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        random.seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
-        yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(numpys)  # noqa: NPY002
+
+    def __init__(self, function: Callable[..., Any], agent: Any) -> None:
+        self._function = function
+        self.name = getattr(agent, "__name__", type(agent).__name__)
+        signature = signature_of(function)
+        kinds = [one.kind for one in signature.parameters.values()] if signature else [Parameter.VAR_POSITIONAL]
+        positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        self._given = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in positional for kind in kinds)
+
+    @abstractmethod
+    def arguments(self, position: Position) -> tuple[Any, Any]:
+        """The arguments of the function in a position."""
+
+    def act(self, position: Position, seed: int) -> int:
+        arguments = self.arguments(position)[: self._given]
+        plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+        try:
+            random.seed(seed)
+            np.random.seed(seed % 2**32)  # noqa: NPY002
+            action: int = self._function(*arguments)
+        finally:
+            random.setstate(plain)
+            np.random.set_state(numpys)  # noqa: NPY002
+        return action
 
 
 # Kaggle's ConnectX, https://www.kaggle.com/competitions/connectx: the observation and the configuration are those of
@@ -78,7 +95,7 @@ class Struct(dict[str, Any]):
             raise AttributeError(name) from None
 
 
-class KaggleAgent(Policy):
+class KaggleAgent(SeededFunction):
     """A Kaggle agent as a policy. What it draws from `random` and `numpy.random` follows from the seed.
 
     Args:
@@ -95,11 +112,9 @@ class KaggleAgent(Policy):
     def __init__(self, agent: Callable[..., Any], game: Game) -> None:
         if not isinstance(game, KInARow):
             raise ValueError(f"a Kaggle agent plays k in a row, not {game_name(game) or repr(game)}")
-        self._agent = agent
-        self._given = places(agent, 2)
-        self.name = getattr(agent, "__name__", type(agent).__name__)
+        super().__init__(agent, agent)
 
-    def act(self, position: Position, seed: int) -> int:
+    def arguments(self, position: Position) -> tuple[Any, Any]:
         game: Any = position.game
         observation = Struct(
             board=position.to_array().ravel().tolist(),
@@ -108,9 +123,22 @@ class KaggleAgent(Policy):
             remainingOverageTime=LIMITS["agentTimeout"],
         )
         configuration = Struct(rows=game.rows, columns=game.cols, inarow=game.connect, **LIMITS)
-        with globally_seeded(seed):
-            action: int = self._agent(*(observation, configuration)[: self._given])
-        return action
+        return observation, configuration
+
+
+def last_callable(path: Path) -> Any:
+    """The last name in a Python file that can be called: by this rule Kaggle finds the agent in a submission.
+
+    The order is that in which names were first bound; imported ones count.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it cannot be run, or has nothing that can be called.
+    """
+    found = [value for value in vars(run_file(path)).values() if callable(value)]
+    if not found:
+        raise ValueError(f"{path} has nothing that can be called, so it is no submission")
+    return found[-1]
 
 
 def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
@@ -139,10 +167,6 @@ def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
     return KaggleAgent(agent, game), None
 
 
-ADAPTERS = "tictac_env.openspiel"
-"""Makes bots policies; it stands above this package, and is imported when there is a bot."""
-
-
 def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
     """The bot that "module:name" or "file.py:name" names: a `pyspiel.Bot`, or a function that makes one from a seed.
 
@@ -152,7 +176,7 @@ def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
         ValueError: it is neither a bot nor a function.
         DependencyNotInstalled: OpenSpiel is not installed.
     """
-    adapters: Any = importlib.import_module(ADAPTERS)
+    adapters: Any = importlib.import_module("tictac_env.openspiel")  # it stands above this package
     spiel: Any = importlib.import_module("pyspiel")
     bot = object_named(text)
     if isinstance(bot, type) or not (isinstance(bot, spiel.Bot) or callable(bot)):
@@ -168,7 +192,7 @@ def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
     return policy
 
 
-class PettingZooAgent(Policy):
+class PettingZooAgent(SeededFunction):
     """An agent of PettingZoo's as a policy. What it draws from `random` and `numpy.random` follows from the seed.
 
     Args:
@@ -185,11 +209,9 @@ class PettingZooAgent(Policy):
         function: Callable[..., Any] | None = getattr(agent, "act", agent if callable(agent) else None)
         if isinstance(agent, type) or not callable(function):
             raise ValueError(f"{shown(agent)} is no agent of PettingZoo's: give a function, or an object with `act`")
-        self._function = function
-        self._given = places(function, 2)
-        self.name = getattr(agent, "__name__", type(agent).__name__)
+        super().__init__(function, agent)
 
-    def act(self, position: Position, seed: int) -> int:
+    def arguments(self, position: Position) -> tuple[Any, Any]:
         game = position.game
         observer = observer_of(game, "planes")
         planes = observer.observe(position.own, position.opp, position.seat)
@@ -197,9 +219,7 @@ class PettingZooAgent(Policy):
             "observation": np.ascontiguousarray(np.moveaxis(planes, 0, -1)),
             "action_mask": observer.mask(game.legal(position.own, position.opp)),
         }
-        with globally_seeded(seed):
-            action: int = self._function(*(seen, ("player_0", "player_1")[position.seat])[: self._given])
-        return action
+        return seen, ("player_0", "player_1")[position.seat]
 
 
 def pettingzoo_agent(text: str, game: Game, reading: Reading) -> Policy:
