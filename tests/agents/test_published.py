@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import compiled_games, playout
+from conftest import compiled_games
 
+from tests.agents.mcts.reference_search import Node, ReferenceSearch
 from tictac_agents import FittedQ, GameTree, S2Network
+from tictac_agents.mcts.simulation import random_below
 from tictac_agents.published.ariel_tree import SAVED, find_row
 from tictac_agents.published.nested_q import Way, descend, new_layers, new_scratch
 from tictac_env.arena import play_match, verdict
@@ -127,16 +129,42 @@ def test_another_game_and_impossible_lengths_are_refused(name: str) -> None:
 # S4's tree.
 
 
-def test_more_games_make_a_stronger_tree() -> None:
-    """By the exact measure on tic-tac-toe, and by games won on Connect Four."""
-    before, after = (GameTree(TTT, seed=0).learn(n, progress_bar=False) for n in (100, 50_000))
-    for seat in ("as_first", "as_second"):
-        early, late = (getattr(verdict(tree), seat).against_random.wins for tree in (before, after))
-        assert late > early + 0.1, seat
-    tree = GameTree(seed=0).learn(100_000, progress_bar=False)
-    assert play_match(tree, "random", game=CONNECT_FOUR, games=400).total.wins > 220
-    for position in playout(tree.game, 0, 42):
-        assert position.is_over or tree.act(position, 3) in position.legal_actions
+@pytest.mark.parametrize("game", [TTT, SMALL])
+def test_the_trees_are_those_of_a_plain_program(game: str) -> None:
+    """Upper confidence bounds in the positions that a seat knows, one more position a game, random moves after it."""
+    learner = GameTree(game, seed=2)
+    search = object.__new__(ReferenceSearch)
+    search.agent, search.state = learner, learner._state  # type: ignore[assignment]
+    known: tuple[dict[Position, Node], ...] = ({}, {})
+    for _ in range(600):
+        position, route, in_tree = Position.start(game), [], [True, True]
+        while not position.is_over:
+            nodes, node = known[position.seat], None
+            if in_tree[position.seat]:
+                in_tree[position.seat] = position in nodes
+                node = nodes.setdefault(position, Node(position))
+                action = search.choose(node, 1 + sum(node.visits.values()))
+            else:
+                search.state, index = random_below(search.state, len(position.legal_actions))
+                action = sorted(
+                    position.legal_actions, key=lambda one: position.game.stone(position.own, position.opp, one)
+                )[index]
+            route.append((node, action))
+            position = Position(position.game, *position.game.play(position.own, position.opp, action))
+        value = -float(position.result or 0)
+        for node, action in reversed(route):
+            if node is not None:
+                node.visits[action] = node.visits.get(action, 0) + 1
+                node.sums[action] = node.sums.get(action, 0.0) + (value or learner.draw)
+            value = -value
+    learner.learn(600, progress_bar=False)
+    assert len(learner) == len(known[0]) + len(known[1])
+    for nodes, tree in zip(known, learner.seats, strict=True):
+        for position, node in nodes.items():
+            row = find_row(tree, position.own, position.opp)
+            visits = {action: int(count) for action, count in enumerate(tree.visits[row]) if count}
+            assert visits == node.visits
+            assert {action: float(tree.value_sums[row, action]) for action in visits} == node.sums
 
 
 def test_memory_stays_below_its_limits() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import ODD_GAMES, breadth, make_env, title
+from npz_files import read, write
 from oracle import Oracle
 from scipy.sparse import coo_array, eye_array
 from scipy.sparse.linalg import spsolve
@@ -16,7 +19,7 @@ from test_sweeps import AGENTS, UNFLAGGED_END, solved
 from test_tabular_model import TIC_TAC_TOE, Lowest, board
 
 from tictac_agents import PolicyIteration, ValueIteration, gridworld_4x4, policy_evaluation
-from tictac_agents.planning.dynamic_programming import DynamicProgramming
+from tictac_agents.planning.dynamic_programming import DynamicProgramming, greedy_policy
 from tictac_env.arena import verdict
 from tictac_env.games import KInARow
 from tictac_env.policies import Policy, as_policy, check_policy
@@ -76,12 +79,6 @@ def test_toy_text_agrees_with_a_linear_solve(cls: type[DynamicProgramming], gamm
     check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]  # of the toy-text environments
     assert agent.policy.dtype == np.int64 and agent.values.dtype == agent.q.dtype == np.float64
     assert agent.sweeps > 0 and (agent.improvements > 0) == (cls is PolicyIteration)
-
-
-def test_frozen_lake_has_its_known_value() -> None:
-    """What a slippery lake without a discount is worth: 14/17 on the small one, and the large one can be crossed."""
-    assert ValueIteration("FrozenLake-v1").learn().values[0] == pytest.approx(14 / 17, abs=1e-8)
-    assert ValueIteration("FrozenLake8x8-v1").learn().values[0] == pytest.approx(1, abs=1e-8)
 
 
 @both_agents
@@ -225,24 +222,6 @@ def test_it_wins_all_that_can_be_won_against_random_play(cls: type[DynamicProgra
         assert start_value(agent, opponent, seat) == pytest.approx(judgement.against_random.wins, abs=1e-9)
 
 
-@both_agents
-def test_minimax_cannot_beat_it(cls: type[DynamicProgramming]) -> None:
-    for opponent in ("minimax", "minimax-first"):
-        agent = cls(board(opponent)).learn(progress_bar=False)
-        judged = verdict(agent)
-        for seat in (judged.as_first, judged.as_second):
-            share = seat.against_best if opponent == "minimax" else seat.against_first_best
-            assert share.wins == share.losses == 0
-
-
-def test_the_best_reply_to_a_mixture_is_infallible_and_wins_what_can_be_won() -> None:
-    """Worked example 13, for e = 0.5."""
-    judged = verdict(ValueIteration(board(Mixture(["random", "minimax"]))).learn(progress_bar=False))
-    assert judged.infallible
-    assert judged.as_first.against_random.wins == pytest.approx(0.99479, abs=5e-6)
-    assert judged.as_second.against_random.wins == pytest.approx(0.91640, abs=5e-6)
-
-
 @pytest.fixture(scope="module")
 def planner() -> ValueIteration:
     """Against the lowest action, as first: a model of few positions."""
@@ -301,13 +280,6 @@ def test_states_are_observations_of_toy_text() -> None:
         ValueIteration({0: {}}).predict(0)
 
 
-def test_before_learning_nothing_is_known() -> None:
-    for cls in AGENTS:
-        agent = cls(board("minimax-first"))
-        assert not agent.values.any() and agent.sweeps == agent.improvements == 0
-        assert agent.act(Position.start("TicTacToe-v0"), 0) == 0
-
-
 def test_the_preset_of_s1_has_the_published_settings() -> None:
     agent = ValueIteration.preset("S1")
     on = agent.model.available.any(axis=1)
@@ -332,3 +304,140 @@ def test_settings_out_of_range_are_refused(setting: str, value: Any) -> None:
     for make in (*AGENTS, policy_evaluation):
         with pytest.raises(ValueError, match=setting):
             make(gridworld_4x4(), **{setting: value})  # type: ignore[operator]
+
+
+# Runs that are stopped, and files
+
+
+@both_agents
+@pytest.mark.parametrize("how", ["Ctrl-C", "callback", "file"])
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(
+    cls: type[DynamicProgramming], how: str, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def stop(agent: DynamicProgramming) -> bool:
+        seen.append(agent.sweeps)
+        assert (agent.policy == greedy_policy(agent.model, agent.values, agent.gamma)).all()
+        if how == "Ctrl-C" and agent.sweeps == 40:
+            signal.raise_signal(signal.SIGINT)
+        return how == "Ctrl-C" or agent.sweeps < 40
+
+    unbroken = cls("FrozenLake-v1", gamma=0.9).learn(progress_bar=False)
+    before = signal.getsignal(signal.SIGINT)
+    agent = cls("FrozenLake-v1", gamma=0.9).learn(callback=stop)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert agent.sweeps == 40 and seen == list(range(1, 41))
+    if how == "file":
+        agent.save(tmp_path / "half.npz")
+        agent = cls.load(tmp_path / "half.npz")
+    agent.learn(progress_bar=False)
+    for name in ("values", "q", "policy"):
+        assert getattr(agent, name).tobytes() == getattr(unbroken, name).tobytes()
+    assert (agent.sweeps, agent.improvements) == (unbroken.sweeps, unbroken.improvements)
+
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "lake": lambda: gym.make("FrozenLake-v1"),
+    "tic-tac-toe": lambda: board("rule"),
+    "2x3": lambda: make_env(KInARow.make(2, 3, 2, True)),
+}
+
+
+@both_agents
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_saved_is_loaded(cls: type[DynamicProgramming], source: str, tmp_path: Path) -> None:
+    agent = cls(SOURCES[source](), gamma=0.9, tolerance=1e-11, in_place=True).learn(progress_bar=False)
+    agent.save(tmp_path / "agent.npz")
+    for env in (None, SOURCES[source]()):
+        loaded = cls.load(tmp_path / "agent.npz", env)
+        assert (loaded.gamma, loaded.tolerance, loaded.in_place) == (0.9, 1e-11, True)
+        assert (loaded.sweeps, loaded.improvements) == (agent.sweeps, agent.improvements)
+        for name in ("values", "q", "policy"):
+            assert getattr(loaded, name).tobytes() == getattr(agent, name).tobytes()
+        assert loaded.model.equals(agent.model)
+        loaded.learn(progress_bar=False)
+        np.testing.assert_allclose(loaded.values, agent.values, atol=1e-10)
+
+
+def test_an_environment_that_differs_is_refused(planner: ValueIteration, tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    planner.save(path)
+    others: list[Any] = [
+        "ConnectFour-v0",
+        "FrozenLake-v1",
+        board(Lowest(), play_as="second"),
+        board("minimax-first", play_as="first"),
+        board(Lowest(), play_as="first", rewards=(1, 0.5, 0)),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match=r"agent\.npz"):
+            ValueIteration.load(path, other)
+    with pytest.raises(ValueError, match="PolicyIteration"):
+        PolicyIteration.load(path)
+    with pytest.raises(FileNotFoundError):
+        ValueIteration.load(tmp_path / "nothing.npz")
+
+
+TAMPERED: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
+    "another game": lambda meta, arrays: meta.update(game="ConnectFour-v0"),
+    "unknown game": lambda meta, arrays: meta.update(game="Chess-v0"),
+    "no game": lambda meta, arrays: meta.pop("game"),
+    "no settings": lambda meta, arrays: meta.pop("settings"),
+    "unknown setting": lambda meta, arrays: meta["settings"].update(colour="red"),
+    "impossible setting": lambda meta, arrays: meta["settings"].update(gamma=7),
+    "settings no dict": lambda meta, arrays: meta.update(settings=[1, 2]),
+    "negative count": lambda meta, arrays: meta.update(sweeps=-5),
+    "no count": lambda meta, arrays: meta.pop("improvements"),
+    "no values": lambda meta, arrays: arrays.pop("values"),
+    "fewer values": lambda meta, arrays: arrays.update(values=arrays["values"][1:]),
+    "nan": lambda meta, arrays: arrays["values"].__setitem__(0, np.nan),
+    "words": lambda meta, arrays: arrays.update(values=arrays["values"].astype(str)),
+    "no policy": lambda meta, arrays: arrays.pop("evaluated_policy"),
+    "an impossible policy": lambda meta, arrays: arrays["evaluated_policy"].__setitem__(0, 99),
+    "a policy of floats": lambda meta, arrays: arrays.update(evaluated_policy=arrays["evaluated_policy"] + 0.5),
+    "no probabilities": lambda meta, arrays: arrays.pop("prob"),
+    "wrong probabilities": lambda meta, arrays: arrays["prob"].__setitem__(0, 0.5),
+    "fewer probabilities": lambda meta, arrays: arrays.update(prob=arrays["prob"][1:]),
+    "states out of range": lambda meta, arrays: arrays["next_state"].__setitem__(0, 10**6),
+    "floats for states": lambda meta, arrays: arrays.update(next_state=arrays["next_state"] + 0.5),
+    "pairs in disorder": lambda meta, arrays: arrays.update(state_action=arrays["state_action"][::-1].copy()),
+    "pairs out of range": lambda meta, arrays: arrays["state_action"].__setitem__(-1, 10**6),
+    "more states": lambda meta, arrays: arrays.update(shape=arrays["shape"] + [1, 0]),
+    "fewer actions": lambda meta, arrays: arrays.update(shape=arrays["shape"] - [0, 1]),
+    "a shape of 72 TiB": lambda meta, arrays: arrays["shape"].__setitem__(0, 2**43 // 9 * 9),
+    "a shape of nothing": lambda meta, arrays: arrays["shape"].__setitem__(1, 0),
+    "a way back": lambda meta, arrays: arrays["next_state"].__setitem__(slice(None), 0),
+    "a huge reward": lambda meta, arrays: arrays["reward"].__setitem__(0, 1e308),
+    "a huge value": lambda meta, arrays: arrays["values"].__setitem__(0, -1e308),
+    "no shape": lambda meta, arrays: arrays.pop("shape"),
+    "half a shape": lambda meta, arrays: arrays.update(shape=arrays["shape"][:1]),
+    "infinite reward": lambda meta, arrays: arrays["reward"].__setitem__(0, np.inf),
+    "no positions": lambda meta, arrays: arrays.pop("positions"),
+    "flat positions": lambda meta, arrays: arrays.update(positions=arrays["positions"].ravel()),
+    "positions in another order": lambda meta, arrays: arrays.update(positions=arrays["positions"][::-1].copy()),
+    "one position twice": lambda meta, arrays: arrays["positions"].__setitem__(1, arrays["positions"][0]),
+    "negative positions": lambda meta, arrays: arrays["positions"].__setitem__(0, (-1, -1)),
+    "stones off the board": lambda meta, arrays: arrays["positions"].__setitem__(0, (2**40, 0)),
+}
+
+
+def test_a_file_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    PolicyIteration(board("minimax-first", play_as="second")).learn(progress_bar=False).save(path)
+    for change, tamper in TAMPERED.items():
+        header, arrays = read(path)
+        tamper(header["meta"], arrays)
+        write(tmp_path / "tampered.npz", header, arrays)
+        with pytest.raises(ValueError, match=r"tampered\.npz"):
+            print(f"{change} was accepted: {PolicyIteration.load(tmp_path / 'tampered.npz')}")
+
+
+@pytest.mark.parametrize("shape", [(10**13, 4), (16, 10**13), (17, 4), (-16, -4)])
+def test_no_larger_model_is_made_than_the_file_holds(shape: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    ValueIteration(gridworld_4x4()).save(path)
+    header, arrays = read(path)
+    write(path, header, arrays | {"shape": np.array(shape)})
+    with pytest.raises(ValueError, match=r"agent\.npz.* its shape is"):
+        ValueIteration.load(path)

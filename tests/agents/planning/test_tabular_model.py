@@ -13,7 +13,7 @@ from tictac_agents import TabularModel, ValueIteration
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import IllegalMove, Position
+from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
 
@@ -140,8 +140,3 @@ def test_what_is_no_model_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
     source, message = WRONG_TABLES[name]
     with pytest.raises(ValueError, match=message):
         ValueIteration(source)
-
-
-def test_an_illegal_opponent_is_named() -> None:
-    with pytest.raises(IllegalMove, match="<lambda> chose action 0"):
-        TabularModel.of(board(lambda observation, mask: 0, "first"))

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 from conftest import OBLONG, breadth, make_env
-from test_checkpoints import check_equal
+from test_learners import check_equal
 
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular import table_learner
@@ -19,8 +18,6 @@ from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.table_learner import play_games
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import Position
-from tictac_env.position_batch import PositionBatch
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "random": {"opponent": "random", "play_as": "random"},
@@ -197,14 +194,6 @@ def test_an_opponent_that_spoils_every_beginning_is_named(compiled: bool) -> Non
     agent.compiled = compiled
     with pytest.raises(ValueError, match="before the learner's first move"):
         agent.learn(total_episodes=300, progress_bar=False)
-
-
-def test_values_of_many_positions_at_once_are_those_of_each() -> None:
-    for settings in ("S0", "Q double"):
-        agent = make(settings, "random").learn(total_episodes=300, progress_bar=False)
-        positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("", "5", "15", "1593", "123")]
-        found = agent.act_many(PositionBatch.of(positions), np.zeros(len(positions), np.int64))
-        assert found.tolist() == [agent.act(position, 0) for position in positions]
 
 
 def test_copies_go_on_alike(tmp_path: Path) -> None:

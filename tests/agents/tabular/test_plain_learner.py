@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import breadth
 from npz_files import read, write
-from test_checkpoints import check_equal
 
 from tictac_agents import Learner, LearningCurve, UntilProven
 from tictac_agents.tabular.learner import Preset
@@ -92,29 +86,9 @@ def test_it_learns_and_is_judged() -> None:
     check_policy(agent, "TicTacToe-v0", positions=20)
 
 
-def test_the_same_seed_gives_the_same_table() -> None:
-    assert unbroken().q == unbroken().q
+def test_a_preset_brings_its_settings_and_the_same_seed_the_same_table() -> None:
     preset = DictQ.preset("quick", seed=5).learn(total_episodes=DictQ.PRESETS["quick"].episodes, progress_bar=False)
     assert preset.q == unbroken().q
-
-
-@pytest.mark.parametrize("stop", breadth([77], [1, 199]))
-@pytest.mark.parametrize("how", ["callback", "Ctrl-C"])
-def test_a_stopped_run_ends_as_an_unbroken_one(stop: int, how: str, tmp_path: Path) -> None:
-    agent = DictQ(environment(), epsilon=[0.9, 0.3], seed=5)
-
-    def end(learner: Learner) -> bool:
-        if how == "Ctrl-C" and learner.num_episodes == stop:
-            os.kill(os.getpid(), signal.SIGINT)
-        return how == "Ctrl-C" or learner.num_episodes < stop
-
-    agent.learn(total_episodes=200, callback=end, progress_bar=False, checkpoint=tmp_path / "agent.npz")
-    assert stop <= agent.num_episodes <= stop + 1
-    loaded = DictQ.load(tmp_path / "agent.npz", environment())
-    for resumed in (agent, loaded):
-        resumed.resume(progress_bar=False)
-        assert resumed.q == unbroken().q and list(resumed.q) == list(unbroken().q)
-    check_equal(loaded, agent, tmp_path)  # type: ignore[arg-type]
 
 
 def test_its_file_holds_arrays_and_json_and_what_is_damaged_is_refused(tmp_path: Path) -> None:
@@ -135,17 +109,8 @@ def test_its_file_holds_arrays_and_json_and_what_is_damaged_is_refused(tmp_path:
         write(tmp_path / "wrong.npz", header | {"meta": header["meta"] | {"learned": learned}}, others)
         with pytest.raises(ValueError, match=r"wrong\.npz"):
             DictQ.load(tmp_path / "wrong.npz")
-    for part in (0.1, 0.5, 0.99):
-        (tmp_path / "part.npz").write_bytes(path.read_bytes()[: int(len(path.read_bytes()) * part)])
-        with pytest.raises(ValueError, match=r"part\.npz"):
-            DictQ.load(tmp_path / "part.npz")
 
 
 def test_on_many_boards_it_is_refused() -> None:
     with pytest.raises(ValueError, match="DictQ learns on one board"):
         DictQ(gym.make_vec("TicTacToe-v0", num_envs=2, opponent=None))
-
-
-def test_the_base_class_needs_no_compiler() -> None:
-    script = "import sys, tictac_env, tictac_agents; tictac_agents.Learner; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

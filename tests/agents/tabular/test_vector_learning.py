@@ -11,10 +11,10 @@ import pytest
 from conftest import breadth
 from npz_files import read, write
 from test_compiled_learning import ENVIRONMENTS, SETTINGS
+from test_learners import check_equal
 
-from tictac_agents import MonteCarlo, QLearning, Sarsa, UntilProven, ValueTD
+from tictac_agents import QLearning, UntilProven
 from tictac_agents.tabular.learner import Learner
-from tictac_env.arena import verdict
 
 FEW = ["S0, blocks", "TD traces", "Q", "Q double", "Sarsa", "Monte Carlo"]
 """One of each kind of learning."""
@@ -25,16 +25,6 @@ def make(settings: str, env: str | dict[str, Any], num_envs: int, **vector: Any)
     given = ENVIRONMENTS[env] if isinstance(env, str) else env
     envs = gym.make_vec("TicTacToe-v0", num_envs=num_envs, **given, **vector)
     return learner(envs, seed=7, **arguments)  # type: ignore[call-arg]
-
-
-def check_equal(agent: Any, expected: Any, folder: Path) -> None:
-    """Everything that can be saved is the same, the games under way included."""
-    found = []
-    for number, one in enumerate((agent, expected)):
-        one.save(folder / f"{number}.npz")
-        header, arrays = read(folder / f"{number}.npz")
-        found.append((header, {name: array.tobytes() for name, array in arrays.items()}))
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("settings", breadth(FEW, SETTINGS))
@@ -58,21 +48,6 @@ def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, co
     assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
     board = one.env.unwrapped.batch[0]
     assert (board.own, board.opp) == (single.env.unwrapped.position.own, single.env.unwrapped.position.opp)
-
-
-@pytest.mark.parametrize(
-    ("learner", "settings"),
-    breadth(
-        [(QLearning, {}), (ValueTD, {"epsilon": 0.2})],
-        [(QLearning, {"updates": "online"}), (Sarsa, {}), (MonteCarlo, {})],
-    ),
-    ids=str,
-)
-def test_they_learn_on_many_boards(learner: Any, settings: dict[str, Any]) -> None:
-    envs = gym.make_vec("TicTacToe-v0", num_envs=16, play_as="alternate")
-    found = verdict(learner(envs, seed=0, **settings).learn(total_episodes=12_000, progress_bar=False))
-    assert found.as_first.against_random.wins > 0.95
-    assert found.as_second.against_random.wins > 0.80
 
 
 @pytest.mark.parametrize("mode", breadth(["NextStep"], ["Disabled"]))
@@ -117,15 +92,6 @@ def test_what_is_forgotten_is_gone_on_every_board() -> None:
     agent = make("S0", "random", 6).learn(total_episodes=120, callback=proof, progress_bar=False)
     assert agent.num_episodes >= 120
     assert np.isfinite(agent.learned()["values_0"]).all()
-
-
-def test_a_file_tells_how_many_boards_there_were(tmp_path: Path) -> None:
-    make("Q", "random", 3).learn(total_episodes=20, progress_bar=False).save(tmp_path / "agent.npz")
-    assert QLearning.load(tmp_path / "agent.npz").num_envs == 3
-    single = QLearning.load(tmp_path / "agent.npz", gym.make("TicTacToe-v0", **ENVIRONMENTS["random"]))
-    with pytest.raises(ValueError, match="environment"):
-        single.resume(progress_bar=False)
-    assert single.learn(total_episodes=5, progress_bar=False).num_episodes >= 25
 
 
 def test_boards_that_begin_in_the_same_step_are_refused() -> None:
