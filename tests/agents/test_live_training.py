@@ -96,14 +96,6 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     assert verdict(QLearning.load(tmp_path / "agent.npz")).infallible
 
 
-def test_s0_ends_by_its_own_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = menu()["agents"]["S0ValueTD"]["presets"]["S0"]
-    assert train(tmp_path, monkeypatch, **plan | {"seed": 2})[-1] == {"kind": "end", "stopped": False, "proven": True}
-    agent = S0ValueTD.load(tmp_path / "agent.npz")
-    assert agent.num_episodes < plan["total"] == 20_000_000
-    assert verdict(agent).infallible
-
-
 def test_the_games_that_beat_a_learner_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     last = rows(train(tmp_path, monkeypatch, agent="QLearning", total=50))[-1]
     agent = QLearning.load(tmp_path / "agent.npz")

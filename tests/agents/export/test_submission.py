@@ -16,7 +16,7 @@ from conftest import ALL_GAMES, HEX, title
 import tictac_agents
 from examples.hex import Hex
 from tictac_agents import MonteCarlo, NTupleNetwork, QLearning, Sarsa, ValueTD
-from tictac_agents.export import agent_template, export_agent, submission
+from tictac_agents.export import export_agent, submission
 from tictac_agents.export.submission import TEMPLATE
 from tictac_env.cli import main
 from tictac_env.games import Game, KInARow, get_game
@@ -172,13 +172,6 @@ def rules_in_the_file(game: KInARow) -> dict[str, Any]:
     return names
 
 
-def test_the_template_as_it_stands_plays_by_the_rule() -> None:
-    policy = load_player("rule", GAME).policy
-    for position in positions(GAME, 20):
-        wanted = policy.act(position, position_seed(position.own, position.opp, 0))
-        assert agent_template.agent(seen(position), CONFIGURATION) == wanted
-
-
 @pytest.mark.parametrize("player", ["minimax:9", "ntuple", "ntuple by time"])
 def test_a_search_ends_in_time(player: str) -> None:
     """By a clock of its own, which goes on by a hundredth of a second with each look at it."""
@@ -305,15 +298,6 @@ def worth(names: dict[str, Any], position: Position, action: int) -> float:
     if network.after:
         return float(network.outputs(position.own | stone, position.opp)[0])
     return float(network.outputs(position.own, position.opp)[action])
-
-
-def test_a_checkpoint_is_exported_from_its_file(tmp_path: Path) -> None:
-    trained = model("DQN", "MlpPolicy", "planes")
-    trained.save(tmp_path / "dqn.zip")
-    assert (
-        submission(tmp_path / "dqn.zip").split("PLAYER: Player = ")[1]
-        == submission(trained).split("PLAYER: Player = ")[1]
-    )
 
 
 def test_a_model_of_stable_baselines3_is_exported(tmp_path: Path) -> None:

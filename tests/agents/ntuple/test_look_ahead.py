@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.ntuple.test_ntuple_network import GAMES, positions
 from tictac_agents import NTupleNetwork
-from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search, new_table
+from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search
 from tictac_env.games import game_name
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.policies import make_policy
@@ -62,10 +62,6 @@ def test_a_search_that_pauses_anywhere_or_forgets_most_finds_the_same(network: N
             action = answer(game, search, scores)
             found.append((action, scores.tolist() if exact else max(scores)))
         assert found[1:] == found[:1] * 2
-
-
-def test_a_table_has_as_many_rows_as_asked_for_within_limits() -> None:
-    assert [len(new_table(rows)) for rows in (0, 16, 17, 1000, 1e300)] == [16, 16, 32, 1024, 1 << 20]
 
 
 def test_with_time_enough_it_plays_on_as_well_as_can_be(network: NTupleNetwork) -> None:

@@ -167,12 +167,3 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
         save_arrays(path, "tictac_agents.NTupleTD", meta, arrays | {name: wrong})
         with pytest.raises(ValueError, match="not a usable checkpoint of NTupleTD"):
             NTupleTD.load(path)
-
-
-def test_it_plays_and_shows_its_values() -> None:
-    agent = NTupleTD(**SMALL).learn(2_000)
-    position = Position.from_moves("ConnectFour-v0", "435363")
-    assert agent.act(position, 0) == 6
-    values = agent.values(position.own, position.opp)
-    assert values[6] == 1
-    assert set(values) == set(position.legal_actions)
