@@ -345,7 +345,7 @@ def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
     return next(one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
 
 
-LINES = 5
+LINES = 3
 """Lines at the end of an output that the page shows."""
 
 
