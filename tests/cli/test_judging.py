@@ -14,10 +14,66 @@ from pathlib import Path
 import pytest
 
 from tictac_agents import QLearning
-from tictac_env import audit, cli, round_robin
-from tictac_env.arena import Audit, ResultStore, prove, read_proof, sampled_openings
+from tictac_env import audit, cli, round_robin, verdict
+from tictac_env.arena import Audit, ResultStore, Verdict, prove, read_proof, sampled_openings
 
 TTT = "TicTacToe-v0"
+
+
+BOT = 'while read -r moves cells side seed; do before=${cells%%.*}; echo "$((${#before} + 1))"; done\n'
+"""A program in the shell that plays the first free cell."""
+
+
+def audited(capsys: pytest.CaptureFixture[str], *words: str) -> Audit:
+    assert cli.main(["audit", *words, "--json"]) == 0
+    return Audit.from_json(capsys.readouterr().out)
+
+
+def assert_same(found: Audit, wanted: Verdict) -> None:
+    assert found.verdict is not None
+    assert found.verdict["exploitability"] == wanted.exploitability and found.verdict["basis"] == wanted.basis
+    for name, seat in (("as first", wanted.as_first), ("as second", wanted.as_second)):
+        told = found.verdict[name]
+        assert (told["infallible"], told["losing line"], told["gain"]) == (seat.infallible, seat.losing_line, seat.gain)
+        assert told["v random"] == list(seat.against_random) and told["v best"] == list(seat.against_best)
+
+
+def test_an_agents_file_has_a_card_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = QLearning(TTT, seed=0).learn(total_episodes=200, progress_bar=False)
+    agent.save(tmp_path / "q.npz")
+    found = audited(capsys, str(tmp_path / "q.npz"), "--card")
+    assert_same(found, verdict(agent))
+    assert Audit.from_json((tmp_path / "verdict.json").read_text()) == found
+    assert (tmp_path / "README.md").read_text().startswith("# q on ")
+
+
+def test_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bot.sh").write_text(BOT)
+    found = audited(capsys, f"program:sh {tmp_path / 'bot.sh'}", "--time-limit", "20")
+    assert_same(found, verdict(lambda observation, mask: mask.argmax()))
+
+
+def test_what_a_player_prints_is_no_part_of_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loud.py").write_text(
+        "print('hello')\ndef act(board, mask):\n    print(board)\n    return int(mask.argmax())\n"
+    )
+    words = [f"{tmp_path / 'loud.py'}:act", "--observation", "board", "--quick"]
+    assert cli.main(["audit", *words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert Audit.from_json(out).player["checkpoint_sha256"] and "hello" in err
+
+
+def test_a_tournament_takes_them_too_with_names_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bot.sh").write_text(BOT)
+    (tmp_path / "mine.py").write_text("def agent(observation, configuration):\n    return observation.board.index(0)\n")
+    players = ["program:sh bot.sh --depth=4", "kaggle=kaggle:mine.py", "random"]
+    assert cli.main(["tournament", *players, "--games", "4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["player"] for row in found["ratings"]} == {"program:sh bot.sh --depth=4", "kaggle", "random"}
+    assert found["games"] == 12 and found["forfeits"] == []
 
 
 def test_an_audit_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:

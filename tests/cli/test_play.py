@@ -235,16 +235,6 @@ def test_seats_alternate_from_game_to_game(monkeypatch: pytest.MonkeyPatch, caps
     assert "rule (X) plays " in capsys.readouterr().out
 
 
-def test_a_checkpoint_plays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "pupil.npz"
-    QLearning(TTT, seed=0).learn(total_episodes=50, progress_bar=False).save(path)
-    typed(monkeypatch, "1\nquit\n")
-    assert cli.main(["play", str(path)]) == 0
-    assert "against pupil." in capsys.readouterr().out
-
-
 def test_a_table_plays_without_the_compiler(tmp_path: Path) -> None:
     QLearning(TTT, seed=0).learn(total_episodes=200, progress_bar=False).save(tmp_path / "pupil.npz")
     played = subprocess.run(
@@ -274,11 +264,3 @@ def test_the_game_is_that_of_the_agents_file(
     assert cli.main(["play", str(path)]) == 0
     assert f"(1-{actions}" in capsys.readouterr().out
     assert own_game("rule") is own_game(len) is None
-
-
-def test_the_end_of_the_input_ends_the_game(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(monkeypatch, "4\n")
-    assert cli.main(["play", "minimax-first:2"]) == 0
-    assert re.search(r"The input has ended, the game stands at 4\d\.\n$", capsys.readouterr().out)

@@ -82,15 +82,6 @@ def test_ctrl_d_ends_the_game(game: str, play: Any) -> None:
     assert ended(child) == 0
 
 
-def test_ctrl_c_ends_the_game_in_one_line(play: Any) -> None:
-    child = play("random", "--game", "TicTacToe-v0")
-    child.expect(PROMPT)
-    child.sendintr()
-    child.expect(r"\r\ntictac: stopped\r\n")
-    assert ended(child) == 130
-    assert "Traceback" not in child.before
-
-
 def test_ctrl_c_ends_a_search(play: Any) -> None:
     """While the opponent thinks."""
     child = play("perfect", "--position", "444413222242", "--seat", "second", "--game", "KInARow-v0:7x7-4")

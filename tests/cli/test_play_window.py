@@ -1,14 +1,9 @@
-"""`tictac play --window`: by events that a script posts and, where there is an Xvfb, by real clicks and keys."""
+"""`tictac play --window`, by events that a script posts."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -117,66 +112,3 @@ def test_a_missing_pygame_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert cli.main(["play", "random", "--window"]) == 2
     assert capsys.readouterr().err.endswith('run: pip install "tictac-env[human]"\n')
-
-
-XVFB, XDOTOOL = shutil.which("Xvfb"), shutil.which("xdotool")
-
-
-@pytest.fixture
-def screen(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The variables of a screen of its own."""
-    if XVFB is None or XDOTOOL is None:
-        pytest.skip("needs Xvfb and xdotool (apt-get install xvfb xdotool)")
-    read, write = os.pipe()
-    with subprocess.Popen(
-        [XVFB, "-displayfd", str(write), "-screen", "0", "1024x768x24", "-nolisten", "tcp"],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    ) as server:
-        os.close(write)
-        with os.fdopen(read) as display:
-            number = display.readline().strip()
-        try:
-            yield os.environ | {"DISPLAY": f":{number}", "SDL_VIDEODRIVER": "x11"}
-        finally:
-            server.terminate()
-
-
-def test_real_clicks_and_keys_play_games(screen: dict[str, str]) -> None:
-    """X has 1 and 2, O has 5 and 4. The cells are boxes of 96 pixels, with three eighths of one as a frame."""
-    window: list[str] = []
-
-    def xdotool(*words: str) -> str:
-        done = subprocess.run(["xdotool", *words], env=screen, capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    def wait_for(title: str) -> None:
-        end, found = time.monotonic() + 60, ""
-        while title not in found:
-            assert time.monotonic() < end, f"the title is {found!r}, without {title!r}"
-            assert game.poll() is None, game.communicate()
-            time.sleep(0.1)
-            window[:] = window or xdotool("search", "--onlyvisible", "--pid", str(game.pid)).split()[-1:]
-            found = xdotool("getwindowname", window[0]) if window else ""
-
-    def click(row: int, col: int) -> None:
-        at = [str(round((place + 0.875) * 96)) for place in (col, row)]
-        xdotool("mousemove", "--window", window[0], *at, "click", "1")
-
-    command = [sys.executable, "-m", "tictac_env", "play", "rule", "--game", TTT, "--window", "--position", "1524"]
-    with subprocess.Popen(command, env=screen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as game:
-        try:
-            wait_for("X to move")
-            xdotool("windowfocus", "--sync", window[0])
-            click(2, 2)
-            wait_for("rule wins.")
-            xdotool("key", "BackSpace")
-            wait_for("X to move")
-            click(0, 2)
-            wait_for("You win.")
-            xdotool("key", "Return")
-            wait_for("rule wins.")  # which has played first
-            xdotool("key", "Escape")
-            assert game.wait(timeout=60) == 0
-        finally:
-            game.kill()

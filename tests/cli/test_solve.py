@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -71,21 +68,6 @@ def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", "4", "--seconds", "0.02", "--no-book", "--table", "4", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["score"] is None and told["lower"] <= -1 <= told["upper"]
-
-
-def test_a_search_on_a_terminal_says_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    """Here the terminal is a text buffer that says it is one."""
-    shown = []
-
-    @contextmanager
-    def bar(total: float, what: str, show: bool = True) -> Iterator[Callable[[float, str], None]]:
-        yield lambda done, text="": shown.append(text)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tictac_env.solver.exact.progress_bar", bar)
-        assert cli.main(["solve", "44444", "--seconds", "1.5", "--no-book", "--table", "4"]) == 1
-    told = [text for text in shown if text]  # on a busy machine the search may not begin at once
-    assert told and all(re.fullmatch(r"in \[-?\d+, -?\d+\], [\d,]+ nodes", text) for text in told)
 
 
 @pytest.mark.parametrize(("game", "moves"), GAMES)

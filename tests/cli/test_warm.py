@@ -95,15 +95,6 @@ def test_games_of_several_names_are_compiled_for_once(monkeypatch: pytest.Monkey
     assert made == [(name, game) for game in ("TicTacToe-v0", "ConnectFour-v0") for name in ("one", "other")]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "wrong"),
-    [(["TicTacTo-v0"], "did you mean TicTacToe-v0"), (["--only", "vectors"], "--only must be one of 'vector', 'mini")],
-)
-def test_what_is_unknown_is_named(arguments: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["warm", *arguments]) == 2
-    assert wrong in capsys.readouterr().err
-
-
 def test_a_folder_that_is_not_kept_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

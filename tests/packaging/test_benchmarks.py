@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from benchmarks import differential, ntuple
+from benchmarks import differential
 from benchmarks.records import RunStore
-from tictac_agents import NTupleTD
-from tictac_env.arena import exact_results, move_accuracy
+from tictac_env.arena import move_accuracy
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
@@ -120,19 +119,6 @@ def test_the_reproduction_is_compared_with_the_record(
     assert {row["system"] for row in table(tmp_path / "reproduce.json", "summary")} == {"S3"}
 
 
-def test_runs_that_contradict_a_claim_are_counted() -> None:
-    script = load("benchmarks.reproduce")
-
-    def found(first: float, second: float) -> dict[str, Any]:
-        seats = {"first": first, "second": second}
-        return {f"{seat}: v minimax": [0, 1 - lost, lost] for seat, lost in seats.items()} | {"infallible": not first}
-
-    runs = [found(0, 0), found(0.1, 0), found(0, 0.444)]
-    assert script.failures("never loses to minimax", runs) == "2 of 3: up to 44 % lost, 40 % or more in 1"
-    assert script.failures("unbeatable", runs) == "1 of 3"
-    assert script.failures("beatable", runs) == "2 of 3"
-
-
 LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,column_7
 475774457522754657214321516462111,5,,-4,5,,,5,
 47577445752275465721432151646211,5,-5,-5,5,,,-5,
@@ -158,46 +144,6 @@ def test_mistakes_of_searches_are_those_of_the_arena(tmp_path: Path, monkeypatch
             store.add(settings, results | {"wrong": [0]})
     row = next(row for row in script.mistake_table(script.run_all(options), tmp_path) if row["budget"] == "5")
     assert row["seeds"] == 2 and row["mistakes %"] == 50 and row["of random's"] > 0
-
-
-@pytest.mark.slow
-def test_a_search_for_settings_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for trials in (1, 2):
-        call("tools.tune", [*SMALL["tools.tune"].split(), "--output", str(tmp_path)], monkeypatch)
-        found = table(tmp_path / "tune-MaskablePPO.json", "trials")
-        assert {row["trial"] for row in found} == set(range(trials))
-    tuned = next(row for row in found if row["trial"] == 0)
-    assert (tuned["num_envs"], tuned["n_steps"], tuned["learning_rate"]) == (512, 16, 0.002)
-    assert 1 <= tuned["score"] <= 3  # not proven within a second
-
-
-def test_an_ntuple_run_is_judged_at_its_points_and_is_that_of_the_package() -> None:
-    settings = {
-        **ntuple.Learning(6_400, 5_000).settings_of("NTupleTD 3 min", 5),
-        "settings": {"tuples": 12, "length": 5},
-    }
-    learner, points = ntuple.learned(settings, settings["points"])
-    games = [point["games"] for point in points]
-    for share, game in zip((*ntuple.EARLY, *ntuple.LATE), games, strict=True):
-        assert share * 6_400 <= game <= share * 6_400 + 64
-    assert games[-1] == learner.num_games == 6_400
-    agent = NTupleTD(tuples=12, length=5, seed=5).learn(6_400)
-    exact = exact_results(agent, "perfect", progress=False).as_first
-    shares = [points[-1]["perfect, first"][end] for end in ("won", "drawn", "lost")]
-    assert exact.exact and shares == pytest.approx([100 * share for share in exact.shares], abs=1e-3)
-
-
-def test_ntuple_means_are_over_the_last_fifth_and_over_the_seeds() -> None:
-    def made(seed: int, end: float) -> dict[str, Any]:
-        shares = [{"won": won, "drawn": 0.0, "lost": 100 - won, "within": 0.0} for won in (10.0, 50.0, end)]
-        curve = [{"games": g, "CPU-s": g / 5, "perfect, first": s} for g, s in zip((80, 90, 100), shares, strict=True)]
-        costs = {"CPU-s": 20.0, "games": 100, "games per CPU-s": 5}
-        return {"agent": "one", "seed": seed, "curve": curve, "perfect, first": shares[-1], **costs}
-
-    runs = [made(seed, end) for seed, end in enumerate((0.0, 60.0, 62.0, 100.0))]
-    assert ntuple.last_fifth(runs[1]["curve"], "won") == 55
-    row = {row["measure"]: row for row in ntuple.Learning().tables(runs)["summary"]}["as first v perfect, W/D/L %"]
-    assert row["one"] == "55.50 / 0.00 / 44.50" and row["one, IQM of wins"].startswith("61.00 (")
 
 
 @pytest.mark.parametrize("game", differential.SHAPES)

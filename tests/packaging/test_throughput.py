@@ -65,27 +65,6 @@ def test_missing_peers_are_left_out(
 
 
 @pytest.mark.slow
-def test_speeds_are_compared_with_those_of_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    boards_in_c("tic-tac-toe", 1)
-    pytest.importorskip("pygame")
-    run(monkeypatch, "--only", "aec", "vector", "threads", "--output", str(tmp_path))
-    found = tables(tmp_path)
-    ratios = {row["case"]: row["ratio"] for row in found["aec"]}
-    assert len(ratios) == 6 and ratios["PettingZoo, env"] == 1
-    for row in found["vector"]:
-        assert row["plies / CPU-s"] > 100 and row["a ply builds"]
-        assert (row["times C reference"] == 1) is (row["case"] == "C reference")
-    assert [(row["game"], row["boards"], row["case"]) for row in found["threads"]] == [
-        (game, 16, f"threads={count}") for game in IDS for count in (1, 2)
-    ]
-
-
-def test_a_part_does_not_replace_a_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run(monkeypatch, "--only", "threads")
-
-
-@pytest.mark.slow
 def test_two_checkouts_are_compared_case_by_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["--only", "single", "learning", "--output", str(tmp_path)]
     run(monkeypatch, *words, "--against", str(RESULTS.parents[1]))

@@ -143,10 +143,3 @@ def test_solve_answers_as_the_well_known_page_does(client: Client) -> None:
         assert client.get("/solve", pos=asked) == {"pos": asked, "score": scores}
     assert client.get("/solve", pos="444444")["score"][3] == 100
     assert client.http.get("/solve", params={"pos": "4"}).headers["access-control-allow-origin"] == "*"
-
-
-def test_other_sizes_are_played_and_solved(client: Client) -> None:
-    name = "KInARow-v0:3x4-3,gravity=False"
-    assert client.get("/api/position", game=name)["cols"] == 4
-    answer = client.post("/api/reply", game=name, moves="", opponent="rule")
-    assert client.post("/api/exact", game=name, moves=answer["position"]["moves"])["complete"]

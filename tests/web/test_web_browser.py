@@ -11,7 +11,6 @@ from browser import DESKTOP, PHONE, Visitor, served
 from chromium import needs_chromium
 
 from tictac_env.arena import round_robin
-from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.solver import solve
 from tictac_env.solver.enumerate import tabulate
@@ -159,18 +158,6 @@ def test_a_game_is_loaded_and_walked_through(visitor: Visitor) -> None:
 
 
 @slow
-def test_exact_values_on_the_board_are_the_solvers(visitor: Visitor) -> None:
-    visitor.open(f"game={C4}&opponent=rule&moves=445312")
-    visitor.press("x")
-    position = Position.from_moves(C4, "445312")
-    assert "".join(text[0] for text in visitor.notes("exact", 7)) == signs(position)
-    framed = visitor.page.locator(".note").evaluate_all("notes => notes.map(n => !!n.querySelector('.exact.top'))")
-    assert tuple(action for action, top in enumerate(framed) if top) == solve(position).best_actions
-    label = visitor.page.locator("[data-action='0']").get_attribute("aria-label")
-    assert "lost in" in label or "won in" in label or "a draw" in label
-
-
-@slow
 def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     visitor.open(f"game={C4}&opponent=mcts:200&moves=4453")
     visitor.press("txe")  # at once: an answer that comes late must not undo a later one
@@ -178,24 +165,15 @@ def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     visitor.page.wait_for_selector(".blunders")
     visits = visitor.page.locator(".thought").evaluate_all("all => all.map(one => parseInt(one.firstChild.data))")
     assert sum(visits) == 200
+    position = Position.from_moves(C4, "4453")
+    assert "".join(text[0] for text in visitor.notes("exact", 7)) == signs(position)
+    framed = visitor.page.locator(".note").evaluate_all("notes => notes.map(n => !!n.querySelector('.exact.top'))")
+    assert tuple(action for action, top in enumerate(framed) if top) == solve(position).best_actions
+    label = visitor.page.locator("[data-action='0']").get_attribute("aria-label")
+    assert "lost in" in label or "won in" in label or "a draw" in label
     assert "Move 3, 5 is a blunder" in visitor.page.inner_text(".blunders")
     visitor.page.click(".blunders button")
     visitor.wait_for_line("4 4 [5] 3")
-
-
-@slow
-def test_two_visitors_play_their_own_games(browser: Any, address: str) -> None:
-    one, two = Visitor(browser, address), Visitor(browser, address)
-    one.open(f"game={C4}&opponent=minimax-first:1")
-    two.open(f"game={TTT}&opponent=minimax-first")
-    one.click(6)
-    two.click(8)
-    one.wait_for_moves(2)
-    two.wait_for_moves(2)
-    expected = make_policy("minimax-first").act(Position.from_moves(TTT, "9"), 0)
-    assert one.moves()[0] == "7" and two.moves() == ["9", str(expected + 1)]
-    one.close()
-    two.close()
 
 
 def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:

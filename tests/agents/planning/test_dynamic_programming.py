@@ -82,20 +82,6 @@ def test_toy_text_agrees_with_a_linear_solve(cls: type[DynamicProgramming], gamm
 
 
 @both_agents
-def test_taxi_is_solved_and_earns_what_its_values_say(cls: type[DynamicProgramming]) -> None:
-    env = gym.make("Taxi-v4")
-    agent = cls(env).learn(progress_bar=False)
-    check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]
-    for seed in range(10):
-        observation, _ = env.reset(seed=seed)
-        earned, expected, terminated = 0.0, agent.values[observation], False
-        while not terminated:
-            observation, reward, terminated, _, _ = env.step(agent.predict(observation)[0])
-            earned += float(reward)
-        assert earned == pytest.approx(expected)
-
-
-@both_agents
 def test_in_place_finds_the_same(cls: type[DynamicProgramming]) -> None:
     for name, gamma in (("FrozenLake8x8-v1", 0.9), ("FrozenLake-v1", 1.0)):
         synchronous, in_place = (cls(name, gamma, in_place=which).learn(progress_bar=False) for which in (False, True))

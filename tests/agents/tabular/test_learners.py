@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,34 +83,6 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     assert (loaded.num_timesteps, loaded.num_episodes) == (agent.num_timesteps, 15)
     position = Position.start(game)
     assert loaded.values(position.own, position.opp) == agent.values(position.own, position.opp)
-
-
-TRAIN = """
-import json, sys
-import gymnasium as gym
-import tictac_agents, tictac_env
-kind, settings, env, path, episodes = json.loads(sys.argv[1])
-agent = getattr(tictac_agents, kind)(gym.make("TicTacToe-v0", **env), seed=5, **settings)
-agent.learn(total_episodes=episodes, progress_bar=False, checkpoint=path, checkpoint_seconds=0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("name", breadth(["Q"], ["S0", "Sarsa", "Monte Carlo", "S1"]))
-def test_a_killed_process_resumes_from_its_checkpoint(name: str, tmp_path: Path) -> None:
-    learner, settings, env = LEARNERS[name]
-    path, episodes = tmp_path / "agent.npz", 3000
-    task = json.dumps([learner.__name__, settings, env, str(path), episodes])
-    process = subprocess.Popen([sys.executable, "-c", TRAIN, task])
-    deadline = time.monotonic() + 60
-    while not path.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it had ended before it was killed"
-    loaded = learner.load(path, environment(name))
-    assert 0 < loaded.num_episodes < episodes
-    check_equal(loaded.resume(progress_bar=False), unbroken(name, episodes), tmp_path)
 
 
 @pytest.mark.parametrize("name", breadth(["Q", "double Q", "S0", "S1", "plain"], LEARNERS))
