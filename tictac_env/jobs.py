@@ -153,7 +153,6 @@ _Outcome = tuple[list[Any], Exception | None, float]
 
 
 def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outcome:
-    """Does jobs, in a worker."""
     results: list[Any] = []
     raised = None
     began = time.perf_counter()

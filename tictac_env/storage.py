@@ -101,7 +101,6 @@ def _naming(target: Path) -> Iterator[None]:
 
 
 def _new_part(target: Path) -> tuple[int, str]:
-    """A new file beside `target`, open and locked, and its name."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=PART)
         _lock(handle, wait=True)

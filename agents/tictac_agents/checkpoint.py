@@ -156,7 +156,6 @@ class GamesLearner(Policy):
         """Prepares to learn from N games."""
 
     def _state_in_words(self) -> str:
-        """The text on the progress bar."""
         return ""
 
     def _check_game(self, position: Position) -> None:

@@ -128,7 +128,6 @@ def train(arguments: argparse.Namespace) -> Any:
 
 
 def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
-    """Trains an agent in environments or in games of its own."""
     learner, callback = new_agent(arguments.agent, settings, arguments.seed), None
     boards: tuple[Any, ...] = ()
     if isinstance(settings, Settings):
@@ -277,7 +276,6 @@ def explanations(kind: type[GameSettings]) -> dict[str, str]:
 
 
 def _in_words(value: Any) -> str:
-    """A value, written as on the command line."""
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     if isinstance(value, str):

@@ -92,7 +92,6 @@ class _Board:
         return Position(self.game, self.own, self.opp, tuple(self.moves))
 
     def draw(self) -> int:
-        """The seed of the next draw."""
         self.state = advance(self.state)
         return mix(self.state)
 
@@ -104,7 +103,6 @@ class _Board:
             self.over, self.result = True, -result if self.seat else result
 
     def give_up(self, why: str) -> None:
-        """The player to move forfeits the game."""
         self.over, self.result, self.forfeit = True, 1 if self.seat else -1, why
 
 
@@ -163,7 +161,6 @@ def play_games(
 
 
 def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: _Clock) -> None:
-    """One policy moves on all these boards."""
     if len(boards) == 1 or not boards[0].policy.batched:
         for board, seed in zip(boards, seeds, strict=True):
             _move_on_one(board, seed, forfeits, clock)

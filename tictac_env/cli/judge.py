@@ -283,7 +283,6 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
-    """All that is printed, and the games, for programs."""
     return {
         "version": tictac_env.__version__,
         "game": tournament.games[0].fixture.game,

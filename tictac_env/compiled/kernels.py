@@ -78,7 +78,6 @@ class _OpenToOthers(Exception):
 
 
 def _make_private(folder: Path) -> None:
-    """Makes a folder, in one of the package's, that only this user can enter."""
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
     for one, open_to_others in ((folder.parent, 0), (folder, stat.S_IWGRP | stat.S_IWOTH)):
         one.mkdir(mode=0o700, exist_ok=True)

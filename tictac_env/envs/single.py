@@ -473,7 +473,6 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self._display.close()
 
     def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
-        """The learner's observation and info."""
         board = self._board
         own, opp, learner = board.own, board.opp, board.learner
         if board.over:

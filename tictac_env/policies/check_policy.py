@@ -90,7 +90,6 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
 
 
 def _random_positions(game: Game, count: int, seed: int) -> list[Position]:
-    """Unfinished positions from random games, the start among them."""
     positions: list[Position] = []
     state = mix(seed)
     position = Position.start(game)

@@ -296,27 +296,28 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     sees = kind in ("object", "import") or (kind == "file" and Path(text).suffix in READERS and text[-3:] != ".py")
     if how.observation is not None and not sees:  # without effect: refused, before anybody believes in it
         raise ValueError(f"observation {how.observation!r} is for functions and networks, not for {text!r}")
+    if kind == "file":
+        return _from_file(text, rules, how)
     if kind == "object":
         policy = as_policy(player, rules, how.of_function)
         playing = getattr(policy, "function", player)
         named = playing if inspect.isroutine(playing) else type(playing)
-        return _described(policy, kind, f"{named.__module__}:{named.__qualname__}")
-    if kind == "file":
-        return _from_file(text, rules, how)
-    if kind == "address":
-        return _described(pkgutil.resolve_name(AT_AN_ADDRESS)(text), kind, text)
-    if kind == "name":
-        return _described(_named(text, rules), kind, text)
-    if kind == "import":
+        text = f"{named.__module__}:{named.__qualname__}"
+    elif kind == "address":
+        policy = pkgutil.resolve_name(AT_AN_ADDRESS)(text)
+    elif kind == "name":
+        policy = _named(text, rules)
+    elif kind == "import":
         found = object_named(text)
         obs_type = observation_type(how.of_function).name
         made = inspect.isclass(found) and issubclass(found, Policy)
         policy = found.from_name(rules, "") if made else as_policy(found, rules, obs_type)
-        return _described(policy, kind, text, digest=_digest_of(text.rpartition(":")[0]))
-    form, _, rest = text.partition(":")
-    policy = pkgutil.resolve_name(FORMS[form])(rest, rules, how)
-    file = rest.rpartition(":")[0] if form in ("openspiel", "pettingzoo") else rest
-    return _described(policy, form, rest, digest=_digest_of(file))
+    else:
+        text = text.partition(":")[2]
+        policy = pkgutil.resolve_name(FORMS[kind])(text, rules, how)
+    file = Path(text.rpartition(":")[0] if kind in ("import", "openspiel", "pettingzoo") else text)
+    is_code = kind in ("import", *FORMS) and file.suffix == ".py" and file.is_file()
+    return _described(policy, kind, text, digest=sha256(file) if is_code else None)
 
 
 def own_game(player: Any) -> Game | None:
@@ -443,10 +444,6 @@ def _check_file(source: str) -> Path:
     except (OSError, ValueError) as error:
         raise ValueError(f"{source!r} cannot be read: {error}") from error
     return Path(source)
-
-
-def _digest_of(file: str) -> str | None:
-    return sha256(Path(file)) if file.endswith(".py") and Path(file).is_file() else None
 
 
 def _described(

@@ -315,7 +315,6 @@ class Core(NamedTuple):
 
 
 def _core(shape: Shape, scale: float) -> Core:
-    """The core of `shape`, at `scale` pixels a cell."""
     match shape:
         case Rect(x, y, width, height, radius):
             radius = max(radius, 0.5 / scale)  # the core must be half a pixel inside to be covered whole
@@ -343,7 +342,6 @@ class Band(NamedTuple):
 
 
 def _bands(core: Core, color: Floats) -> list[Band]:
-    """The bands of the shape around `core` in `color`."""
     # The rows beside the core of a high box are alike: all but one or two are left out, then repeated.
     repeats = 0 if core.segment else max(0, math.floor(core.y2 - core.y1) - 1)
     cover = np.repeat(_coverage(core._replace(y2=core.y2 - repeats)), 3, axis=1)

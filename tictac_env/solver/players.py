@@ -81,7 +81,6 @@ class Minimax(Policy):
         return tuple(action for action, value in enumerate(values) if value == best)
 
     def _exact(self, position: Position) -> list[int | None]:
-        """The exact score of each action, None if it is illegal."""
         game = position.game
         table = tabulate(game)
         row = table.index.get((position.own, position.opp))

@@ -173,7 +173,6 @@ class Results:
         return games[game]
 
     def _games(self, name: str) -> dict[str, GamesOfStore]:
-        """The records of a store by their game."""
         path = self._stores().get(name)
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)

@@ -64,22 +64,18 @@ def CompleteInfo(env: Any) -> Any:
     raise ValueError(f"env must be an environment of Gymnasium, single or vector, not {shown(env)}")
 
 
-class CompleteInfoEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """One board with complete infos; see `CompleteInfo`, which makes it."""
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, env)
+class _Board(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
+        """What `reset` and `step` return of these."""
+        raise NotImplementedError
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Infos]:
-        """As the environment's."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        return observation, info | AT_THE_END
+        return self.seen(*self.env.reset(seed=seed, options=options))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Infos]:
-        """As the environment's."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, reward, terminated, truncated, AT_THE_END | info
+        observation, info = self.seen(observation, info)
+        return observation, reward, terminated, truncated, info
 
 
 class _Boards(VectorWrapper):  # older Gymnasiums know no parameters here
@@ -89,29 +85,40 @@ class _Boards(VectorWrapper):  # older Gymnasiums know no parameters here
         mode: AutoresetMode = self.metadata["autoreset_mode"]
         return mode
 
+    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
+        """What `reset` and `step` return of these."""
+        raise NotImplementedError
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
+        return self.seen(*self.env.reset(seed=seed, options=options))
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        observations, infos = self.seen(observations, infos)
+        return observations, rewards, terminations, truncations, infos
+
+
+class CompleteInfoEnv(_Board):
+    """One board with complete infos; see `CompleteInfo`, which makes it."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
+        return observation, AT_THE_END | info
+
 
 class CompleteInfoVectorEnv(_Boards):
     """Many boards with complete infos; see `CompleteInfo`, which makes it."""
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
-        """As the environment's."""
-        observations, infos = self.env.reset(seed=seed, options=options)
-        return observations, self._complete(infos)
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        """As the environment's."""
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        return observations, rewards, terminations, truncations, self._complete(infos)
-
-    def _complete(self, infos: Infos) -> Infos:
+    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
-            return infos | self._at_the_end(infos)
+            return observations, infos | self._at_the_end(infos)
         none = np.zeros(self.num_envs, np.bool_)
         final = infos.get("final_info") or {key: np.zeros_like(value) for key, value in infos.items()}
-        return {"final_obs": np.full(self.num_envs, None, object), "_final_obs": none, "_final_info": none.copy()} | {
-            **infos,
-            "final_info": final | self._at_the_end(final),
-        }
+        missing = {"final_obs": np.full(self.num_envs, None, object), "_final_obs": none, "_final_info": none.copy()}
+        return observations, missing | infos | {"final_info": final | self._at_the_end(final)}
 
     def _at_the_end(self, infos: Infos) -> Infos:
         found: Infos = {}
@@ -215,7 +222,7 @@ class DictForm:
         return {self.keys[0]: observation, self.keys[1]: mask}
 
 
-class MaskedEnv(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
+class MaskedEnv(_Board):
     """One board with dict observations; see `MaskedObservation`, which makes it."""
 
     def __init__(
@@ -228,15 +235,8 @@ class MaskedEnv(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArg
         gym.Wrapper.__init__(self, env)
         self.observation_space = form.space(env.observation_space, env.action_space)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Any]:
-        """As the environment's, with the mask in the observation."""
-        observation, info = self.env.reset(seed=seed, options=options)
+    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
         return self._form.join(observation, mask_in(info, self.env)), info
-
-    def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
-        """As the environment's, with the mask in the observation."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._form.join(observation, mask_in(info, self.env)), reward, terminated, truncated, info
 
 
 class MaskedVectorEnv(_Boards):
@@ -259,27 +259,17 @@ class MaskedVectorEnv(_Boards):
         self.observation_space = batch_space(space, env.num_envs)
         self._masks: npt.NDArray[Any] | None = None
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As the environment's, with the masks in the observations."""
-        observations, infos = self.env.reset(seed=seed, options=options)
-        return self._joined(observations, infos), infos
-
-    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
-        """As the environment's, with the masks in the observations."""
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
         if "final_obs" in infos:
             last, masks = infos["final_obs"].copy(), mask_in(infos["final_info"], self.env)
             for i in np.flatnonzero(infos["_final_obs"]).tolist():
                 last[i] = self._form.join(last[i], masks[i].copy())
             infos = infos | {"final_obs": last}
-        return self._joined(observations, infos), rewards, terminations, truncations, infos
-
-    def _joined(self, observations: Any, infos: dict[str, Any]) -> dict[str, Any]:
         masks, given = mask_in(infos, self.env), infos[f"_{INFO_KEY}"]
         if self._masks is not None and not given.all():  # only some boards were reset
             masks = np.where(given[:, None], masks, self._masks)
         self._masks = masks
-        return self._form.join(observations, masks)
+        return self._form.join(observations, masks), infos
 
 
 def mask_in(info: dict[str, Any], env: Any) -> npt.NDArray[Any]:
@@ -351,12 +341,10 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
             raise ValueError(f"with a time_limit regrets may be unknown: reward={reward!r} cannot have one")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begins a game; its regrets are 0."""
         observation, info = self.env.reset(seed=seed, options=options)
         return observation, info | {"regret": 0.0, "score_regret": 0.0 if self._scores else float("nan")}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Plays the action, with its regret in `info`."""
         position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
         observation, reward, terminated, truncated, info = self.env.step(action)
         reward, regrets = self.judge(position, as_integer(action), reward)

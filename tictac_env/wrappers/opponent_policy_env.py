@@ -146,7 +146,6 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return self.env.render()
 
     def close(self) -> None:
-        """Closes the environment."""
         self.env.close()
 
     def _let_opponent_play(self) -> int:

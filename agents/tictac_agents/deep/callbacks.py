@@ -341,7 +341,6 @@ class SelfPlayCallback(BaseCallback):
         self.pool.weights = weights.tolist()
 
     def _earlier(self, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The earlier copies that play next."""
         count = min(self.active - 1, len(copies))
         if self.sampling == "latest":
             return copies[len(copies) - count :]

@@ -149,7 +149,6 @@ class DQNSettings(DeepSettings):
 
     @property
     def _frequency(self) -> tuple[int, str]:
-        """`train_freq` with its unit."""
         return self.train_freq if isinstance(self.train_freq, tuple) else (self.train_freq, "step")
 
     @property

@@ -208,7 +208,6 @@ def _table(learner: QLearning | ValueTD) -> str | None:
 
 
 def _n_tuples(network: NTupleNetwork) -> str:
-    """The call for an n-tuple network."""
     images = network.images
     length = len(network.tuples[0])
     number = np.repeat(np.arange(len(network.tuples)), len(images) // len(network.tuples))

@@ -348,7 +348,6 @@ class MCTS(Predicts, Policy):
 
     @in_one_line()
     def _search(self, positions: Sequence[Position], seeds: Sequence[int]) -> list[list[Root]]:
-        """The trees of each position."""
         for position in positions:
             if position.is_over:
                 raise ValueError(f"the game is over, there is nothing to search: {position!r}")

@@ -121,7 +121,6 @@ class SeatNetwork:
             self._optimizer.step()
 
     def _forward(self, boards: Any, actions: Any = None) -> Any:
-        """`values` of tensors."""
         import torch
 
         if self.all_actions:
@@ -335,7 +334,6 @@ class FittedQ(GamesLearner):
         return f"{self.mean_length:.1f} plies a game"
 
     def _exploration(self) -> float:
-        """Epsilon in the batch that comes."""
         if not isinstance(self.epsilon, list):
             return self.epsilon
         return self.epsilon[self.num_games // self.batch_games % len(self.epsilon)]
