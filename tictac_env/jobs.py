@@ -25,9 +25,9 @@ from math import inf
 from typing import Any, TypeVar
 
 import cloudpickle
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import positive
+from tictac_env.lazy import needing
 from tictac_env.progress import interruptible
 
 Job = TypeVar("Job")
@@ -267,10 +267,8 @@ def _work_there(work: Any, folder: str, path: tuple[str, ...]) -> Any:
 def _import_ray() -> Any:
     for name, value in RAY_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    try:
+    with needing("a cluster needs Ray", "cluster"):
         import ray
-    except ImportError as error:
-        raise DependencyNotInstalled('a cluster needs Ray: pip install "tictac-env[cluster]"') from error
     return ray
 
 

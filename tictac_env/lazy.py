@@ -1,13 +1,16 @@
-"""Imports at run time: what agents are to this package, names when first used, and modules that a user names."""
+"""Imports at run time: of agents, of names when first used, of modules that a user names, and of extras."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
 
 AGENTS = {
     "mcts": "tictac_agents.mcts:MCTS",
@@ -61,3 +64,20 @@ def import_named(module: str, asked: str) -> ModuleType:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise ValueError(f"{asked!r}: there is no module {error.name!r}") from None
+
+
+@contextmanager
+def needing(why: str, extra: str) -> Iterator[None]:
+    """Imports packages of one of our extras within the block.
+
+    Args:
+        why: the beginning of the message if one is missing, such as "Stable-Baselines3 is missing".
+        extra: its name in `pyproject.toml`.
+
+    Raises:
+        DependencyNotInstalled: one is missing; the message names the line that installs it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise DependencyNotInstalled(f'{why}: pip install "tictac-env[{extra}]"') from error

@@ -17,14 +17,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
-try:
+from tictac_env.lazy import needing
+
+with needing("OpenSpiel is missing", "openspiel"):
     import pyspiel
     from open_spiel.python import policy as spiel
     from open_spiel.python.observation import IIGObserverForPublicInfoGame
-except ImportError as error:
-    raise DependencyNotInstalled('OpenSpiel is missing: pip install "tictac-env[openspiel]"') from error
 
 from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
 from tictac_env.checks import whole

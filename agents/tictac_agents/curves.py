@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from math import gcd
 from typing import Any
 
-from gymnasium.error import DependencyNotInstalled
-
 from tictac_agents.checkpoint import GamesLearner
 from tictac_agents.tabular.learner import Callback, Learner
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import SEATS, positive, whole
+from tictac_env.lazy import needing
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text, writing
 
@@ -26,11 +25,9 @@ def new_figure(width: float, height: float) -> Any:
     Raises:
         gymnasium.error.DependencyNotInstalled: matplotlib is missing; the message says how to install it.
     """
-    try:
+    with needing("matplotlib is missing", "plot"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyNotInstalled('matplotlib is missing: pip install "tictac-env[plot]"') from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -67,10 +64,8 @@ class Curve:
         self.rows: list[dict[str, Any]] = []
         self._writer: Any = None
         if tensorboard is not None:
-            try:
+            with needing("TensorBoard is missing", "rl"):
                 from torch.utils.tensorboard import SummaryWriter
-            except ImportError as error:
-                raise DependencyNotInstalled('TensorBoard is missing: pip install "tictac-env[rl]"') from error
             self._writer = SummaryWriter(str(tensorboard))
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pettingzoo
-from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
 from tictac_env.checks import SEATS
@@ -25,6 +24,7 @@ from tictac_env.cli.arguments import add_file, add_game, add_json, decimal, prin
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
 from tictac_env.games import describe_game, game_name
 from tictac_env.games.registry import known_names
+from tictac_env.lazy import needing
 from tictac_env.policies import POLICIES
 from tictac_env.position import Position, format_moves
 from tictac_env.render import render_rgb, render_svg
@@ -193,12 +193,8 @@ def pillow() -> ModuleType:
     Raises:
         gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
     """
-    try:
+    with needing("PNG and GIF need Pillow (SVG needs nothing)", "video"):
         from PIL import Image
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            'PNG and GIF need Pillow, which is not installed (SVG needs nothing); run: pip install "tictac-env[video]"'
-        ) from error
     return Image
 
 

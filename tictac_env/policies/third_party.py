@@ -34,10 +34,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, KInARow, game_name, shown
+from tictac_env.lazy import needing
 from tictac_env.observation import OBSERVATION_TYPES, planes_last
 from tictac_env.policies.adapters import BatchedPolicy, observer_of, signature_of
 from tictac_env.policies.loading import PLANES_LAST, Reading, object_named, run_file
@@ -311,10 +311,8 @@ class OnnxNetwork(BatchedPolicy):
     def __init__(
         self, path: Path, game: Game, observation: str | None = None, time_limit: float = Reading.time_limit
     ) -> None:
-        try:
+        with needing("onnxruntime is missing", "onnx"):
             import onnxruntime
-        except ImportError as error:
-            raise DependencyNotInstalled('onnxruntime is missing: pip install "tictac-env[onnx]"') from error
         self._path, self._time_limit, self._run_options = path, time_limit, onnxruntime.RunOptions
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # these networks are small

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import one_of
+from tictac_env.lazy import needing
 from tictac_env.position import Position
 from tictac_env.render.scene import cell_at, render_rgb, scene, scene_to_rgb
 from tictac_env.render.text import render_text
@@ -189,12 +189,8 @@ def import_pygame() -> ModuleType:
     Raises:
         gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
     """
-    try:
+    with needing("a window needs pygame-ce", "human"):
         import pygame
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            'a window needs pygame-ce, which is not installed; run: pip install "tictac-env[human]"'
-        ) from error
     return pygame
 
 

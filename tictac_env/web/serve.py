@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gymnasium.error import DependencyNotInstalled
+from tictac_env.lazy import needing
 
 if TYPE_CHECKING:
     from tictac_env.web.requests import Limits
@@ -46,12 +46,10 @@ def serve(
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
-    try:
+    with needing("the page needs more packages", "web"):
         import uvicorn
 
         from tictac_env.web.app import Server
-    except ImportError as error:
-        raise DependencyNotInstalled('the page needs more packages: pip install "tictac-env[web]"') from error
     server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games)
     config = uvicorn.Config(
         server.app(),

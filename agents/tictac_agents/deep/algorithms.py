@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, read_checkpoint, with_suffix
@@ -23,11 +22,12 @@ from tictac_env.arena.game_record import starting_positions
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.envs.single import Arguments
 from tictac_env.games import Game, describe_game, shown
+from tictac_env.lazy import needing
 from tictac_env.policies import Policy, named_policy
 from tictac_env.position import symmetries
 from tictac_env.storage import writing
 
-try:
+with needing("Stable-Baselines3 is missing", "rl"):
     import sb3_contrib
     import stable_baselines3 as sb3
     import torch
@@ -35,8 +35,6 @@ try:
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.type_aliases import ReplayBufferSamples, Schedule
     from stable_baselines3.common.utils import LinearSchedule
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
 NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.games import Game
+from tictac_env.lazy import needing
 from tictac_env.observation import action_masks, fit, legal_sets, observation_type_of
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.policy import Policy
@@ -28,12 +28,10 @@ from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import run_bar
 
-try:
+with needing("Stable-Baselines3 is missing", "rl"):
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.dqn.policies import DQNPolicy
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
 SAMPLING = ("uniform", "latest", "prioritised")
 LAST_GAMES = 1_000

@@ -9,21 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import one_of
 from tictac_env.games import Game, game_of, shown
 from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.lazy import needing
 
-try:
+with needing("Stable-Baselines3 is missing", "rl"):
     import torch
     from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor, create_mlp
     from stable_baselines3.common.type_aliases import Schedule
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
 ILLEGAL_VALUE = -1e8
 """The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""

@@ -18,20 +18,18 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.deep.networks import ConvFeatures, LineFeatures
 from tictac_env.checks import positive
 from tictac_env.games import Game, get_game
+from tictac_env.lazy import needing
 from tictac_env.observation import observation_type_of
 from tictac_env.storage import archive_in, json_in
 
-try:
+with needing("Stable-Baselines3 is missing", "rl"):
     import sb3_contrib
     import stable_baselines3 as sb3
     import torch
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
 PICKLED = ":serialized:"
 """The key under which Stable-Baselines3 hides a pickle in its JSON."""

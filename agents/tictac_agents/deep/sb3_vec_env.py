@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.single import check_options
 from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
+from tictac_env.lazy import needing
 from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-try:
+with needing("Stable-Baselines3 is missing", "rl"):
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
-except ImportError as error:
-    raise DependencyNotInstalled('Stable-Baselines3 is missing: pip install "tictac-env[rl]"') from error
 
 
 class SB3VecEnv(VecEnv):

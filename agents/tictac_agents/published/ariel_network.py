@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
 from tictac_env.checks import SEATS, flag, number, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
+from tictac_env.lazy import needing
 from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
@@ -67,10 +67,8 @@ class SeatNetwork:
     """The most positions that the network sees together."""
 
     def __init__(self, game: Game, learner: FittedQ, rng: np.random.Generator) -> None:
-        try:
+        with needing("PyTorch is missing", "rl"):
             import torch  # only now: the settings need no torch
-        except ImportError as error:
-            raise DependencyNotInstalled('PyTorch is missing: pip install "tictac-env[rl]"') from error
         if not learner.all_actions and game.num_actions != game.cols:
             raise ValueError(f"all_actions=False needs a game whose actions are its columns, not {game!r}")
         self.all_actions, self.device = learner.all_actions, learner.device
