@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import glob
 import hashlib
+import io
 import json
 import math
 import os
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -136,6 +138,15 @@ def save_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes `text` in UTF-8, atomically."""
     with writing(path) as file:
         file.write(text.encode())
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """The rows as CSV, below a line of the columns."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def save_arrays(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +14,7 @@ from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import SEATS, positive, whole
 from tictac_env.lazy import needing
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.storage import save_text, writing
+from tictac_env.storage import csv_of, save_text, writing
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -70,11 +68,7 @@ class Curve:
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the rows as CSV, atomically."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        save_text(path, text.getvalue())
+        save_text(path, csv_of(self.columns, self.rows))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws exploitability and the results against random play, a PNG file.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 import sqlite3
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, game_called
-from tictac_env.storage import save_text
+from tictac_env.storage import csv_of, save_text
 
 APPLICATION_ID = 0x74747234
 """Marks a result store in the file's header ("ttr4")."""
@@ -184,13 +182,9 @@ class ResultStore:
         if kind == ".jsonl":
             save_text(path, "".join(json.dumps(row) + "\n" for row in rows))
             return
-        text = io.StringIO()
         names = GameRecord(Fixture("", Entrant(""), Entrant(""), ""), "", 0).to_dict()
-        writer = csv.DictWriter(text, list(names), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: json.dumps(one) if isinstance(one, dict) else one for name, one in row.items()})
-        save_text(path, text.getvalue())
+        flat = ({name: json.dumps(one) if isinstance(one, dict) else one for name, one in row.items()} for row in rows)
+        save_text(path, csv_of(list(names), flat))
 
     def close(self) -> None:
         """Closes the file; the next use opens it again."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import dataclasses
-import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ from tictac_env.cli.arguments import (
 from tictac_env.games import did_you_mean
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Reading
-from tictac_env.storage import check_writable
+from tictac_env.storage import check_writable, csv_of
 
 BESIDE = Path("next to the player's file")
 """The value of --card without a folder."""
@@ -268,7 +266,8 @@ def run_tournament(options: argparse.Namespace) -> int:
     if options.json:
         print_json(_record(tournament, ratings))
     elif options.csv:
-        print(_csv(ratings), end="")
+        rows = ratings.table()
+        print(csv_of(list(rows[0]), rows), end="")
     else:
         print(f"{tournament}\n\n{ratings}")
     return 0
@@ -302,12 +301,3 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
 def _finite(estimate: Any) -> dict[str, float | None]:
     """An estimate and the ends of its interval; None where there is no bound."""
     return {name: value if abs(value) < float("inf") else None for name, value in estimate._asdict().items()}
-
-
-def _csv(ratings: Ratings) -> str:
-    text = io.StringIO()
-    rows = ratings.table()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any
 
+from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
 from tictac_env.lazy import of_agents
 from tictac_env.policies import Mixture, Policy, uniform
@@ -209,7 +210,7 @@ def _in_words(position: Position, score: int) -> str:
     """The meaning of a position's score, as in "the second player wins in 4"."""
     if score == 0:
         return "a draw"
-    winner = ("first", "second")[position.seat if score > 0 else 1 - position.seat]
+    winner = SEATS[position.seat if score > 0 else 1 - position.seat]
     if position.is_over:
         return f"the {winner} player has won"
     return f"the {winner} player wins in {_of_score(position, score)['in']}"
