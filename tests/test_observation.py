@@ -179,9 +179,14 @@ def test_the_vector_environment_shows_a_type_without_a_kernel(counted: str, mode
     assert ended > 5
 
 
-def test_observations_of_other_shapes_are_refused() -> None:
+def test_observations_of_other_shapes_and_values_are_refused() -> None:
     game = Position.start(TTT).game
     for shape in ((2, 3), (19,), (10,), (1,)):
         with pytest.raises(ValueError, match=r"an observation of shape .* is not one of"):
             read_observation(game, np.zeros(shape, np.int8))
     assert read_observation(game, np.zeros(math.prod((2, 3, 3)))) == (0, 0)
+    for shape, value in (((2, 3, 3), 2), ((2, 3, 3), 0.5), ((3, 3), 2), ((3, 3), float("nan"))):
+        observation = np.zeros(shape)
+        observation[..., 1] = value
+        with pytest.raises(ValueError, match="neither one stone nor none"):
+            read_observation(game, observation)

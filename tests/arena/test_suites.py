@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import playout
 from oracle import Oracle
 
 from tictac_env.arena import Suite, move_accuracy, read_scored_positions, suite
@@ -19,7 +18,7 @@ from tictac_env.position import Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
 from tictac_env.solver.enumerate import NO_SCORE
-from tools.build_suites import Games, Listed, is_decisive, make_suite
+from tools.build_suites import Games, is_decisive, make_suite
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 OF_C4 = [name for name in HASHES if name.startswith("C4")]
@@ -193,23 +192,6 @@ def test_the_same_seed_gives_the_same_suite(small: Suite) -> None:
 def test_excluded_positions_and_their_images_are_not_taken(small: Suite) -> None:
     other = make_suite("other", [Games("random")], 60, 8, TTT, exclude=[small])
     assert len(other) and not folded(other) & folded(small)
-
-
-def test_positions_of_files_are_taken(tmp_path: Path) -> None:
-    path = tmp_path / "games.csv"
-    boards = {position.to_moves() for seed in range(40) for position in playout(GAMES[TTT], seed)}
-    path.write_text("moves,score\n" + "".join(f"{moves},0\n" for moves in sorted(boards)))
-    found = make_suite("listed", [Listed(path)], 30, 0, TTT, decisive=False)
-    given = {canonical(GAMES[TTT], *stones)[:2] for stones in stones_of(boards)}
-    assert len(found) == 30 and folded(found) <= given
-    path.write_text("moves\n12\n1a\n")
-    with pytest.raises(ValueError, match=r"games\.csv, line 3: move 2"):
-        make_suite("listed", [Listed(path)], 30, 0, TTT)
-
-
-def stones_of(boards: set[str]) -> list[tuple[int, int]]:
-    positions = [Position.from_moves(TTT, moves) for moves in boards]
-    return [(position.own, position.opp) for position in positions]
 
 
 def test_wrong_arguments_are_named() -> None:

@@ -173,16 +173,6 @@ def test_it_renders_text_and_pixels() -> None:
 
 
 class TestMisuse:
-    def test_an_illegal_move_loses_and_both_agents_leave(self) -> None:
-        env = connect_four_v0.env()
-        env.reset(options={"position": "1111112"})
-        env.step(0)
-        assert env.rewards == {"player_0": 0, "player_1": -1}
-        assert env.infos == {"player_0": {}, "player_1": {"illegal_action": 0}}
-        assert env.position.to_moves() == "1111112"
-        assert [env.observe(agent)["action_mask"].any() for agent in AGENTS] == [False, False]
-        assert [agent for agent in env.agent_iter() if env.step(None) is None] == AGENTS
-
     @every_env
     def test_nobody_plays_before_the_first_reset(self, make: Callable[[], Env]) -> None:
         env = make()

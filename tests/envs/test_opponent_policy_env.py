@@ -273,6 +273,19 @@ def test_the_opponent_sees_its_own_board(name: str) -> None:
     assert set(agents) == set(env.env.possible_agents)
 
 
+@pytest.mark.parametrize("name", [*THEIRS, "nim"])
+def test_an_opponent_that_writes_to_what_it_sees_changes_nothing(name: str) -> None:
+    """PettingZoo's wrappers judge an action by the very mask that they have handed out."""
+
+    def spoil(observation: Any, mask: Mask) -> int:
+        action = lowest(observation, mask)
+        np.asarray(observation)[...], mask[:] = 1, 0
+        return action
+
+    plain, spoiled = (OpponentPolicyEnv(make(name), opponent, "alternate") for opponent in (lowest, spoil))
+    assert transcript(spoiled, seed=3) == transcript(plain, seed=3)
+
+
 @pytest.mark.parametrize("opponent", ["rule", "minimax:2", RulePolicy(), Mixture(["random", "rule"])], ids=str)
 def test_policies_play_our_games_and_no_others(opponent: Any) -> None:
     for module in (connect_four_v0, tictactoe_v0):

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pytest
 from conftest import assert_same, breadth
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -271,15 +270,6 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
     assert envs.state_dict() == before
 
 
-def test_a_state_of_a_larger_pool_is_refused() -> None:
-    """Its boards play against opponents that this pool does not have."""
-    large, small = make(TTT, 50, opponent=OpponentPool(["random"] * 5)), make(TTT, 50, opponent=OpponentPool(["rule"]))
-    large.reset(seed=1)
-    small.reset(seed=1)
-    with pytest.raises(ValueError, match="state"):
-        small.load_state_dict(large.state_dict())
-
-
 def test_a_state_is_taken_by_a_pool_that_has_grown_to_fit() -> None:
     large, small = OpponentPool(["random", "rule"]), OpponentPool(["random"])
     ahead, behind = make(TTT, 50, opponent=large), make(TTT, 50, opponent=small)
@@ -445,23 +435,6 @@ def test_threads_play_the_same_games(cases: list[tuple[str | None, str]]) -> Non
 
 
 # Gymnasium's own tools
-
-
-@pytest.mark.parametrize("obs_type", ["planes", "board", "code"])
-def test_gymnasiums_tools_for_batches_fit(obs_type: str) -> None:
-    envs = make(TTT, 3, obs_type=obs_type)
-    observations, infos = envs.reset(seed=0)
-    assert envs.observation_space == batch_space(envs.single_observation_space, 3)
-    assert envs.action_space == batch_space(envs.single_action_space, 3)
-    assert observations in envs.observation_space
-    assert observations.dtype == envs.observation_space.dtype
-    parts = [observations[i] for i in range(3)]
-    assert all(part in envs.single_observation_space for part in parts)
-    again = concatenate(envs.single_observation_space, parts, create_empty_array(envs.single_observation_space, 3))
-    assert np.array_equal(again, observations)
-    masks = tuple(infos["action_mask"])
-    assert envs.action_space.sample(mask=masks) in envs.action_space
-    assert envs.sample_actions() in envs.action_space
 
 
 def test_the_spec_makes_the_environment_again() -> None:

@@ -17,7 +17,7 @@ from conftest import ALL_GAMES, title
 
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
-from tictac_env.policies import POLICIES, Policy, ReflexPolicy, check_policy, make_policy, uniform
+from tictac_env.policies import POLICIES, Policy, check_policy, make_policy, uniform
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 
@@ -74,19 +74,6 @@ def test_names_functions_and_models_are_checked_too() -> None:
         check_policy(lambda observation, mask: int(mask.argmin()))
     with pytest.raises(ValueError, match="does not play"):
         check_policy(3)
-
-
-@pytest.mark.parametrize("choices", [0, 1 << 62], ids=["empty", "no action's"])
-def test_a_set_without_an_action_is_an_illegal_move(choices: int) -> None:
-    policy = ReflexPolicy(lambda game, own, opp: choices)
-    for use in (check_policy, verdict):
-        with pytest.raises(IllegalMove, match=r"ReflexPolicy chose action .*, illegal here .*Position"):
-            use(policy)
-    envs = (gym.make("TicTacToe-v0", opponent=policy), gym.make_vec("TicTacToe-v0", num_envs=2, opponent=policy))
-    for env, action in zip(envs, (4, [4, 4]), strict=True):
-        env.reset()
-        with pytest.raises(IllegalMove, match=r"ReflexPolicy.* chose action .*, illegal here .*Position"):
-            env.step(action)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from tictac_env import check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
 from tictac_env.arena import exact_results, move_accuracy, prove
-from tictac_env.policies import BatchedPolicy, FunctionPolicy
+from tictac_env.policies import BatchedPolicy, FunctionPolicy, ReflexPolicy
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 
@@ -110,6 +110,13 @@ def test_an_occupied_cell_is_an_illegal_move(use: str) -> None:
     for middle in (lambda observation, mask: 4, BatchedPolicy(lambda observations, masks: np.full(len(masks), 4))):
         with pytest.raises(IllegalMove, match=r"lambda.* chose (action )?4.*(illegal here|legal are)"):
             USES[use](middle)
+
+
+@every_use
+@pytest.mark.parametrize("choices", [0, 1 << 62], ids=["empty", "no action's"])
+def test_a_set_without_an_action_is_an_illegal_move(choices: int, use: str) -> None:
+    with pytest.raises(IllegalMove, match=r"ReflexPolicy.* chose "):
+        USES[use](ReflexPolicy(lambda game, own, opp: choices))
 
 
 @every_use

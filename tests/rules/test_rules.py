@@ -135,14 +135,6 @@ def test_images_are_permutations_that_keep_all_lines(rules: KInARow) -> None:
         assert len({tuple(image.values()) for image in maps}) == rules.num_symmetries
 
 
-@pytest.mark.parametrize(
-    ("rows", "cols", "gravity", "count"),
-    [(3, 3, False, 8), (3, 4, False, 4), (6, 7, True, 2), (4, 4, True, 2), (7, 7, False, 8)],
-)
-def test_a_game_has_the_symmetries_of_its_board(rows: int, cols: int, gravity: bool, count: int) -> None:
-    assert KInARow.make(rows, cols, 3, gravity).num_symmetries == count
-
-
 @every_game
 def test_a_move_then_an_image_is_the_image_then_its_move(rules: Game) -> None:
     for board, own, opp in lockstep(rules, seed=4, games=2):

@@ -180,7 +180,7 @@ class Vector(Board):
 TOLD = ("seat", "opponent_action", "outcome", "illegal_action")
 
 
-class Wrapped(Board):
+class Wrapped(Single):
     """PettingZoo's environment of the game in an `OpponentPolicyEnv`, which tells nothing of outcomes."""
 
     alone = False
@@ -192,15 +192,6 @@ class Wrapped(Board):
     def make(game: Game, illegal: str = "lose", **settings: Any) -> Any:
         return OpponentPolicyEnv(BoardAECEnv(game, illegal=illegal), **settings)
 
-    def reset(self, seed: int | None = None, **options: Any) -> Shown:
-        observation, info = self.env.reset(seed=seed, options=options or None)
-        return self._shown(observation, 0.0, False, info)
-
-    def step(self, action: Any) -> Shown:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        assert truncated is False and type(terminated) is bool and type(reward) is float
-        return self._shown(observation, reward, terminated, info)
-
     def _shown(self, observation: Array, reward: float, terminated: bool, info: dict[str, Any]) -> Shown:
         self.returned = observation, info
         assert set(info) == {"action_mask", "seat", "opponent_action"} and info["action_mask"].dtype == np.int8
@@ -211,11 +202,6 @@ class Wrapped(Board):
     def position(self) -> Position:
         position: Position = self.env.env.position
         return position
-
-    @property
-    def mask(self) -> list[int]:
-        masks: list[int] = self.env.action_masks().tolist()
-        return masks
 
 
 class TwoAgents(Board):
