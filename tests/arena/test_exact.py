@@ -179,14 +179,16 @@ def test_a_game_too_large_for_a_verdict_is_refused_by_its_name_and_told_what_to_
 
 
 @pytest.mark.parametrize(
-    "known", [lambda ply: ply == 0, lambda ply: ply > 0, lambda ply: ply < 4], ids=["start", "later", "early"]
+    "known",
+    [lambda one: one.ply == 0, lambda one: one.ply > 0, lambda one: one.ply < 4, lambda one: one.own % 2 == 0],
+    ids=["start", "later", "early", "some of each ply"],
 )
-def test_probabilities_are_given_everywhere_or_nowhere(known: Callable[[int], bool]) -> None:
+def test_probabilities_are_given_everywhere_or_nowhere(known: Callable[[Position], bool]) -> None:
     """Else one verdict would rest on two foundations."""
 
     class Partly(Wrong):
         def probabilities(self, position: Position) -> Any:
-            return np.eye(9)[position.legal_actions[0]] if known(position.ply) else None
+            return np.eye(9)[position.legal_actions[0]] if known(position) else None
 
     with pytest.raises(ValueError, match="probabilities of wrong"):
         verdict(Partly())
