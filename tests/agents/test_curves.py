@@ -85,6 +85,19 @@ def test_a_row_tells_of_the_learner_before_it_forgot() -> None:
     assert curve.rows[0]["win_rate_first"] != verdict(agent).as_first.against_random.wins
 
 
+def test_without_success_it_starts_afresh() -> None:
+    sizes: list[int] = []
+    proof = UntilProven(every=20, start_afresh=60)
+
+    def note(learner: QLearning) -> bool:
+        continues = proof(learner)
+        sizes.append(len(learner))
+        return continues
+
+    QLearning(TTT, seed=0).learn(total_episodes=100, callback=note, progress_bar=False)
+    assert [number for number, size in enumerate(sizes, 1) if size == 0] == [60]
+
+
 def test_the_callback_inside_is_always_called_and_can_end_the_run() -> None:
     seen: list[int] = []
 
