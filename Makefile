@@ -45,7 +45,7 @@ test: .venv/dev.done
 	@$(MAKE) --jobs=2 lint quick-tests
 
 # Adds the breadth: compiled code for every odd size of board, a million random plies a game, every learner killed and
-# resumed, trainings to the verdict "infallible", games and levels by the thousand, all benchmarks in small, and a cluster
+# resumed, trainings to the verdict "unbeatable", games and levels by the thousand, all benchmarks in small, and a cluster
 # of three make-believe machines, some of which are killed.
 test-all: .venv/dev.done
 	@$(MAKE) --jobs=2 lint all-tests

@@ -56,9 +56,9 @@ UNLOST, DRAWN, OVER_80 = "never loses to minimax", "draws against itself", "wins
 SYSTEMS: tuple[Case, ...] = (
     Case(
         "S0",
-        "TD until proven infallible",
+        "TD until proven unbeatable",
         "S0ValueTD:S0",
-        note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
+        note="unbeatable, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
         claim="unbeatable",
     ),
     Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="no figure", claim="beatable"),
@@ -213,7 +213,7 @@ def run(settings: Settings) -> Run:
         "CPU-s": round(spent, 2),
         "positions of 627": positions,
         "exploitability": found.exploitability,
-        "infallible": found.infallible,
+        "infallible": found.unbeatable,
         **seat_figures("first", found.as_first),
         **seat_figures("second", found.as_second),
         **(training_figures(policy) if isinstance(policy, ValueTD) else {}),

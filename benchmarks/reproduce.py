@@ -35,7 +35,7 @@ from tictac_env.cli.arguments import add_workers, chosen_workers
 TIMED = ("CPU-s", "games/s", "processor")
 """Results that differ from run to run."""
 CEILINGS = (
-    "The most an infallible player can win against random play is 99.479 % as the first and 91.640 % as the second."
+    "The most an unbeatable player can win against random play is 99.479 % as the first and 91.640 % as the second."
 )
 
 
@@ -211,7 +211,7 @@ def plot(runs: dict[str, list[Run]], path: Path) -> None:
     left.set_xlabel("exact exploitability (0: cannot be exploited)")
     right.set_xlabel("% won v random as the second player")
     right.axvline(91.640, color="grey", lw=0.8, ls="--")
-    figure.suptitle("Each dot a seed; green: proven infallible from both seats")
+    figure.suptitle("Each dot a seed; green: proven unbeatable from both seats")
     save_picture(figure, path)
 
 

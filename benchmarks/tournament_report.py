@@ -143,7 +143,7 @@ def truth_text(agent: Mapping[str, Any], seat: str) -> str:
         return "unknown"
     told = found[f"as {seat}"]
     if "exploitability" in found:  # every reply was walked
-        return "infallible" if told["infallible"] else f"loses {told['losing line']}"
+        return "unbeatable" if told["infallible"] else f"loses {told['losing line']}"
     sampled = " sampled" if told["intervals"] else ""
     return f"{shares_text(told['v perfect'])}{sampled}"
 
@@ -281,7 +281,7 @@ def _truth(record: Record) -> str:
 
 def _every_reply(agents: Sequence[Record]) -> str:
     what = (
-        "Every reply to a player is walked. Infallible: no replies at all make it lose; else the shortest game that "
+        "Every reply to a player is walked. Unbeatable: no replies at all make it lose; else the shortest game that "
         "it loses, in cells counted from 1. Exploitability: what perfectly chosen replies gain, the mean of the seats, "
         f"0 for perfect play. Games v random are exact shares in per cent. {shares_key()}"
     )
@@ -292,7 +292,7 @@ def _every_reply(agents: Sequence[Record]) -> str:
         for seat in ("as first", "as second"):
             told = verdict[seat]
             lost = told["losing line"]
-            row += [words("infallible" if told["infallible"] else f"loses {lost}"), shares_cell(told["v random"])]
+            row += [words("unbeatable" if told["infallible"] else f"loses {lost}"), shares_cell(told["v random"])]
         rows.append((*row, words(verdict["basis"])))
     columns = (
         "player",

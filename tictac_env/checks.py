@@ -53,14 +53,14 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def whole(name: str, value: Any, high: float = math.inf) -> int:
-    """`value`, if it is a whole number in [0, high]."""
+    """`value`, if it is an integer in [0, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
-        raise ValueError(f"{name} must be a whole number in [0, {high}], not {shown(value)}")
+        raise ValueError(f"{name} must be an integer in [0, {high}], not {shown(value)}")
     return int(value)
 
 
 def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
-    """The whole number in [low, high] that `text` writes with the digits 0 to 9 and nothing else; None if it does not.
+    """The integer in [low, high] that `text` writes with the digits 0 to 9 and nothing else; None if it does not.
 
     `int` would also read signs, spaces, underscores and the digits of other scripts, and raises an error of its own if
     there are too many digits.
@@ -72,7 +72,7 @@ def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
 
 
 def positive(name: str, value: Any, high: float = math.inf) -> int:
-    """`value`, if it is a whole number in [1, high]."""
+    """`value`, if it is an integer in [1, high]."""
     if whole(name, value, high) == 0:
         raise ValueError(f"{name} must be at least 1, not 0")
     return int(value)

@@ -87,7 +87,7 @@ def read(name: str, table: str) -> list[Record]:
 
 
 def plain(value: str) -> str:
-    """As recorded; whole numbers with commas."""
+    """As recorded; integers with commas."""
     return f"{int(value):,}" if re.fullmatch(r"\d{4,}", value) else value
 
 

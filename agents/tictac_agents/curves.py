@@ -108,7 +108,7 @@ class Curve:
 def judged_columns(found: Verdict) -> dict[str, Any]:
     """The numbers of a verdict, by the names of `JUDGED`."""
     rates = (*found.as_first.against_random, *found.as_second.against_random)
-    return dict(zip(JUDGED, (found.exploitability, *rates, found.infallible), strict=True))
+    return dict(zip(JUDGED, (found.exploitability, *rates, found.unbeatable), strict=True))
 
 
 COLUMNS = ("games", "seconds", "games_per_second", "plies", "step", *JUDGED)
@@ -133,7 +133,7 @@ class GamesCurve(Curve):
             loss_rate_first and the same of "second", infallible.
 
     Raises:
-        ValueError: `every` is not a positive whole number.
+        ValueError: `every` is not a positive integer.
         gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
 
     Example:
@@ -236,7 +236,7 @@ class UntilProven:
             return goes_on
         self.verdict = verdict(learner, learner.game)
         self.judged_at = learner.num_episodes
-        self.proven = self.verdict.infallible
+        self.proven = self.verdict.unbeatable
         learner.status = f"exploitability {self.verdict.exploitability:.4f}"
         if not self.proven and self.start_afresh and learner.num_episodes % self.start_afresh == 0:
             learner.forget()

@@ -254,7 +254,7 @@ class Training:
         if self.settings.is_small:
             found = verdict(agent, self.settings.rules)
             first, second = found.as_first.against_random, found.as_second.against_random
-            row = {"exploitability": found.exploitability, "infallible": found.infallible}
+            row = {"exploitability": found.exploitability, "infallible": found.unbeatable}
             row |= {"beaten_first": found.as_first.losing_line, "beaten_second": found.as_second.losing_line}
         else:
             match = play_match(agent, "random", self.settings.rules, MATCH_GAMES)

@@ -48,7 +48,7 @@ def test_each_row_is_the_exact_truth() -> None:
     assert tuple(row) == EPISODE_COLUMNS
     assert row["timesteps"] == agent.num_timesteps
     assert row["exploitability"] == found.exploitability
-    assert row["infallible"] == found.infallible
+    assert row["infallible"] == found.unbeatable
     for name, seat in (("first", found.as_first), ("second", found.as_second)):
         rates = [row[f"{result}_rate_{name}"] for result in ("win", "draw", "loss")]
         assert rates == list(seat.against_random)
@@ -136,12 +136,12 @@ def test_the_picture_is_drawn(tmp_path: Path) -> None:
     assert len({tuple(colour) for colour in pixels.reshape(-1, pixels.shape[2])[::7].tolist()}) > 20
 
 
-def test_a_run_ends_at_the_first_infallible_verdict() -> None:
+def test_a_run_ends_at_the_first_unbeatable_verdict() -> None:
     verdicts: list[bool] = []
 
     def look(learner: Learner) -> bool:
         if learner.num_episodes % 500 == 0:
-            verdicts.append(verdict(learner).infallible)
+            verdicts.append(verdict(learner).unbeatable)
         return learner.num_episodes < agent.num_episodes
 
     for seed in (1, 2):
@@ -181,7 +181,7 @@ def test_each_row_tells_how_the_run_goes() -> None:
         assert row["seconds"] > before["seconds"] and row["step"] < before["step"]
         assert row["games_per_second"] > 100
     found, last = verdict(agent), curve.rows[-1]
-    assert (last["exploitability"], last["infallible"]) == (found.exploitability, found.infallible)
+    assert (last["exploitability"], last["infallible"]) == (found.exploitability, found.unbeatable)
     assert last["win_rate_second"] == found.as_second.against_random.wins
     assert np.array_equal(agent.network.weights, pupil().learn(5_500).network.weights), "watching changed something"
 
@@ -257,16 +257,16 @@ MANY = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20)]
 @pytest.mark.parametrize("seed", [0, 1, *MANY])
 def test_self_play_becomes_unbeatable_without_looking_and_ends_when_it_is_proven(seed: int) -> None:
     whole = QLearning.preset("self-play", seed=seed).learn(progress_bar=False)
-    assert verdict(whole).infallible
+    assert verdict(whole).unbeatable
     proof = UntilProven(every=500)
     agent = QLearning.preset("self-play", seed=seed).learn(callback=proof, progress_bar=False)
-    assert proof.proven and verdict(agent).infallible and agent.num_episodes < whole.num_episodes
+    assert proof.proven and verdict(agent).unbeatable and agent.num_episodes < whole.num_episodes
 
 
 @pytest.mark.parametrize("seed", [0, *MANY])
 def test_a_loss_counting_ten_times_cures_s2(seed: int) -> None:
-    """Infallible on every seed, and within half a point of all that an infallible player can win."""
+    """Unbeatable on every seed, and within half a point of all that an unbeatable player can win."""
     found = verdict(QLearning.preset("infallible", seed=seed).learn(progress_bar=False))
-    assert found.infallible
+    assert found.unbeatable
     assert found.as_first.against_random.wins == pytest.approx(0.99479, abs=0.005)
     assert found.as_second.against_random.wins == pytest.approx(0.91640, abs=0.005)

@@ -93,7 +93,7 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     first, last = rows(said)[0], rows(said)[-1]
     assert first["beaten_first"] is not None and not first["infallible"]
     assert last["infallible"] and last["exploitability"] == 0
-    assert verdict(QLearning.load(tmp_path / "agent.npz")).infallible
+    assert verdict(QLearning.load(tmp_path / "agent.npz")).unbeatable
 
 
 def test_the_games_that_beat_a_learner_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,9 +193,9 @@ def test_only_the_same_positions_can_be_compared() -> None:
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="seeds must be at least 1"):
         move_accuracy("rule", solved(7), TTT, seeds=0)
-    with pytest.raises(ValueError, match="seeds must be a whole number"):
+    with pytest.raises(ValueError, match="seeds must be an integer"):
         move_accuracy("rule", solved(7), TTT, seeds=1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="seed must be a whole number"):
+    with pytest.raises(ValueError, match="seed must be an integer"):
         move_accuracy("rule", solved(7), TTT, seed=-1)
     with pytest.raises(ValueError, match="no positions"):
         move_accuracy("rule", [], TTT)

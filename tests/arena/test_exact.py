@@ -65,7 +65,7 @@ def check_verdict(found: Verdict, truth: Oracle, player: Chances) -> None:
         other = "O" if mark == "X" else "X"
         assert tuple(seat.lines) == (winners.count(mark), winners.count(None), winners.count(other))
         lost = sorted((len(actions), actions) for actions, winner in games if winner == other)
-        assert seat.infallible == (not lost)
+        assert seat.unbeatable == (not lost)
         assert seat.losing_line == ("".join(str(action + 1) for action in lost[0][1]) if lost else None)
         assert seat.gain == pytest.approx(truth.best_reply(player, mark) + sign * truth.value(truth.start))
 
@@ -104,13 +104,15 @@ def test_uniform_play_has_the_known_nash_conv() -> None:
 
 
 @pytest.mark.parametrize("name", ["minimax", "minimax-first", "minimax-first:9"])
-def test_minimax_is_infallible(name: str) -> None:
+def test_minimax_is_unbeatable(name: str) -> None:
     found = verdict(name)
-    assert found.infallible and found.as_first.infallible and found.as_second.infallible
+    assert found.unbeatable and found.as_first.unbeatable and found.as_second.unbeatable
     assert found.exploitability == 0 == float(exploitability(name))
     assert found.as_first.losing_line is None and found.as_second.losing_line is None
     assert found.as_first.against_best == (0, pytest.approx(1), 0)
-    assert "infallible" in str(found)
+    assert "unbeatable" in str(found)
+    with pytest.warns(DeprecationWarning, match="unbeatable"):
+        assert found.infallible and found.as_second.infallible
     assert "probabilities: over all draws" in str(found).splitlines()[-1]
     if name != "minimax-first:9":
         wins = found.as_first.against_random.wins
@@ -147,7 +149,7 @@ def test_gains_are_counted_from_the_value_of_the_game() -> None:
     best = exploitability("minimax", SHORT.game)
     assert best.nash_conv == 0
     found = verdict("minimax", SHORT.game)
-    assert found.as_first.infallible and not found.as_second.infallible
+    assert found.as_first.unbeatable and not found.as_second.unbeatable
     assert found.as_first.against_random == (pytest.approx(1), 0, 0)
     assert 0 < exploitability("random", SHORT.game).first <= 2
 
@@ -197,7 +199,7 @@ def test_probabilities_are_given_everywhere_or_nowhere(known: Callable[[Position
 @pytest.mark.parametrize("measure", [verdict, exploitability])
 @pytest.mark.parametrize("seed", [-1, 2**63, "1", None])
 def test_seeds_out_of_range_are_refused(measure: Callable[..., object], seed: object) -> None:
-    with pytest.raises(ValueError, match="seed must be a whole number in"):
+    with pytest.raises(ValueError, match="seed must be an integer in"):
         measure("minimax-first", seed=seed)
 
 
@@ -241,7 +243,7 @@ def test_a_verdict_is_a_table_of_its_numbers_and_the_boards_of_the_lost_games() 
 
 def test_what_cannot_be_beaten_has_no_boards() -> None:
     root = page(verdict("minimax"))
-    assert [row[1] for row in cells(root)[1:]] == ["no: infallible"] * 2
+    assert [row[1] for row in cells(root)[1:]] == ["no: unbeatable"] * 2
     assert not list(root.iter(f"{SVG}svg"))
 
 

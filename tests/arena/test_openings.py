@@ -58,7 +58,7 @@ def test_too_many_openings_are_refused_before_they_are_made(monkeypatch: pytest.
     for plies in (4, 10**9):
         with pytest.raises(ValueError, match=rf"more than 238 openings of 4 plies, and {plies} were asked for"):
             all_openings(CONNECT_FOUR, plies)
-    with pytest.raises(ValueError, match=r"count must be a whole number in \[0, 238\], not 239"):
+    with pytest.raises(ValueError, match=r"count must be an integer in \[0, 238\], not 239"):
         sampled_openings(CONNECT_FOUR, 2, 239)
 
 
@@ -122,7 +122,7 @@ def test_openings_are_given_as_plies_positions_or_moves() -> None:
     [
         ([], "there are no openings"),
         ("44", "positions and move strings, not '44'"),
-        (-1, "plies must be a whole number"),
+        (-1, "plies must be an integer"),
         (True, "not True"),
         (2.0, "not 2.0"),
         (["44", "4"], None),

@@ -302,8 +302,8 @@ def test_games_do_not_depend_on_how_many_are_played_side_by_side() -> None:
     ("settings", "message"),
     [
         ({"games": 0}, "games must be at least 1"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"seed": 2**63}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be an integer"),
+        ({"seed": 2**63}, "seed must be an integer"),
         ({"time_limit": 0}, "time_limit must be more than 0"),
         ({"time_limit": "1"}, "time_limit must be a number"),
         ({"openings": 9}, "the game is over by then"),

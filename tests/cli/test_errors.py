@@ -17,7 +17,7 @@ MISTAKES = [
     ("solve 4 --wek", "tictac solve: unrecognized arguments: --wek; see tictac solve --help"),
     ("solve --seconds -1", "--seconds: must be a number of at least 0, not '-1'"),
     ("solve --seconds nan", "--seconds: must be a number of at least 0, not 'nan'"),
-    ("solve --threads 0", "--threads: must be a whole number from 1 to 64, not '0'"),
+    ("solve --threads 0", "--threads: must be an integer from 1 to 64, not '0'"),
     ("solve 48", "move 2 of '48' is '8'; moves of this game are 1234567"),
     ("solve 4444444", "move 7 of '4444444': column 4 is full"),
     ("solve 44553365", "move 8 of '44553365': the game was over before it"),

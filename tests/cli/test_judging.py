@@ -34,7 +34,7 @@ def assert_same(found: Audit, wanted: Verdict) -> None:
     assert found.verdict["exploitability"] == wanted.exploitability and found.verdict["basis"] == wanted.basis
     for name, seat in (("as first", wanted.as_first), ("as second", wanted.as_second)):
         told = found.verdict[name]
-        assert (told["infallible"], told["losing line"], told["gain"]) == (seat.infallible, seat.losing_line, seat.gain)
+        assert (told["infallible"], told["losing line"], told["gain"]) == (seat.unbeatable, seat.losing_line, seat.gain)
         assert told["v random"] == list(seat.against_random) and told["v best"] == list(seat.against_best)
 
 

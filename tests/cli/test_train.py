@@ -85,7 +85,7 @@ def test_a_preset_brings_its_stopping_rule_and_its_restarts(tmp_path: Path, monk
     words = ["train", "S0ValueTD", "--preset", "S0", "--stop-when-proven", "--seed", "4", "--save", str(path)]
     assert cli.main(words) == 0
     made = S0ValueTD.load(path)
-    assert made.num_episodes % 20_000 == 0 and made.num_episodes < 20_000_000 and verdict(made).infallible
+    assert made.num_episodes % 20_000 == 0 and made.num_episodes < 20_000_000 and verdict(made).unbeatable
     assert (made.verdict_every, made.start_afresh) == (20_000, 400_000)  # which `resume` then knows too
     assert len(forgotten) > made.num_episodes // 400_000 > 0  # once at the beginning
 

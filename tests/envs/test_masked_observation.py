@@ -115,7 +115,7 @@ def test_other_wrappers_fit_below_and_other_environments_have_masks_too() -> Non
         ({"keys": "ab"}, "two different names"),
         ({"keys": ("a", "b", "c")}, "two different names"),
         ({"ones_when_over": 2}, "ones_when_over must be True or False, not 2"),
-        ({"dtype": "U3"}, "dtype must be one of whole numbers, floats or bool, not <U3"),
+        ({"dtype": "U3"}, "dtype must be one of integers, floats or bool, not <U3"),
     ],
 )
 def test_impossible_arguments_are_named(arguments: dict[str, Any], message: str) -> None:

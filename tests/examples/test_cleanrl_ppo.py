@@ -35,9 +35,9 @@ def test_gradient_steps_make_good_actions_likelier_and_leave_illegal_ones_out() 
 
 
 @pytest.mark.slow
-def test_three_million_plies_make_it_infallible() -> None:
+def test_three_million_plies_make_it_unbeatable() -> None:
     found = verdict(Greedy(train(Args(total_plies=3_000_000, threads=1))))
-    assert found.as_first.infallible and found.as_second.infallible
+    assert found.as_first.unbeatable and found.as_second.unbeatable
 
 
 def test_advantages_are_returns_less_values_with_lambda_1_and_errors_of_one_step_with_lambda_0() -> None:

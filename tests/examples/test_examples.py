@@ -1,4 +1,4 @@
-"""The plain example is proven infallible; the files for RL Baselines3 Zoo are those of the tuned settings."""
+"""The plain example is proven unbeatable; the files for RL Baselines3 Zoo are those of the tuned settings."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tools.tune import ZOO, ZOO_FILES, zoo_file
 PLAIN = EXAMPLES / "plain_q_learning.py"
 
 
-def test_plain_q_learning_is_proven_infallible() -> None:
+def test_plain_q_learning_is_proven_unbeatable() -> None:
     done = subprocess.run([sys.executable, PLAIN], capture_output=True, text=True, check=True)
-    for words in ("as first: infallible", "as second: infallible", "exploitability 0.00000"):
+    for words in ("as first: unbeatable", "as second: unbeatable", "exploitability 0.00000"):
         assert words in done.stdout
 
 

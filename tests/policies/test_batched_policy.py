@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.int8]
 
 
 class Network:
-    """A linear network with whole numbers, so that no sum depends on the batch; it notes what it was given."""
+    """A linear network with integers, so that no sum depends on the batch; it notes what it was given."""
 
     def __init__(self, batched: bool = True) -> None:
         self.shapes: list[tuple[int, ...]] = []

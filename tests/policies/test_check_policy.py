@@ -216,7 +216,7 @@ def test_an_impossible_number_of_positions_is_named(positions: Any) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 2.5, True, None])
 def test_an_impossible_seed_is_named(seed: Any) -> None:
-    with pytest.raises(ValueError, match=r"seed must be a whole number in \[0, 9223372036854775807\], not "):
+    with pytest.raises(ValueError, match=r"seed must be an integer in \[0, 9223372036854775807\], not "):
         check_policy("random", seed=seed)
     check_policy("random", seed=2**63 - 1)
 

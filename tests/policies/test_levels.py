@@ -41,7 +41,7 @@ def test_on_tic_tac_toe_each_level_fares_better_against_perfect_play() -> None:
     for seat in ("as_first", "as_second"):
         losses = [getattr(found, seat).against_best.losses for found in verdicts]
         assert losses == sorted(losses, reverse=True) and len(set(losses)) == 10 and losses[-1] == 0
-    assert verdicts[-1].infallible and verdicts[0].basis == "probabilities"
+    assert verdicts[-1].unbeatable and verdicts[0].basis == "probabilities"
 
 
 @pytest.mark.parametrize("number", breadth([2, 5], range(2, 11)))
@@ -77,7 +77,7 @@ def test_other_sizes_have_levels_too(number: int) -> None:
 
 @pytest.mark.parametrize("argument", ["0", "11", "", "-1", "1.5", "five", "²", " 3", "3:4"])
 def test_levels_that_are_none_are_refused(argument: str) -> None:
-    with pytest.raises(ValueError, match=r"a level must be a whole number from 1 to 10, not"):
+    with pytest.raises(ValueError, match=r"a level must be an integer from 1 to 10, not"):
         make_policy(f"level:{argument}", C4)
 
 

@@ -262,7 +262,7 @@ def test_who_cannot_say_matters_only_if_it_may_play() -> None:
 
 def test_a_mixture_is_judged_exactly() -> None:
     found = verdict(Mixture(["random", "minimax"], [0.4, 0.6]))
-    assert found.basis == "probabilities" and not found.infallible
+    assert found.basis == "probabilities" and not found.unbeatable
     assert 0 < float(exploitability(Mixture(["random", "minimax"], [0.01, 0.99]))) < 0.2
     for weights, name in (([1, 0], "random"), ([0, 1], "minimax")):
         alone, mixed = verdict(make_policy(name)), verdict(Mixture(["random", "minimax"], weights))

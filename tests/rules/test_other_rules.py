@@ -205,7 +205,7 @@ def test_exact_verdicts(other: Game) -> None:
     best = truth(other)(*other.start())
     judged = verdict("minimax", other)
     assert judged.exploitability == 0
-    assert judged.as_first.infallible == (best >= 0) and judged.as_second.infallible == (best <= 0)
+    assert judged.as_first.unbeatable == (best >= 0) and judged.as_second.unbeatable == (best <= 0)
 
 
 def test_names_and_books_are_the_parents_alone() -> None:

@@ -54,7 +54,7 @@ def test_one_call_makes_it_known_everywhere() -> None:
     for policy in ("random", "rule", "level:10", "perfect", "minimax-first"):
         position = Position.start(NAME)
         assert make_policy(policy, NAME).act(position, seed=1) in position.legal_actions
-    assert "infallible" in str(verdict("minimax", NAME))
+    assert "unbeatable" in str(verdict("minimax", NAME))
 
 
 def test_a_family_takes_its_sizes_as_keywords() -> None:

@@ -284,7 +284,7 @@ def test_bad_arguments_are_refused() -> None:
                 ask(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="time_limit must be a number in"):
         solver.score(moves("4"), time_limit=-1)
-    with pytest.raises(ValueError, match="node_limit must be a whole number"):
+    with pytest.raises(ValueError, match="node_limit must be an integer"):
         solver.solve(moves("4"), node_limit=0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="threads must be at least 1"):
         Solver(threads=0)

@@ -289,7 +289,7 @@ def _verdict(policy: Policy, walked: Sequence[Strategy]) -> dict[str, Any]:
     truth = verdict_of(policy, *walked)
     seats = {
         name: {
-            "infallible": seat.infallible,
+            "infallible": seat.unbeatable,
             "losing line": seat.losing_line,
             "given away": seat.given_away,
             "v random": list(seat.against_random),
@@ -383,7 +383,11 @@ def _lines(found: Audit) -> Iterator[str]:
         yield f"  verdict ({found.verdict['method']}; {found.verdict['basis']}):"
         for name in AS_SEATS:
             shown = {key: value for key, value in found.verdict[name].items() if key not in OMITTED}
-            parts = [f"{key} {_in_words(value)}" for key, value in shown.items() if value is not None]
+            parts = [
+                f"{key.replace('infallible', 'unbeatable')} {_in_words(value)}"
+                for key, value in shown.items()
+                if value is not None
+            ]
             yield f"    {name}: {'; '.join(parts)}"
         if "exploitability" in found.verdict:
             yield f"    exploitability {found.verdict['exploitability']:.5f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -113,14 +114,19 @@ class Strategy:
     forfeited: npt.NDArray[np.bool_] | None = None
 
 
+def _former(unbeatable: bool) -> bool:
+    warnings.warn("infallible is called unbeatable since version 1.1", DeprecationWarning, stacklevel=3)
+    return unbeatable
+
+
 @dataclass(frozen=True)
 class SeatVerdict:
     """The truth about a policy in one seat.
 
     Attributes:
-        infallible: True if no replies make it lose: it cannot be beaten.
+        unbeatable: True if no replies make it lose: it cannot be beaten.
         losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
-            it is infallible.
+            it is unbeatable.
         lines: how many complete games it can win, draw and lose, over all opponent replies.
         against_random: the exact shares of its games won, drawn and lost against uniformly random play.
         against_best: against uniform play over the moves that keep the game's value ("minimax").
@@ -128,16 +134,16 @@ class SeatVerdict:
         plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
         gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
         given_away: the move of the losing line that lost it, in words (see `given_away`); None if the seat is
-            infallible or was lost from the start.
+            unbeatable or was lost from the start.
 
     Example:
         >>> from tictac_env import verdict
         >>> second = verdict("rule").as_second
-        >>> second.infallible, second.losing_line, second.given_away, second.gain
+        >>> second.unbeatable, second.losing_line, second.given_away, second.gain
         (False, '1564329', 'given away at ply 4: 4, better 2, 3, 8, 9', 1.0)
     """
 
-    infallible: bool
+    unbeatable: bool
     losing_line: str | None
     lines: WinDrawLoss
     against_random: WinDrawLoss
@@ -146,6 +152,11 @@ class SeatVerdict:
     plies_to_win: float
     gain: float
     given_away: str | None = None
+
+    @property
+    def infallible(self) -> bool:
+        """The name of `unbeatable` in version 1.0."""
+        return _former(self.unbeatable)
 
 
 @dataclass(frozen=True)
@@ -162,7 +173,7 @@ class Verdict:
     Example:
         >>> from tictac_env import verdict
         >>> found = verdict("minimax")
-        >>> found.infallible, found.exploitability, found.basis
+        >>> found.unbeatable, found.exploitability, found.basis
         (True, 0.0, 'probabilities')
     """
 
@@ -173,9 +184,14 @@ class Verdict:
     game: Game = field(repr=False)
 
     @property
-    def infallible(self) -> bool:
+    def unbeatable(self) -> bool:
         """True if it cannot be beaten from either seat."""
-        return self.as_first.infallible and self.as_second.infallible
+        return self.as_first.unbeatable and self.as_second.unbeatable
+
+    @property
+    def infallible(self) -> bool:
+        """The name of `unbeatable` in version 1.0."""
+        return _former(self.unbeatable)
 
     @property
     def nash_conv(self) -> float:
@@ -191,7 +207,7 @@ class Verdict:
         rows = []
         for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
             blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = "infallible" if seat.infallible else f"beaten by {seat.losing_line}{blunder}"
+            beaten = "unbeatable" if seat.unbeatable else f"beaten by {seat.losing_line}{blunder}"
             rows.append(
                 f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
                 f"v best {seat.against_best.percentages} (W/D/L)"
@@ -206,7 +222,7 @@ class Verdict:
         rows, below = [], [f"<p>{escape(f'{BASES[self.basis]}; {V_BEST}')}</p>"]
         for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
             blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = "no: infallible" if seat.infallible else f"yes, by {seat.losing_line}{blunder}"
+            beaten = "no: unbeatable" if seat.unbeatable else f"yes, by {seat.losing_line}{blunder}"
             shares = seat.against_random.percentages, seat.against_best.percentages
             rows.append((name, beaten, *shares, f"{seat.gain:.5f}"))
             if seat.losing_line is not None:
@@ -256,7 +272,7 @@ def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdi
 
     Example:
         >>> from tictac_env import verdict
-        >>> verdict("rule", "KInARow-v0:3x4-3").as_first.infallible
+        >>> verdict("rule", "KInARow-v0:3x4-3").as_first.unbeatable
         False
     """
     rules = game_for(game, policy)
@@ -345,7 +361,7 @@ def seat_verdict(strategy: Strategy) -> SeatVerdict:
 
     every_line = _backed_up(strategy, (table.children >= 0).astype(np.float64), strategy.moves > 0)
     return SeatVerdict(
-        infallible=line is None,
+        unbeatable=line is None,
         losing_line=None if line is None else format_moves(table.game, line),
         lines=WinDrawLoss(*(int(count) for count in every_line)),
         against_random=outcome_shares(strategy, random_moves(table)),

@@ -182,7 +182,7 @@ def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
     def read(text: str) -> int:
         found = parse_whole(text, low, high)
         if found is None:
-            raise argparse.ArgumentTypeError(f"must be a whole number {_range(low, high)}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"must be an integer {_range(low, high)}, not {text!r}")
         return found
 
     return read

@@ -213,9 +213,7 @@ class BoardState:
         }
         for name, (low, high) in limits.items():
             if type(saved[name]) is not int or not low <= saved[name] <= high:
-                raise ValueError(
-                    f"{name} of a state must be a whole number in [{low}, {high}], not {shown(saved[name])}"
-                )
+                raise ValueError(f"{name} of a state must be an integer in [{low}, {high}], not {shown(saved[name])}")
         over, moves = flag("over of a state", saved["over"]), saved["moves"]
         if not isinstance(moves, list) or not all(type(move) is int and 0 <= move < game.num_actions for move in moves):
             raise ValueError(

@@ -71,7 +71,7 @@ def _read_value(name: str, parameter: str, text: str) -> int | bool:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise ValueError(f"{name!r}: {parameter} must be a whole number, True or False, not {text!r}")
+        raise ValueError(f"{name!r}: {parameter} must be an integer, True or False, not {text!r}")
     return int(text)
 
 

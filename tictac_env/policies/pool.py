@@ -236,7 +236,7 @@ class Level(Mixture):
     def __init__(self, number: int, game: Game) -> None:
         settings = level_settings(game)
         if type(number) is not int or not 1 <= number <= len(settings):
-            raise ValueError(f"a level must be a whole number from 1 to {len(settings)}, not {shown(number)}")
+            raise ValueError(f"a level must be an integer from 1 to {len(settings)}, not {shown(number)}")
         setting = settings[number - 1]
         # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
         super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])

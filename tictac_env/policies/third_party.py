@@ -421,7 +421,7 @@ class Program(Policy):
             answer = self._dialogue.answer(question, self.time_limit)
             move = parse_whole(answer, 1, position.game.num_actions)
             if move is None:
-                allowed = f"a whole number from 1 to {position.game.num_actions}"
+                allowed = f"an integer from 1 to {position.game.num_actions}"
                 raise ValueError(f"the answer was {answer!r}, and must be {allowed}")
         except BaseException as error:  # Ctrl-C too: it may still think about this question
             self.close()

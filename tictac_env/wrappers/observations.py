@@ -204,7 +204,7 @@ class DictForm:
             raise ValueError(f"keys must be two different names, of observation and mask, not {shown(keys)}")
         kind = np.dtype(dtype)
         if kind.kind not in "biuf":
-            raise ValueError(f"dtype must be one of whole numbers, floats or bool, not {kind}")
+            raise ValueError(f"dtype must be one of integers, floats or bool, not {kind}")
         return cls((names[0], names[1]), kind, flag("ones_when_over", ones_when_over))
 
     def space(self, observations: Any, actions: Any) -> spaces.Dict:
@@ -384,7 +384,7 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
         retries: the number of wrong answers that are forgiven for each move.
 
     Raises:
-        ValueError: `env` is not one of this package, or `retries` is no whole number.
+        ValueError: `env` is not one of this package, or `retries` is no integer.
 
     Example:
         >>> import gymnasium as gym, tictac_env

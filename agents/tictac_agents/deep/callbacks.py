@@ -55,7 +55,7 @@ class Judgement:
     @property
     def proven(self) -> bool:
         """True if nothing beats the model from either seat."""
-        return self.verdict is not None and self.verdict.infallible
+        return self.verdict is not None and self.verdict.unbeatable
 
     @property
     def rank(self) -> tuple[float, float]:

@@ -241,7 +241,7 @@ def select_uct(
     Kocsis and Szepesvari, "Bandit based Monte-Carlo planning", 2006; UCB1 of Auer et al., 2002.
 
     A score plus 1 is not negative, and non-negative floats are in the order of their bits. So the bits and, below them,
-    the action make a whole number, and one maximum over whole numbers, which the processor takes eight at a time, finds
+    the action make an integer, and one maximum over integers, which the processor takes eight at a time, finds
     both the best score and its action, the lowest among equals:
 
         bits of score + 1 (32) | 63 - action (6)

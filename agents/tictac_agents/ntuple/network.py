@@ -139,7 +139,7 @@ class NTupleNetwork(Predicts, Policy):
         low, high = MILLISECONDS
         if time is None or not low <= float(time[1]) <= high:
             raise ValueError(
-                f"the plies of 'ntuple' must be a whole number from 1 to {MAX_PLIES}, or a time such as '100ms', from "
+                f"the plies of 'ntuple' must be an integer from 1 to {MAX_PLIES}, or a time such as '100ms', from "
                 f"{low:g} to {high:g}, or 'proven', not {argument!r}"
             )
         return shared(game, None, float(time[1]))

@@ -113,7 +113,7 @@ class NTupleTD(GamesLearner):
     Example:
         >>> agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
         >>> from tictac_env.arena import verdict
-        >>> verdict(agent, "TicTacToe-v0").infallible
+        >>> verdict(agent, "TicTacToe-v0").unbeatable
         True
     """
 

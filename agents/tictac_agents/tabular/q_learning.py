@@ -284,12 +284,12 @@ class QLearning(TableLearner):
             that does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
             make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
             little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
-            is infallible from both seats *and* wins all that an infallible player can, 99.479 % as the first and
+            is unbeatable from both seats *and* wins all that an unbeatable player can, 99.479 % as the first and
             91.640 % as the second. With k = 10 this is far from the edge; steps that shrink with N(s, a) and much
             exploration then tell the last half per cent apart. (Another cure is a teacher that errs with probability
             0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to pay. It has
             the same best response, but its games are noisier, so it takes longer to learn.)
-        self-play: infallible after a few thousand games against itself.
+        self-play: unbeatable after a few thousand games against itself.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.

@@ -39,8 +39,8 @@ class ExactWithPriors(ExactEvaluator):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_2000_games_a_move_are_infallible_at_tic_tac_toe(seed: int) -> None:
-    assert verdict(MCTS(2_000), seed=seed).infallible
+def test_2000_games_a_move_are_unbeatable_at_tic_tac_toe(seed: int) -> None:
+    assert verdict(MCTS(2_000), seed=seed).unbeatable
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_the_average_that_plays_is_that_of_the_last_run() -> None:
 def test_it_cannot_be_beaten_at_tic_tac_toe() -> None:
     agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
     found = verdict(agent, "TicTacToe-v0")
-    assert found.infallible
+    assert found.unbeatable
     assert agent.step_now == pytest.approx(0.08)
 
 

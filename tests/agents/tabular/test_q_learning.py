@@ -36,7 +36,7 @@ def table_of(agent: QLearning) -> dict[tuple[int, int], dict[int, float]]:
 
 @pytest.mark.parametrize("settings", [{}, {"updates": "online"}, {"obs_type": "code"}], ids=str)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_self_play_becomes_infallible(settings: dict[str, Any], seed: int) -> None:
+def test_self_play_becomes_unbeatable(settings: dict[str, Any], seed: int) -> None:
     settings = dict(settings)
     env = tic_tac_toe(opponent=None, obs_type=settings.pop("obs_type", "planes"))
     agent = QLearning(env, learning_rate=(0.8, 0.4, 0.1), seed=seed, **settings)

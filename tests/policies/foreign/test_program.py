@@ -90,8 +90,8 @@ def test_the_environment_says_which_game(tmp_path: Path) -> None:
     ("code", "error", "match"),
     [
         ("exit 3", ValueError, r"ended with status 3; the question was '- \.{9} X 5'"),
-        ("read -r x; echo b2", ValueError, "the answer was 'b2', and must be a whole number from 1 to 9"),
-        ("read -r x; echo 10", ValueError, "the answer was '10', and must be a whole number from 1 to 9"),
+        ("read -r x; echo b2", ValueError, "the answer was 'b2', and must be an integer from 1 to 9"),
+        ("read -r x; echo 10", ValueError, "the answer was '10', and must be an integer from 1 to 9"),
         ("read -r x; echo; read -r x", ValueError, "the answer was ''"),
         ("read -r x; printf '5\\n6\\n'; read -r x", ValueError, "more than one line"),
         ("sleep 60", TimeoutError, "no answer within 0.3 s .*flush"),

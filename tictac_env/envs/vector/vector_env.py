@@ -199,7 +199,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             isinstance(row, list) and len(row) == self.num_envs and all(type(number) is int for number in row)
             for row in given
         ):
-            raise ValueError(f"the boards of a state are lists of {self.num_envs} whole numbers, not {given!r:.200}")
+            raise ValueError(f"the boards of a state are lists of {self.num_envs} integers, not {given!r:.200}")
         try:
             self._batch.load(np.array(given, np.int64))
         except (OverflowError, ValueError) as error:
@@ -477,7 +477,7 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
         first = whole("seed", int(seed))
         return [first + i for i in range(num_envs)]
     if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
-        raise ValueError(f"seed must be a whole number, None, or a sequence of {num_envs} of these, not {shown(seed)}")
+        raise ValueError(f"seed must be an integer, None, or a sequence of {num_envs} of these, not {shown(seed)}")
     given = seed.tolist() if isinstance(seed, np.ndarray) else seed
     return [
         None if one is None else whole(f"seed[{i}]", int(one) if isinstance(one, np.integer) else one)

@@ -226,7 +226,7 @@ function exploitability(rows, { x, end }) {
   const most = Math.max(1, ...rows.map((row) => row.exploitability));
   const y = (row) => HEIGHT * (1 - row.exploitability / most);
   const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
-  const proven = rows.filter((row) => row.infallible);
+  const proven = rows.filter((row) => row.unbeatable);
   const dots = proven.map((row) => svg("circle", { cx: x(row), cy: y(row), r: 3, class: "good" }));
   const now = `now ${rows.at(-1).exploitability.toFixed(3)}; 0 is perfect`;
   return chart("Exploitability (exact)", now, now, [path, dots], most.toFixed(1), end);

@@ -58,7 +58,7 @@ def main():
                 target.load_state_dict(network.state_dict())
                 found = tictac_env.verdict(lambda observation, mask: greedy(network, observation, mask.nonzero()[0]))
                 print(step, found.exploitability, flush=True)
-                if found.infallible:
+                if found.unbeatable:
                     break
     np.savez_compressed("weights.npz", **{name: value.numpy() for name, value in network.state_dict().items()})
 
