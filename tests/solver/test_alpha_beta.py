@@ -18,7 +18,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import alpha_beta
 from tictac_env.solver.alpha_beta import action_scores, middle_out, new_table, score_actions, search
-from tictac_env.solver.enumerate import NO_SCORE
+from tictac_env.solver.enumerate import NO_SCORE, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -69,6 +69,16 @@ def test_scores_outside_the_window_are_bounds(game: KInARow) -> None:
                 assert exact >= found
             else:
                 assert exact == found
+
+
+@pytest.mark.parametrize("game", breadth([TIC_TAC_TOE], [SMALL]), ids=title)
+def test_searched_to_the_end_every_score_is_exact(game: KInARow) -> None:
+    table = tabulate(game)
+    for row in range(0, len(table), 11):
+        if (table.children[row] >= 0).any():
+            own, opp = int(table.own[row]), int(table.opp[row])
+            expected = [None if score == NO_SCORE else score for score in table.action_scores([row])[0].tolist()]
+            assert action_scores(game, own, opp, game.cells) == expected
 
 
 @pytest.mark.parametrize("game", SEARCHED, ids=title)
