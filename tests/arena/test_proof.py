@@ -148,8 +148,10 @@ class Interrupted(Policy):
 
     def __init__(self) -> None:
         self.random = random.Random(0)
+        self.asked = 0
 
     def act(self, position: Position, seed: int) -> int:
+        self.asked += 1
         if self.random.random() < 0.02:
             raise KeyboardInterrupt
         return make_policy("minimax", position.game).act(position, seed)
@@ -170,6 +172,7 @@ def test_a_proof_that_was_stopped_ends_as_an_unbroken_one(tmp_path: Path, monkey
         except KeyboardInterrupt:
             stops += 1
     assert stops > 2
+    assert policy.asked <= read_proof(tmp_path / "broken").positions + 7 * stops, "kept answers are asked for again"
     policy.random = random.Random()
     monkeypatch.setattr(policy.random, "random", lambda: 1.0)
     prove(policy, 0, "TicTacToe-v0", folder=tmp_path / "unbroken")
