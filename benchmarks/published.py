@@ -56,9 +56,9 @@ UNLOST, DRAWN, OVER_80 = "never loses to minimax", "draws against itself", "wins
 SYSTEMS: tuple[Case, ...] = (
     Case(
         "S0",
-        "TD until proven unbeatable",
+        "TD until proven infallible",
         "S0ValueTD:S0",
-        note="unbeatable, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
+        note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
         claim="unbeatable",
     ),
     Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="no figure", claim="beatable"),

@@ -111,4 +111,4 @@ def test_a_person_clicks_in_the_window_of_an_environment(person: Any) -> None:
 def test_a_missing_pygame_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert cli.main(["play", "random", "--window"]) == 2
-    assert capsys.readouterr().err.endswith('run: pip install "tictac-env[human]"\n')
+    assert capsys.readouterr().err.endswith('pip install "tictac-env[human]"\n')

@@ -109,7 +109,7 @@ def test_without_pillow_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "PIL", None)
     for suffix in ("png", "gif"):
         assert cli.main(["render", "44", "-o", str(tmp_path / f"board.{suffix}")]) == 2
-        assert 'run: pip install "tictac-env[video]"' in capsys.readouterr().err
+        assert 'pip install "tictac-env[video]"' in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
