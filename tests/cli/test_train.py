@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import tictac_agents
+from tests.packaging.test_docs import COMMANDS
 from tictac_agents import AGENTS, GameTree, NTupleTD, S0ValueTD, S2Network, ValueTD, train, trained
 from tictac_agents.deep.settings import preset, tuned
 from tictac_env import cli, play_match, verdict
@@ -21,6 +23,23 @@ from tictac_env.cli.main import make_parser
 from tictac_env.policies.loading import settings_of
 
 TTT = "TicTacToe-v0"
+LITTLE = "--num-envs 16 --learning-starts 500 --batch-size 128"
+SHORT = {
+    "DQN --game ConnectFour-v0 --opponent rule --num-envs 32": [
+        ("slow", "--total-timesteps 20000 --learning-starts 1000", "rule"),
+        ("", f"--game TicTacToe-v0 {LITTLE} --total-timesteps 5000", "rule"),
+    ],
+    "DQN --preset S4-prequel --total-timesteps 100000": [("slow", "", 0.5)],
+    "DQN --seed 1": [("slow", f"{LITTLE} --total-timesteps 16000", 0.5)],
+    "FittedQ --preset S4-all-actions --total-games 3000": [("slow", "--total-games 600", "random")],
+    "MaskablePPO --seed 1": [("slow", "--num-envs 128 --batch-size 256 --total-timesteps 60000", 0.5)],
+    "NTupleTD": [("", "--game TicTacToe-v0", 0.0)],
+    "QLearning --game examples.hex:Hex-v0:3 --total-episodes 20000": [("", "--total-episodes 3000", "random")],
+    "QLearning --preset self-play --stop-when-proven": [("", "", 0.0)],
+    "S2Network --preset S2": [("slow", "--games-a-seat 100000", "random")],
+}
+"""The options that make each documented training short, and the measure of what it has learned: the exploitability that
+it does not exceed (of random play 0.96), or the opponent that it beats (random play wins 44 % against itself)."""
 TABLE_RUN: dict[str, Any] = {"total_episodes": 300, "epsilon": (0.5, 0.1), "play_as": "alternate"}
 RUNS: dict[str, dict[str, Any]] = {
     "FittedQ": {"game": "KInARow-v0:4x4-3", "batch_games": 4, "epochs": 1, "total_games": 8, "all_actions": True},
@@ -236,3 +255,36 @@ def test_the_help_explains_the_settings_of_a_run_without_options(
     for name in {"gamma", "start", "num_envs", "policy", "total_timesteps", "step"} & set(found):
         default = re.search(rf"--{name.replace('_', '-')} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
         assert default is not None and default[1].rstrip("0.") == str(found[name]).rstrip("0.")
+
+
+def documented() -> set[str]:
+    """The trainings that the docs show, without where they are saved."""
+    shown = [one for _, one in COMMANDS if one.startswith("tictac train")]
+    words = [re.sub(r" --(save|tensorboard) \S+", "", shlex.join(shlex.split(one, comments=True))) for one in shown]
+    return {one.removeprefix("tictac train ") for one in words if "--help" not in one}
+
+
+def test_every_documented_training_is_run() -> None:
+    assert documented() <= set(SHORT)
+
+
+@pytest.mark.parametrize(
+    ("command", "short", "measure"),
+    [
+        pytest.param(command, short, measure, marks=[pytest.mark.slow] * (how == "slow"))
+        for command, runs in SHORT.items()
+        for how, short, measure in runs
+    ],
+)
+def test_a_documented_training_learns(
+    command: str, short: str, measure: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command.startswith(("DQN", "MaskablePPO", "FittedQ")):
+        pytest.importorskip("sb3_contrib")
+    monkeypatch.setattr(train, "MATCH_GAMES", 4)
+    words = [*command.split(), *short.split()]
+    agent = agent_of(*words)
+    if isinstance(measure, float):
+        assert verdict(agent).exploitability <= measure
+    else:
+        assert play_match(agent, measure, settings(*words).rules, 200, 0).total.wins >= 130

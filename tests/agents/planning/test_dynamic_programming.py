@@ -427,3 +427,41 @@ def test_no_larger_model_is_made_than_the_file_holds(shape: tuple[int, int], tmp
     write(path, header, arrays | {"shape": np.array(shape)})
     with pytest.raises(ValueError, match=r"agent\.npz.* its shape is"):
         ValueIteration.load(path)
+
+
+def test_frozen_lake_has_its_known_value() -> None:
+    """What a slippery lake without a discount is worth: 14/17 on the small one, and the large one can be crossed."""
+    assert ValueIteration("FrozenLake-v1").learn().values[0] == pytest.approx(14 / 17, abs=1e-8)
+    assert ValueIteration("FrozenLake8x8-v1").learn().values[0] == pytest.approx(1, abs=1e-8)
+
+
+@both_agents
+def test_taxi_is_solved_and_earns_what_its_values_say(cls: type[DynamicProgramming]) -> None:
+    env = gym.make("Taxi-v4")
+    agent = cls(env).learn(progress_bar=False)
+    check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]
+    for seed in range(10):
+        observation, _ = env.reset(seed=seed)
+        earned, expected, terminated = 0.0, agent.values[observation], False
+        while not terminated:
+            observation, reward, terminated, _, _ = env.step(agent.predict(observation)[0])
+            earned += float(reward)
+        assert earned == pytest.approx(expected)
+
+
+@both_agents
+def test_minimax_cannot_beat_it(cls: type[DynamicProgramming]) -> None:
+    for opponent in ("minimax", "minimax-first"):
+        agent = cls(board(opponent)).learn(progress_bar=False)
+        judged = verdict(agent)
+        for seat in (judged.as_first, judged.as_second):
+            share = seat.against_best if opponent == "minimax" else seat.against_first_best
+            assert share.wins == share.losses == 0
+
+
+def test_the_best_reply_to_a_mixture_is_unbeatable_and_wins_what_can_be_won() -> None:
+    """Worked example 13, for e = 0.5."""
+    judged = verdict(ValueIteration(board(Mixture(["random", "minimax"]))).learn(progress_bar=False))
+    assert judged.unbeatable
+    assert judged.as_first.against_random.wins == pytest.approx(0.99479, abs=5e-6)
+    assert judged.as_second.against_random.wins == pytest.approx(0.91640, abs=5e-6)
