@@ -128,4 +128,4 @@ def test_a_tournament_that_sigterm_ends_goes_on_from_its_store(tmp_path: Path) -
         finally:
             process.kill()
     assert process.returncode == 130
-    assert "the same command goes on from there" in errors and errors.endswith("tictac: stopped\n")
+    assert "the same command continues from there" in errors and errors.endswith("tictac: stopped\n")
