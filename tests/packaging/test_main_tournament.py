@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import random
+import signal
+import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -139,3 +145,41 @@ def test_a_wrong_player_is_named_before_anything_is_done(
     with pytest.raises(SystemExit):
         run(tmp_path, *SMALL, "--agents", *words)
     assert message in capsys.readouterr().err and not (tmp_path / "results.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 20])
+def test_a_killed_run_continues_and_leaves_no_process(kills: int, record: dict[str, Any], tmp_path: Path) -> None:
+    words, draw = [sys.executable, str(tournament.__file__), *SMALL, "--output", str(tmp_path)], random.Random(1)
+    for _ in range(kills):
+        program = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            program.wait(draw.uniform(0.5, 6))
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+        for _ in range(100):
+            try:
+                os.killpg(program.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        else:
+            os.killpg(program.pid, signal.SIGKILL)
+            pytest.fail("a worker outlived the program")
+    found, expected = run(tmp_path, *SMALL), copy.deepcopy(record)
+    for agent in (agent for one in (found, expected) for game in one["games"] for agent in game["agents"]):
+        for point in agent["training"]["curve"] if agent["training"] else ():
+            del point["cpu_seconds"]  # the times differ from run to run
+    assert found == expected
+
+
+@pytest.mark.slow
+def test_networks_play_too(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    agents = ["--agents", "TicTacToe-v0", "random", "DQN", "MaskablePPO", *AGENTS[-4:]]
+    found = run(tmp_path, "--shorter", "0.02", "--games", "4", "--positions", "30", *agents)
+    check(found, (tmp_path / "report.html").read_text())
+    for agent in (agent for agent in found["games"][0]["agents"] if agent["name"] != "random"):
+        assert agent["training"]["steps"] >= 5_000 and agent["training"]["curve"]
+        assert agent["budget"] == "no search; one evaluation of a network"
