@@ -214,6 +214,7 @@ def games_of(preset: str | None, compiled: bool = False) -> Run:
     learner = of_s0.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
     learner.block = games_at_once // 2  # else a short run would see one seat only
     learner.compiled = compiled
+    learner.verdict_every = 0  # learning alone, without the preset's exact verdicts
     draw = random.Random(0).random
 
     def run(seconds: float) -> tuple[int, float]:
