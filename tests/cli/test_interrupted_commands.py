@@ -119,7 +119,7 @@ def test_it_ends_soon_and_keeps_what_there_is(name: str, number: signal.Signals,
     if name == "warm":
         env["TICTAC_CACHE_DIR"] = str(tmp_path / "empty")  # so that there is much to compile
     process = subprocess.Popen(
-        [sys.executable, "-m", "tictac_env", *command.words.split()],
+        [sys.executable, "-P", "-m", "tictac_env", *command.words.split()],
         cwd=tmp_path,
         env=env,
         stdin=subprocess.PIPE,

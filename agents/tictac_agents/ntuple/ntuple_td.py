@@ -316,7 +316,8 @@ class NTupleTD(GamesLearner):
         return meta, arrays | self._coherence._asdict()
 
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
-        self._learning = NTupleNetwork(self.game, meta["tuples"], arrays["weights"], self.symmetric)
+        weights = as_shaped("weights", arrays["weights"], np.broadcast_to(np.int32(0), arrays["weights"].shape))
+        self._learning = NTupleNetwork(self.game, meta["tuples"], weights, self.symmetric)
         self._weights = self._learning.weights
         self.num_plies = whole("num_plies", meta["num_plies"])
         self._begun = whole("begun", meta["begun"], self.num_games)
