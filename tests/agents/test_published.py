@@ -231,6 +231,20 @@ def test_every_move_of_a_game_is_learned_with_its_reward() -> None:
         assert targets[index] == pytest.approx(wanted, abs=1e-5)
 
 
+def test_a_file_can_name_no_code_to_run(tmp_path: Path) -> None:
+    """Not even as the opponent of the run that it keeps."""
+    pytest.importorskip("torch")
+    (tmp_path / "evil.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
+    path, kind = tmp_path / "network.npz", "tictac_agents.FittedQ"
+    FittedQ(**QUICK, seed=0).save(path)
+    meta, arrays = load_arrays(path, kind)
+    meta["settings"] = meta["settings"] | {"opponent": f"{tmp_path / 'evil.py'}:act"}
+    save_arrays(path, kind, meta, arrays)
+    with pytest.raises(ValueError, match="no policy is called"):
+        FittedQ.load(path)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_against_an_opponent_each_seat_learns_its_own_half_of_the_games() -> None:
     learner = FittedQ(**QUICK | {"batch_games": 20, "epsilon": 1.0}, opponent="minimax:1", seed=4)
     for seat, moves in enumerate(learner._play(20)):

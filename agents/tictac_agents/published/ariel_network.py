@@ -14,7 +14,7 @@ from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
 from tictac_env.checks import SEATS, flag, number, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
 from tictac_env.lazy import needing
-from tictac_env.policies import Policy, as_policy
+from tictac_env.policies import Policy, named_policy
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -208,7 +208,8 @@ class FittedQ(GamesLearner):
         target_step: how far a target goes from the value to the best next one, in (0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several, one a batch.
         rewards: for a win, a draw and a loss.
-        opponent: the name or file of a policy, such as "random" or "tree.npz"; None if the two seats play each other.
+        opponent: the name of a policy, such as "random" or "mcts:100"; None if the two seats play each other. A file of
+            a learner names it, so it is no file or module, which could run code.
         filters: how many filters each convolution has.
         widths: how wide the filters of each convolution are.
         dense: how many units each dense layer has.
@@ -264,7 +265,7 @@ class FittedQ(GamesLearner):
             raise ValueError(f"rewards must be three numbers, for a win, a draw and a loss, not {shown(rewards)}")
         self.rewards = tuple(number(f"rewards[{i}]", reward, -100, 100) for i, reward in enumerate(rewards))
         self.opponent = opponent
-        self._opponent = None if opponent is None else as_policy(opponent, self.game)
+        self._opponent = None if opponent is None else named_policy(opponent, self.game)
         sizes = {"filters": filters, "widths": widths, "dense": dense}
         self.filters, self.widths, self.dense = (
             tuple(positive(f"{name}[{i}]", size, 1 << 12) for i, size in enumerate(given))
