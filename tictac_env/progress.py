@@ -9,13 +9,25 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from queue import SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
 SECONDS = 60.0
-"""The time between two lines where there is no terminal."""
+"""The time between two lines where there is no terminal, unless `lines_every` says otherwise."""
+_seconds = ContextVar("seconds", default=SECONDS)
+
+
+@contextmanager
+def lines_every(seconds: float) -> Iterator[None]:
+    """Sets the time between two lines of the progress bars within the block, where there is no terminal."""
+    before = _seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _seconds.reset(before)
 
 
 @contextmanager
@@ -25,20 +37,14 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     Args:
         total: the amount of work.
         what: its name.
-        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead.
+        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead (see `lines_every`).
     """
-    if not (show and sys.stderr.isatty()):
-        began = shown = time.monotonic()
-
-        def tell(done: float, text: str = "") -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if show and now - shown >= SECONDS:
-                shown = now
-                told = f"{what}: {100 * done / (total or 1):.0f} % after {(now - began) / 60:.0f} min"
-                print(told + (text and f", {text}"), file=sys.stderr, flush=True)
-
-        yield tell
+    if not show:
+        yield lambda done, text="": None
+        return
+    if not sys.stderr.isatty():
+        with _lines(total, what) as tell:
+            yield tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -53,6 +59,38 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
             bar.update(task, completed=done, text=text)
 
         yield update
+
+
+@contextmanager
+def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
+    """The progress of work as lines, which a thread writes: work that reports seldom is seen to be alive."""
+    began, seconds, over = time.monotonic(), _seconds.get(), threading.Event()
+    now = 0.0, ""
+
+    def tell(done: float, text: str = "") -> None:
+        nonlocal now
+        now = done, text
+
+    def write() -> None:
+        while not over.wait(seconds):
+            (done, text), passed = now, time.monotonic() - began
+            left = f", about {_clock(passed * (total - done) / done)} left" if 0 < done < total else ""
+            told = f"{what}: {100 * done / (total or 1):.0f} % after {_clock(passed)}{left}"
+            print(told + (text and f"; {text}"), file=sys.stderr, flush=True)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        writer.join()
+
+
+def _clock(seconds: float) -> str:
+    """A time as minutes and seconds, or hours and minutes: "0:42", "12:05", "3 h 07 min"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 @contextmanager
