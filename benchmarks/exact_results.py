@@ -15,7 +15,8 @@ from __future__ import annotations
 import time
 from statistics import fmean
 
-from benchmarks.records import Row, RunStore, Settings, add_output, parser_of, positive, save, show
+from benchmarks.records import add_output, parser_of, positive, save
+from tictac_agents.bench.records import Row, RunStore, Settings, show
 from tictac_env.arena import SeatResult, exact_results
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game

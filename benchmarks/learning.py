@@ -28,8 +28,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from benchmarks.records import Panel, Results, Settings, Study, add_study, half_width, parser_of
+from benchmarks.records import Panel, Study, add_study, half_width, parser_of
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
+from tictac_agents.bench.records import Results, Settings
 from tictac_agents.deep.settings import TUNED, tuned
 from tictac_env.arena import exact_results, move_accuracy, round_robin
 

@@ -40,24 +40,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.stats import bootstrap, trim_mean
 
-from benchmarks.records import (
-    DATA,
-    Panel,
-    Results,
-    Row,
-    RunStore,
-    Settings,
-    Study,
-    add_output,
-    add_study,
-    parser_of,
-    positive,
-    save,
-    save_picture,
-    show,
-)
+from benchmarks.records import DATA, Panel, Study, add_output, add_study, parser_of, positive, save, save_picture
 from benchmarks.search import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork, NTupleTD
+from tictac_agents.bench.records import Results, Row, RunStore, Settings, show
 from tictac_agents.curves import new_figure
 from tictac_agents.ntuple.search import ALL, NODES, ROWS_A_MS, SEARCHED, answer, begin, deepen, deepen_until, new_search
 from tictac_env.arena import move_accuracy

@@ -17,8 +17,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tictac_agents
-from benchmarks.records import Settings, processor_features
 from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
+from tictac_agents.bench.records import Settings, processor_features
 from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import GameRecord, SeatVerdict, move_accuracy, play_match, round_robin, verdict

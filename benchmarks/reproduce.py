@@ -16,19 +16,8 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmarks.published import CLAIMS, FROZEN, SYSTEMS, UNLOST, Case, Run, is_drawn, lost_to_minimax, run, settings_of
-from benchmarks.records import (
-    RESULTS,
-    Row,
-    RunStore,
-    Settings,
-    add_output,
-    parser_of,
-    positive,
-    processor_features,
-    save,
-    save_picture,
-    show,
-)
+from benchmarks.records import RESULTS, add_output, parser_of, positive, save, save_picture
+from tictac_agents.bench.records import Row, RunStore, Settings, processor_features, show
 from tictac_agents.curves import new_figure
 from tictac_env.cli.arguments import add_workers, chosen_workers
 

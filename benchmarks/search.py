@@ -36,9 +36,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.records import DATA, Row, RunStore, Settings, add_output, parser_of, positive, save, show
+from benchmarks.records import DATA, add_output, parser_of, positive, save
 from benchmarks.solver import difficulty
 from tictac_agents import MCTS
+from tictac_agents.bench.records import Row, RunStore, Settings, show
 from tictac_env.arena import move_accuracy, read_scored_positions
 from tictac_env.arena.game_record import random_opening
 from tictac_env.cli.arguments import add_workers, chosen_workers

@@ -21,7 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.records import DATA, add_output, parser_of, save, show
+from benchmarks.records import DATA, add_output, parser_of, save
+from tictac_agents.bench.records import show
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track

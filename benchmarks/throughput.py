@@ -35,7 +35,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from benchmarks.records import RESULTS, Row, add_output, parser_of, positive, save, show
+from benchmarks.records import RESULTS, add_output, parser_of, positive, save
 from benchmarks.throughput_cases import (
     BUILDS,
     CONNECT_FOUR,
@@ -52,6 +52,7 @@ from benchmarks.throughput_cases import (
     thread_cases,
     vector_cases,
 )
+from tictac_agents.bench.records import Row, show
 from tictac_env.progress import track
 
 MINIMAL = {"Connect Four": CONNECT_FOUR, "tic-tac-toe": TIC_TAC_TOE}

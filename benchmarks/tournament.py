@@ -36,18 +36,9 @@ import numpy as np
 
 import tictac_agents
 import tictac_env
-from benchmarks.records import (
-    RESULTS,
-    RunStore,
-    Settings,
-    as_json,
-    key_of,
-    machine,
-    parser_of,
-    positive,
-    show,
-)
+from benchmarks.records import RESULTS, parser_of, positive
 from benchmarks.tournament_report import game_record, page, percent, rating_rows, training_text, truth_rows, truth_text
+from tictac_agents.bench.records import RunStore, Settings, as_json, key_of, machine, show
 from tictac_agents.deep.settings import tuned
 from tictac_agents.settings import Settings as AgentSettings
 from tictac_agents.settings import preset_settings, settings_of_class

@@ -16,7 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks.records import RESULTS, Row, add_output, parser_of
+from benchmarks.records import RESULTS, add_output, parser_of
+from tictac_agents.bench.records import Row
 from tictac_env.arena import Audit, Estimate, MatchResult, Ratings, Tournament
 from tictac_env.games import game_name
 from tictac_env.storage import save_text

@@ -26,7 +26,8 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from benchmarks.records import Row, add_output, parser_of, positive, save, show
+from benchmarks.records import add_output, parser_of, positive, save
+from tictac_agents.bench.records import Row, show
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 

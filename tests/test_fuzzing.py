@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import tictac_agents
-from benchmarks.records import RunStore
+from tictac_agents.bench.records import RunStore
 from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
 from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, Game

@@ -1,4 +1,4 @@
-"""Progress is a bar on a terminal, otherwise a line now and then; Ctrl-C stops work between two steps; background jobs."""
+"""Progress is a bar or lines; Ctrl-C stops work between two steps; background jobs."""
 
 from __future__ import annotations
 

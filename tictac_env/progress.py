@@ -37,10 +37,15 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     Args:
         total: the amount of work.
         what: its name.
-        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead (see `lines_every`).
+        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead (see
+            `lines_every`).
     """
     if not show:
-        yield lambda done, text="": None
+
+        def say_nothing(done: float, text: str = "") -> None:
+            return None
+
+        yield say_nothing
         return
     if not sys.stderr.isatty():
         with _lines(total, what) as tell:

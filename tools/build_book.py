@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.records import RESULTS, RunStore, Settings, parser_of, positive
+from benchmarks.records import RESULTS, parser_of, positive
+from tictac_agents.bench.records import RunStore, Settings
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import GAMES, UNFINISHED, KInARow, describe_game
 from tictac_env.jobs import map_jobs

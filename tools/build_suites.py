@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.records import RESULTS, add_output, parser_of, save, show
+from benchmarks.records import RESULTS, add_output, parser_of, save
+from tictac_agents.bench.records import show
 from tictac_env.arena.labels import TABLE_MEGABYTES, label
 from tictac_env.arena.suites import FOLDER, PHASES, Suite, phase_begins, phases, suite
 from tictac_env.checks import number, positive, whole

@@ -14,7 +14,8 @@ import time
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.records import Row, RunStore, Settings, add_output, parser_of, positive, save, show
+from benchmarks.records import add_output, parser_of, positive, save
+from tictac_agents.bench.records import Row, RunStore, Settings, show
 from tictac_env.arena import exploitability, play_match
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game

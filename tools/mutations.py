@@ -25,7 +25,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.records import Row, RunStore, parser_of, save, show
+from benchmarks.records import parser_of, save
+from tictac_agents.bench.records import Row, RunStore, show
 from tictac_env.progress import progress_bar
 
 ROOT = Path(__file__).parents[1]

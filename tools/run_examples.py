@@ -38,7 +38,8 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from benchmarks.records import RESULTS, as_json, machine, parser_of
+from benchmarks.records import RESULTS, parser_of
+from tictac_agents.bench.records import as_json, machine
 from tictac_env.storage import save_text
 
 ROOT = Path(__file__).parents[1]

@@ -34,8 +34,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.records import RESULTS, Row, parser_of, positive, save, show
+from benchmarks.records import RESULTS, parser_of, positive, save
 from tictac_agents import NTupleNetwork, NTupleTD
+from tictac_agents.bench.records import Row, show
 from tictac_agents.ntuple.network import PROVEN, SHIPPED, save_player
 from tictac_env.arena import SeatResult
 from tictac_env.arena.play import BOARDS, Job, play_games

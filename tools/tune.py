@@ -38,8 +38,9 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 import tictac_agents
-from benchmarks.records import add_output, parser_of, positive, save, show
+from benchmarks.records import add_output, parser_of, positive, save
 from tictac_agents import ExactEvalCallback
+from tictac_agents.bench.records import show
 from tictac_agents.deep.callbacks import Judgement
 from tictac_agents.deep.settings import TUNED, tuned
 from tictac_agents.settings import Settings

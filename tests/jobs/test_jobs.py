@@ -35,7 +35,7 @@ from some_work import (
     trained,
 )
 
-from benchmarks.records import RunStore
+from tictac_agents.bench.records import RunStore
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
 from tictac_env.arena.labels import LabelStore, label
 from tictac_env.cli import main

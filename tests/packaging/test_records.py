@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.records import RunStore
+from tictac_agents.bench.records import RunStore
 
 ROOT = Path(__file__).parents[2]
 JOBS = [{"learner": "Q", "seed": seed, "range": (0.5, seed / 7)} for seed in range(6)]
@@ -78,7 +78,7 @@ def test_a_line_that_was_cut_off_counts_as_not_written_and_a_damaged_one_is_name
 SLOW = """
 import sys, time
 from pathlib import Path
-from benchmarks.records import RunStore
+from tictac_agents.bench.records import RunStore
 def work(settings):
     (Path(sys.argv[1]).parent / f"begun {settings['seed']}").touch()
     time.sleep(settings["seconds"])
