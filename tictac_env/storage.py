@@ -12,7 +12,9 @@ import json
 import math
 import os
 import stat
+import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ try:
     import fcntl
 except ImportError:  # not on POSIX
     fcntl = None  # type: ignore[assignment]
+if sys.platform == "win32":
+    import msvcrt
 
 META = "meta.json"
 PART = ".part"
@@ -132,6 +136,38 @@ def _lock(handle: int, wait: bool) -> bool:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             return True
     return False
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], byte: int) -> Iterator[None]:
+    """Holds a byte of a lock file for the block; another process that asks for the same byte waits meanwhile.
+
+    The system frees it when the process ends, however it ends. On a file that cannot be written, and where the file
+    system has no locks, nothing is held. Threads do not exclude each other: a process holds one byte of a file at a
+    time, in one thread.
+
+    Args:
+        path: the file, which is made if there is none, and stays.
+        byte: its number, in [0, 2**31); the file need not be that long.
+    """
+    with contextlib.ExitStack() as closing:
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            closing.callback(os.close, handle)  # which frees the byte
+            _wait_for(handle, byte)
+        yield
+
+
+def _wait_for(handle: int, byte: int) -> None:
+    if fcntl is not None:
+        fcntl.lockf(handle, fcntl.LOCK_EX, 1, byte)  # no flock, which a fork would hold on to after its parent's end
+    elif sys.platform == "win32":
+        os.lseek(handle, byte, os.SEEK_SET)
+        while True:
+            with contextlib.suppress(PermissionError):  # another process has it
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # LK_LOCK would wait 10 s at most, deaf to Ctrl-C
+                break
+            time.sleep(0.05)
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ import pytest
 
 import tictac_env.envs.vector
 import tictac_env.solver  # noqa: F401  # both say what their kernels are for
-from tictac_env.compiled import in_one_line, kernels
+from tictac_env.compiled import in_one_line, kernels, seconds_compiling
+from tictac_env.compiled.numba_names import cache_in, keep_code
 from tictac_env.games import GAMES, KInARow, game_name
 from tictac_env.progress import progress_bar
 
@@ -94,6 +96,23 @@ def test_the_line_ends_where_compiling_fails(capsys: Capture) -> None:
     with pytest.raises(numba.TypingError):
         function_of(VECTOR, lambda game: game.no_such_field)(TTT)
     assert lines("the vector environment for TicTacToe-v0").fullmatch(capsys.readouterr().err)
+
+
+def test_seconds_compiling_are_of_the_processor_and_count_callees_once(tmp_path: Path) -> None:
+    cells = cells_of(SOLVER)
+
+    def kept() -> Any:
+        with cache_in(str(tmp_path)):
+            double = function_of(SOLVER, lambda game: 2 * cells(game))
+            keep_code(double, lambda signature: "")
+        return double
+
+    before, began = seconds_compiling(), time.thread_time()
+    assert kept()(TTT) == 18
+    compiling = seconds_compiling() - before
+    assert 0 < compiling <= time.thread_time() - began
+    assert kept()(TTT) == 18  # is loaded
+    assert seconds_compiling() - before == compiling
 
 
 def test_nothing_is_said_of_other_peoples_functions(capsys: Capture) -> None:

@@ -22,6 +22,7 @@ from tictac_env.compiled.kernels import (
     parallel_kernel,
     prange,
     prefetch,
+    seconds_compiling,
     store_bytes,
     wrapping_product,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "parallel_kernel",
     "prange",
     "prefetch",
+    "seconds_compiling",
     "store_bytes",
     "wrapping_product",
 ]

@@ -151,6 +151,9 @@ class _Line:
     """The line that is being written: "tictac_env: compiling <what> for <game> ... <seconds> s".
 
     What is compiled for the same thing while the line is held goes on with it, and only the end has the seconds.
+
+    Attributes:
+        cpu_seconds: of all that has been compiled, in this line and before.
     """
 
     def __init__(self) -> None:
@@ -159,6 +162,7 @@ class _Line:
         self._of: tuple[str, Game | None] | None = None
         self._compiling = False
         self._began = self._seconds = 0.0
+        self._began_cpu = self.cpu_seconds = 0.0
         self._warned = self._told_unkept = False
 
     def begin(self, what: str, game: Game | None) -> None:
@@ -172,12 +176,13 @@ class _Line:
                 whose = "" if game is None else f" for {game_name(game) or game}"
                 _write(f"tictac_env: compiling {what}{whose} ...")
                 self._of, self._seconds = (what, game), 0.0
-            self._compiling, self._began = True, time.perf_counter()
+            self._compiling, self._began, self._began_cpu = True, time.perf_counter(), time.thread_time()
 
     def end(self) -> None:
         with self._lock:
             self._compiling = False
             self._seconds += time.perf_counter() - self._began
+            self.cpu_seconds += time.thread_time() - self._began_cpu
             if not self._held:
                 self._end()
 
@@ -213,6 +218,11 @@ def in_one_line() -> Iterator[None]:
         yield
     finally:
         _LINE.hold(-1)
+
+
+def seconds_compiling() -> float:
+    """The CPU seconds that this process has spent compiling kernels so far; loading what was kept does not count."""
+    return _LINE.cpu_seconds
 
 
 def _write(text: str) -> None:

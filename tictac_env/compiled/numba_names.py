@@ -5,10 +5,12 @@ A new version of Numba may change them, so `pyproject.toml` has an upper bound: 
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numba
@@ -17,11 +19,14 @@ from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_overload_method_template
 from numba.extending import lower_getattr_generic, overload
+
+from tictac_env.storage import locked
 
 INLINED = {"forceinline": True}
 """Options of a function that machine code has at every call rather than once."""
@@ -95,10 +100,15 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
     Numba would compile a function again after any edit of its file, and after none of another file.
 
+    Attributes:
+        locking: whether this process holds a lock, or waits for it.
+
     Args:
         dispatcher: the compiled function.
         reach: names the source that the function reaches, called with arguments of the given types.
     """
+
+    locking = False
 
     def __init__(self, dispatcher: Any, reach: Callable[[Any], str]) -> None:
         super().__init__(dispatcher.py_func)
@@ -117,20 +127,54 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            try:
-                super().save_overload(sig, data)
-            except OSError:
-                raise
-            except Exception:  # the list of what is there is damaged
-                self.flush()
-                super().save_overload(sig, data)
+            with self._locked("saving.lock", 0):  # else two processes may give their code the same file
+                try:
+                    super().save_overload(sig, data)
+                except OSError:
+                    raise
+                except Exception:  # the list of what is there is damaged
+                    self.flush()
+                    super().save_overload(sig, data)
         except OSError as error:
             UNKEPT.append(error)
 
+    @contextmanager
+    def lock(self, sig: Any, target_context: Any) -> Iterator[None]:
+        """Makes other processes that need the code for these arguments wait; the thread has Numba's lock.
+
+        What is compiled within the block takes no lock of its own, so no two processes wait for each other.
+        """
+        if _KeptCode.locking:
+            yield
+            return
+        _KeptCode.locking = True
+        try:
+            key = repr((self._cache_file._index_name, self._index_key(sig, target_context.codegen())))
+            byte = int.from_bytes(hashlib.sha256(key.encode()).digest()[:3], "big")
+            with self._locked("compiling.lock", byte):
+                yield
+        finally:
+            _KeptCode.locking = False
+
+    def _locked(self, name: str, byte: int) -> AbstractContextManager[None]:
+        return locked(os.path.join(self._cache_path, name), byte)
+
 
 def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
-    """Keeps the machine code of a function in the folder of `cache_in`; see `_KeptCode`."""
+    """Keeps the machine code of a function in the folder of `cache_in`; see `_KeptCode`.
+
+    Of several processes that need code which is not there, only the first compiles it; the others wait and load it.
+    """
     dispatcher._cache = _KeptCode(dispatcher, reach)
+    load_or_compile = dispatcher.compile
+
+    def compile_once(signature: Any) -> Any:
+        with global_compiler_lock, ExitStack() as lock:
+            if not load_kept(dispatcher, signature):
+                lock.enter_context(dispatcher._cache.lock(signature, dispatcher.targetctx))
+            return load_or_compile(signature)
+
+    dispatcher.compile = compile_once
 
 
 def records_in(signature: Any) -> list[type]:
@@ -162,6 +206,7 @@ def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
     kept = function._cache.load_overload(signature, function.targetctx)
     if kept is None:
         return False
+    function._cache_hits[signature] += 1
     function.targetctx.insert_user_function(kept.entry_point, kept.fndesc, [kept.library])
     function.add_overload(kept)
     return True
