@@ -19,7 +19,7 @@ from tools.check_wheel import check, lowest, requirements
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"tictac_env": ROOT / "tictac_env", "tictac_agents": ROOT / "agents" / "tictac_agents"}
 FOLDERS["tictac_env/grading/assignments"] = ROOT / "docs" / "teaching" / "assignments"
-KINDS = {".py", ".typed", ".npz", ".js", ".css", ".html", ".svg", ".md", ".toml"}
+KINDS = {".py", ".typed", ".npz", ".js", ".css", ".html", ".svg", ".md", ".toml", ".json"}
 """The endings of files in the wheel."""
 
 

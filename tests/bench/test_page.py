@@ -1,0 +1,280 @@
+"""The page of the main job: it shows a record whole, whatever is missing in it, and needs no other file."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from html import escape
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_sample import sample
+from chromium import needs_chromium
+from conftest import breadth
+
+from tictac_agents.bench.page import page
+
+VOID = {"meta", "input", "br"}
+STRANGE = """<b>&"it's" $title </script>"""
+
+
+class Tags(HTMLParser):
+    """Reads a page whose tags must match, and keeps its text, its links and its ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.texts, self.links, self.ids = list[str](), list[str](), list[str](), list[str]()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("link", "iframe", "object", "img", "image", "b&"), f"<{tag}> may need another file"
+        assert len({name for name, _ in attrs}) == len(attrs)
+        self.links += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "xlink:href")]
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] not in (["style"], ["script"]):
+            self.texts.append(data)
+
+
+def read(record: dict[str, Any]) -> str:
+    """The text of the page of a record, once its tags and links are checked."""
+    text = page(record)
+    found = Tags(text)
+    assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)
+    assert len(set(found.ids)) == len(found.ids)
+    assert "//" not in text.split("<script>")[0] and "@import" not in text
+    return " ".join(" ".join(found.texts).split())
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    return sample()
+
+
+def renamed(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The record with another name of a player."""
+    found: dict[str, Any] = json.loads(json.dumps(record).replace(json.dumps(old), json.dumps(new)))
+    return found
+
+
+def without_learners(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        for agent in game["agents"]:
+            agent["training"] = None
+
+
+def without_bounds(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        for agent, unbounded in zip(game["agents"], ("above", "below"), strict=False):
+            agent["rating"] |= {"elo": None, "low": None, "high": None, "unbounded": unbounded}
+
+
+def without_judgement(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        for agent in game["agents"]:
+            unknown = {"verdict": None, "measures": [], "v_random": None, "losing": {"first": None, "second": None}}
+            agent |= unknown | {"failure": "illegal move: column 4, in position 444444"}
+
+
+def with_a_failure(record: dict[str, Any]) -> None:
+    best = {"games": [{"agents": [game["agents"][0]]} for game in record["games"]]}
+    without_judgement(best)
+
+
+def with_forfeits(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        game["forfeits"] = [{"player": "rule", "moves": "44", "reason": "no move within 10 s"}] * 70
+
+
+def of_one_player(record: dict[str, Any]) -> None:
+    record["games"] = record["games"][1:]
+    record["games"][0] |= {"agents": record["games"][0]["agents"][:1], "pairs": []}
+
+
+def after_illegal_moves(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        for agent in game["agents"]:
+            for point in agent["training"]["curve"] if agent["training"] else ():
+                point |= {"exploitability": None, "mistakes": None, "v_perfect": None}
+
+
+CHANGES: list[Callable[[dict[str, Any]], None]] = [
+    without_learners,
+    without_bounds,
+    without_judgement,
+    with_a_failure,
+    with_forfeits,
+    of_one_player,
+    after_illegal_moves,
+]
+
+
+def test_names_and_results_are_shown(record: dict[str, Any]) -> None:
+    text = read(record)
+    for game in record["games"]:
+        assert game["title"] in text and f"{game['games']:,} games" in text and game["suite"]["name"] in text
+        for agent in game["agents"]:
+            assert agent["name"] in text and f"{agent['rating']['elo']:.0f} (" in text and agent["note"] in text
+            if training := agent["training"]:
+                assert training["sentence"] in text and training["command"] in text
+        pair = game["pairs"][0]
+        seats = ("/".join(map(str, pair[f"as_{seat}"])) for seat in ("first", "second"))
+        assert f"{100 * pair['score']:.0f} {' '.join(seats)}" in text
+    assert record["machine"]["processor"] in text and "numpy 2.4.6" in text
+
+
+def test_the_first_screen_answers_a_newcomer(record: dict[str, Any]) -> None:
+    small, large = (read(record | {"games": [game]}).split(" Ratings ")[0] for game in record["games"])
+    assert "Best player, and best learner DQN" in small and "No: nothing beats it" in small
+    assert "mcts:100 , 3rd by rating, as second loses in 7 plies" in small and "Every reply was walked" in small
+    assert "Best player perfect" in large and "Best learner NTupleTD" in large and "Yes, as second" in large
+    assert "the first player can force a win" in large and "Yours my_net.zip" in large
+
+
+def test_a_losing_line_is_drawn_on_its_cells(record: dict[str, Any]) -> None:
+    agent = next(agent for agent in record["games"][0]["agents"] if agent["name"] == "mcts:100")
+    assert agent["losing"]["second"]["moves"] == "1247536"
+    assert '<polyline class="a" points="0,0 0,1 1,1 2,1"/><polyline class="b" points="1,0 0,2 2,0"/>' in page(record)
+    agent["losing"]["second"]["cells"][3] = 9
+    with pytest.raises(ValueError, match=r"9.*0 to 8"):
+        page(record)
+
+
+def test_players_of_the_reader_are_marked_out(record: dict[str, Any]) -> None:
+    text = page(record)
+    for part in ('class="name yours"', 'r="5" class="yours"'):
+        assert part in text
+    assert read(record).count("my_table.npz yours") > 7
+    for game in record["games"]:
+        for agent in game["agents"]:
+            agent["role"] = "cast"
+    assert "yours" not in read(record).casefold()
+
+
+def test_a_strange_name_is_escaped(record: dict[str, Any]) -> None:
+    strange = renamed(record, "mcts:100", STRANGE)
+    assert STRANGE in read(strange) and escape(STRANGE) in page(strange) and STRANGE not in page(strange)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("games", [[0, 1], [0], [1]], ids=str)
+def test_a_record_may_lack_things(record: dict[str, Any], change: Callable[..., None], games: list[int]) -> None:
+    record["games"] = [record["games"][number] for number in games]
+    if change is of_one_player and games != [0, 1]:
+        record["games"] *= 2
+    change(record)
+    text = read(record)
+    assert ("Learning curves" in text) == any(
+        agent["training"] for game in record["games"] for agent in game["agents"]
+    )  # fmt: skip
+    assert ("no move within 10 s" in text) == (change is with_forfeits)
+    assert ("illegal move: column 4" in text) == (change in (without_judgement, with_a_failure))
+    assert "None" not in text and "nan" not in text.split()
+
+
+def test_twenty_players_on_two_games_fit_300_kilobytes(record: dict[str, Any]) -> None:
+    for game in record["games"]:
+        agents, pairs = game["agents"], game["pairs"]
+        for agent in agents[: 20 - len(agents)]:
+            agents.append(copy.deepcopy(agent) | {"name": f"{agent['name']}, seed 1"})
+        names = [agent["name"] for agent in agents]
+        game["pairs"] = [pairs[0] | {"player": one, "opponent": two} for one in names for two in names if one != two]
+    assert len(page(record).encode()) < 300_000
+
+
+def test_another_schema_is_refused(record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"schema 1.*schema 2"):
+        page(record | {"schema": 1})
+
+
+@pytest.mark.parametrize("change", [None, *CHANGES], ids=lambda change: getattr(change, "__name__", "whole"))
+def test_records_are_described_by_the_schema(record: dict[str, Any], change: Callable[..., None] | None) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(resources.files("tictac_agents.bench").joinpath("results.schema.json").read_text("utf-8"))
+    check = jsonschema.Draft202012Validator(schema)
+    check.check_schema(schema)
+    if change:
+        change(record)
+    check.validate(record)
+    record["games"][0]["agents"][0]["rating"]["score"] = 2
+    assert not check.is_valid(record)
+
+
+@needs_chromium
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    breadth(
+        [(390, "light"), (1440, "dark")], [(width, one) for width in (1440, 390, 320) for one in ("light", "dark")]
+    ),
+)
+def test_a_visitor_steps_through_a_lost_game(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+    (path := tmp_path / "report.html").write_text(page(renamed(sample(), "level:4", STRANGE)), encoding="utf-8")
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    visited, wrong, asked = context.new_page(), list[str](), list[str]()
+    visited.on("pageerror", lambda error: wrong.append(str(error)))
+    visited.on("console", lambda line: wrong.append(line.text))
+    visited.on("request", lambda request: asked.append(request.url))
+    visited.goto(path.as_uri())
+
+    figure = visited.locator(".line").first
+    said, slider = figure.locator("output"), figure.get_by_role("slider", name="Ply")
+
+    def stones() -> list[int]:
+        return [
+            len((figure.locator(f"polyline.{who}").get_attribute("points") or "").split()) for who in ("a", "b")
+        ]  # fmt: skip
+
+    assert stones() == [4, 3] and said.inner_text().startswith("Ply 7 of 7: lost")
+    figure.get_by_role("button", name="Back").click()
+    assert stones() == [3, 3] and not figure.locator("polyline.win").is_visible()
+    visited.keyboard.press("ArrowLeft")
+    assert stones() == [3, 2] and figure.locator("polyline.last").get_attribute("points") == "1,1"
+    slider.focus()
+    visited.keyboard.press("ArrowLeft")
+    assert stones() == [2, 2] and "given away at ply 4" in said.inner_text()
+    visited.keyboard.press("Home")
+    assert stones() == [0, 0] and said.inner_text() == "Ply 0 of 7"
+    figure.get_by_role("button", name="Back").click()
+    figure.get_by_role("button", name="Forward").click()
+    figure.get_by_role("button", name="Forward").click()
+    assert stones() == [1, 0]
+
+    assert visited.evaluate("document.documentElement.scrollWidth") <= width
+    assert visited.evaluate(OVERLAPS) == []
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(visited, options={"preload": False}).response["violations"]
+    assert [
+        (one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
+    ] == []
+    context.close()
+    assert wrong == [] and asked == [path.as_uri()]
+
+
+OVERLAPS = """[...document.querySelectorAll('.scatter svg')].flatMap((chart) => {
+  const texts = [...chart.querySelectorAll('text:not(.soft)')];
+  const names = texts.map((one) => [one.textContent, one.getBoundingClientRect()]);
+  const apart = (one, two) => one.right < two.left + 1 || two.right < one.left + 1
+    || Math.abs(one.top - two.top) > 0.7 * one.height;
+  return names.flatMap(([name, box], number) => [
+    ...(box.right > chart.getBoundingClientRect().right + 1 ? [`${name} leaves the chart`] : []),
+    ...names.slice(number + 1).filter(([, other]) => box.width && !apart(box, other))
+      .map(([other]) => `${name} lies over ${other}`),
+  ]);
+})"""
+"""The names in the scatters that lie over each other or beyond the chart."""
