@@ -96,6 +96,13 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     assert verdict(QLearning.load(tmp_path / "agent.npz")).unbeatable
 
 
+def test_a_training_that_is_not_to_end_at_the_proof_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = train(tmp_path, monkeypatch, game="KInARow-v0:2x3-3,gravity=False", total=900, **SELF_PLAY)
+    assert any(row["infallible"] for row in rows(said) if row["at"] < 900)
+    assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
+    assert rows(said)[-1]["at"] == 900
+
+
 def test_the_games_that_beat_a_learner_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     last = rows(train(tmp_path, monkeypatch, agent="QLearning", total=50))[-1]
     agent = QLearning.load(tmp_path / "agent.npz")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle import Oracle
 from teaching import BLOCKER, FIRST, LAST, SMALL
 
 from tictac_env import Position, verdict
@@ -80,6 +81,14 @@ def test_points_are_those_of_the_share(tmp_path: Path, rubric: Path) -> None:
     assert points(source, rubric, "never-illegal") == 1
     with pytest.raises(ValueError, match="has no cell 'nothing'; it has never-illegal, keeps-value"):
         points(source, rubric, "nothing")
+
+
+def test_mistakes_are_moves_that_give_value_away_or_are_illegal(tmp_path: Path, rubric: Path) -> None:
+    oracle = Oracle(load_rubric(rubric).game)
+    boards = [board for board in oracle.boards() if not oracle.over(board)]
+    erring = [min(oracle.moves(board)) not in oracle.keeping(board) for board in boards]
+    assert grade(written(tmp_path, FIRST), rubric).mistakes == pytest.approx(np.mean(erring))
+    assert grade(written(tmp_path, "def choose(cells, legal):\n    return -1\n"), rubric).mistakes == 1
 
 
 def test_wins_and_threats_are_those_of_the_rules() -> None:
