@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tictac_env.arena import prove
+from tictac_env.arena import exact_results, prove
 from tictac_env.games import get_game
-from tictac_env.policies import Corrected, check_policy, make_policy
+from tictac_env.policies import Corrected, Policy, check_policy, make_policy
 from tictac_env.position import IllegalMove, Position, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
@@ -57,3 +57,17 @@ def test_what_is_no_correction_is_an_error() -> None:
         Corrected(RULE, PositionBatch.of([start, start]), [0, 4])
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         Corrected(RULE, PositionBatch.of([start, taken]), [0])
+
+
+class Lowest(Policy):
+    def act(self, position: Position, seed: int) -> int:
+        return position.legal_actions[0]
+
+
+def test_a_player_without_probabilities_has_none_in_corrected_positions_either() -> None:
+    """So it is judged as a fixed map, though its games lead through both kinds of positions."""
+    replies = [Position.from_moves(GAME, f"1{reply}") for reply in "59"]
+    player = Corrected(Lowest(), PositionBatch.of(replies), [3, 4])
+    assert player.probabilities(replies[0]) is None and player.probabilities_many(PositionBatch.of(replies)) is None
+    found = exact_results(player, "random", GAME, progress=False)
+    assert found.basis == "fixed map" and found.exact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -299,18 +299,33 @@ class Corrected(Policy):
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         actions = np.array(self.policy.act_many(batch, seeds))
-        for i in np.flatnonzero(np.isin(batch.own, self._owns)).tolist():
-            actions[i] = self._actions.get((int(batch.own[i]), int(batch.opp[i])), actions[i])
+        for i, action in self._given(batch):
+            actions[i] = action
         return actions
+
+    def _given(self, batch: PositionBatch) -> Iterator[tuple[int, int]]:
+        """The rows of the positions to correct, with their actions."""
+        for i in np.flatnonzero(np.isin(batch.own, self._owns)).tolist():
+            if (action := self._actions.get((int(batch.own[i]), int(batch.opp[i])))) is not None:
+                yield i, action
 
     @property
     def batched(self) -> bool:
         return bool(self.policy.batched)
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+        chances = self.policy.probabilities(position)
         given = self._actions.get((position.own, position.opp))
-        if given is None:
-            return self.policy.probabilities(position)
+        if chances is None or given is None:
+            return chances
         chances = np.zeros(position.game.num_actions)
         chances[given] = 1
+        return chances
+
+    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+        if (chances := self.policy.probabilities_many(batch)) is None:
+            return None
+        chances = np.array(chances)
+        for i, action in self._given(batch):
+            chances[i] = np.arange(batch.game.num_actions) == action
         return chances
