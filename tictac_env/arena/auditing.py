@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -228,15 +229,14 @@ def audit(
     whole("replies", replies)
     judged = load_player(player, rules, reading)
     truth, about, measures, walked = None, None, list[Measure](), tuple[Strategy, ...]()
-    if exact:
-        try:
+    if exact and opening_book_of(rules) is not None:  # too many positions to walk; without a book, too many to solve
+        truth = _results(judged.policy, rules, seed, max_positions, exact_games, progress)
+        for seat, name in enumerate(AS_SEATS if replies else ()):
+            truth[name] |= lost_game(judged, rules, seat, seed, replies, progress)
+    elif exact:
+        with suppress(TooManyPositions):
             walked = tuple(strategy_of(judged.policy, rules, seat, seed) for seat in (0, 1))
             truth = _verdict(judged.policy, walked)
-        except TooManyPositions:
-            if opening_book_of(rules) is not None:  # without it perfect play may take hours
-                truth = _results(judged.policy, rules, seed, max_positions, exact_games, progress)
-                for seat, name in enumerate(AS_SEATS if replies else ()):
-                    truth[name] |= lost_game(judged, rules, seat, seed, replies, progress)
     if (scored := _suite_of(rules, suite, seed)) is not None:
         accuracy = move_accuracy(judged.policy, scored, rules, seed=seed, progress=progress)
         about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
