@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -182,6 +183,8 @@ class _Processes:
     def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
         from loky import ProcessPoolExecutor
 
+        # It takes what a job loads or trains for a leak, and begins another process; nothing is lost but time.
+        warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
         for worker in [worker for worker, latest in self._latest.items() if latest.done()]:
             with suppress(BrokenProcessPool):  # it was killed
                 self._latest[worker] = worker.submit(_do, _work_here, jobs)

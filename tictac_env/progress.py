@@ -79,7 +79,7 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
     def write() -> None:
         while not over.wait(seconds):
             (done, text), passed = now, time.monotonic() - began
-            left = f", about {_clock(passed * (total - done) / done)} left" if 0 < done < total else ""
+            left = f", about {_clock(passed * (total - done) / done)} left" if total / 20 <= done < total else ""
             told = f"{what}: {100 * done / (total or 1):.0f} % after {_clock(passed)}{left}"
             print(told + (text and f"; {text}"), file=sys.stderr, flush=True)
 
