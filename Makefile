@@ -11,19 +11,20 @@ WITH ?= $(PYTHON)
 # The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench docs examples check-examples test test-all quick lint format quick-tests all-tests clean
+.PHONY: bench records docs examples check-examples test test-all quick lint format quick-tests all-tests clean
 .PHONY: wheel check-wheel check-lowest image audit constraints
 
-# Without torch: make bench DEEP=no
-ifeq ($(DEEP),no)
-bench: .venv/bench-no-deep.done
-	$(BIN)/python benchmarks/tournament.py --no-deep
+# Every kind of agent on both games, judged and rated: build/bench/report.html. With yours among them:
+# make bench AGENTS="my_agent.py:player" GAME=ConnectFour-v0. Without torch: make bench DEEP=no
+BENCH := .venv/bench$(if $(filter no,$(DEEP)),-no-deep).done
+bench:
+	@began=$$(date +%s) && $(MAKE) --no-print-directory $(BENCH) && $(BIN)/tictac bench $(AGENTS) --began $$began \
+		$(if $(GAME),--game $(GAME)) $(if $(filter no,$(DEEP)),--no-deep)
+
+# The record of the last `make bench`, and what README and docs show of it.
+records: .venv/bench.done
+	cp build/bench/results.json build/bench/report.html benchmarks/results/tournament/
 	$(BIN)/python tools/results_tables.py
-else
-bench: .venv/bench.done
-	$(BIN)/python benchmarks/tournament.py
-	$(BIN)/python tools/results_tables.py
-endif
 
 # Each example in an environment of its own, with the libraries it needs.
 examples: .venv/dev.done

@@ -18,6 +18,7 @@ AGENTS = {
     "load": "tictac_agents.agent_files:load_agent",
     "game": "tictac_agents.agent_files:recorded_game",
     "train": "tictac_agents.train",
+    "bench": "tictac_agents.bench.run:bench",
     "export": "tictac_agents.export:export_agent",
     "explain": "tictac_agents.value_display:explain",
     "training": "tictac_agents.live_training",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
-from benchmarks.tournament_report import percent, rating_text, shares_text, truth_text
+from tictac_agents.bench.results import measured, percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
 from tools.run_examples import examples, recorded
 
@@ -310,7 +310,7 @@ def tournament() -> Table:
             cells.append(shares_text(one["verdict"]["as second"]["v random"]))
             table |= zip(README_COLUMNS[:3], cells, strict=True)
         if one := large.get(name):
-            cells = [percent(measured(one, "mistakes", "all")), truth_text(one, "first")]
+            cells = [percent(measured(one, "mistakes")), truth_text(one, "first")]
             table |= zip(README_COLUMNS[3:], cells, strict=True)
         return table
 
@@ -338,11 +338,6 @@ def tournament_ratings(game: str) -> Table:
         | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
         for name, agent in tournament_players(game).items()
     ]
-
-
-def measured(agent: dict[str, Any], name: str, among: str) -> float | None:
-    """One of the figures of an agent on the suite."""
-    return next(one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
 
 
 LINES = 3

@@ -88,8 +88,8 @@ def without_bounds(record: dict[str, Any]) -> None:
 def without_judgement(record: dict[str, Any]) -> None:
     for game in record["games"]:
         for agent in game["agents"]:
-            unknown = {"verdict": None, "measures": [], "v_random": None, "losing": {"first": None, "second": None}}
-            agent |= unknown | {"failure": "illegal move: column 4, in position 444444"}
+            agent |= {"verdict": None, "measures": [], "v_random": None, "losing": {"first": None, "second": None}}
+            agent |= {"failure": "illegal move: column 4, in position 444444"}
 
 
 def with_a_failure(record: dict[str, Any]) -> None:
@@ -100,6 +100,13 @@ def with_a_failure(record: dict[str, Any]) -> None:
 def with_forfeits(record: dict[str, Any]) -> None:
     for game in record["games"]:
         game["forfeits"] = [{"player": "rule", "moves": "44", "reason": "no move within 10 s"}] * 70
+
+
+def unverified(record: dict[str, Any]) -> None:
+    """Lost games are known, but no verdict."""
+    for game in record["games"]:
+        for agent in game["agents"]:
+            agent |= {"verdict": None, "measures": []}
 
 
 def of_one_player(record: dict[str, Any]) -> None:
@@ -119,6 +126,7 @@ CHANGES: list[Callable[[dict[str, Any]], None]] = [
     without_bounds,
     without_judgement,
     with_a_failure,
+    unverified,
     with_forfeits,
     of_one_player,
     after_illegal_moves,
@@ -272,9 +280,9 @@ OVERLAPS = """[...document.querySelectorAll('.scatter svg')].flatMap((chart) => 
   const apart = (one, two) => one.right < two.left + 1 || two.right < one.left + 1
     || Math.abs(one.top - two.top) > 0.7 * one.height;
   return names.flatMap(([name, box], number) => [
-    ...(box.right > chart.getBoundingClientRect().right + 1 ? [`${name} leaves the chart`] : []),
+    ...(box.right > innerWidth - 4 ? [`${name} leaves the screen`] : []),
     ...names.slice(number + 1).filter(([, other]) => box.width && !apart(box, other))
       .map(([other]) => `${name} lies over ${other}`),
   ]);
 })"""
-"""The names in the scatters that lie over each other or beyond the chart."""
+"""The names in the scatters that lie over each other or beyond the screen."""

@@ -138,7 +138,7 @@ def play_games(
     """
     queue = enumerate(jobs)
     going: list[tuple[int, _Board]] = []
-    with _Clock(time_limit if forfeits else None) as clock:
+    with Clock(time_limit if forfeits else None) as clock:
         while True:
             going += [(number, _Board(job)) for number, job in islice(queue, together - len(going))]
             if not going:
@@ -160,7 +160,7 @@ def play_games(
                     yield number, Played(board.position, board.result, board.forfeit, seconds)
 
 
-def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: _Clock) -> None:
+def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: Clock) -> None:
     if len(boards) == 1 or not boards[0].policy.batched:
         for board, seed in zip(boards, seeds, strict=True):
             _move_on_one(board, seed, forfeits, clock)
@@ -190,7 +190,7 @@ def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock:
         board.give_up(f"illegal move: {error}")
 
 
-def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: _Clock) -> None:
+def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: Clock) -> None:
     began, failed = perf_counter(), None
     try:
         with clock.running():
@@ -206,17 +206,19 @@ def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: _Clock) -> Non
     elif failed is None:
         board.go_on(*after)
     else:
-        board.give_up(f"illegal move: {failed}" if isinstance(failed, IllegalMove) else _raised(failed))
+        board.give_up(raised(failed))
 
 
-def _raised(error: BaseException) -> str:
-    """An error of a player's own code, with the place where it was raised."""
+def raised(error: BaseException) -> str:
+    """An illegal move, or an error of a player's own code with the place where it was raised."""
+    if isinstance(error, IllegalMove):
+        return f"illegal move: {error}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:1000] + where
 
 
-class _Clock:
+class Clock:
     """Interrupts a player whose time for a move is up, if there is a limit."""
 
     def __init__(self, limit: float | None) -> None:
@@ -227,7 +229,7 @@ class _Clock:
         )
         self._before: Any = None
 
-    def __enter__(self) -> _Clock:
+    def __enter__(self) -> Clock:
         if self._rings:
             self._before = signal.signal(signal.SIGALRM, self._ring)
         return self
@@ -292,7 +294,7 @@ def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limit
     Raises:
         ValueError: a player raised an error; the message names the player, the error and the position.
     """
-    with _Clock(WARM_UP if limited else None) as clock:
+    with Clock(WARM_UP if limited else None) as clock:
         for entrant, policy in sides.items():
             if policy.one_game_at_a_time:
                 continue
@@ -306,7 +308,7 @@ def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limit
                 code = getattr(getattr(policy, "function", None), "__code__", None)
                 graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
                 hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
-                what = f"fails at its first move, in {position!r}: {_raised(error)}{hint}"
+                what = f"fails at its first move, in {position!r}: {raised(error)}{hint}"
                 raise ValueError(f"{entrant.name} {what}") from error
 
 

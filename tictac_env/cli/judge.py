@@ -1,11 +1,13 @@
-"""The commands that judge players: audit, prove and tournament."""
+"""The commands that judge players: audit, prove, tournament and bench."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import dataclasses
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,17 @@ from tictac_env.cli.arguments import (
     add_workers,
     chosen_game,
     chosen_workers,
+    complete_words,
     decimal,
+    game_named,
     print_json,
     whole_number,
 )
-from tictac_env.games import did_you_mean
+from tictac_env.games import did_you_mean, game_name
+from tictac_env.games.registry import known_names
+from tictac_env.lazy import of_agents
 from tictac_env.observation import OBSERVATION_TYPES
+from tictac_env.policies import game_for
 from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Reading
 from tictac_env.storage import check_writable, csv_of
 
@@ -236,9 +243,7 @@ def run_tournament(options: argparse.Namespace) -> int:
       tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
       tictac tournament random rule --csv > ratings.csv
     """
-    players = dict(map(_named, options.players))
-    if len(players) < len(options.players):
-        raise ValueError(f"two players have the same name among {', '.join(options.players)}; give NAME=PLAYER")
+    players = _by_name(options.players)
     if options.anchor is not None and options.anchor not in players:
         raise ValueError(f"--anchor: no player is named {options.anchor!r}; {did_you_mean(options.anchor, players)}")
     game = chosen_game(options, *players.values())
@@ -273,12 +278,114 @@ def run_tournament(options: argparse.Namespace) -> int:
     return 0
 
 
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    add_player(parser, "players", nargs="*", metavar="PLAYER", more="; NAME=PLAYER to call it NAME")
+    game = parser.add_argument(
+        "--game",
+        type=game_named,
+        action="append",
+        help="the game; may be given several times (default: the one that the players' files name, else tic-tac-toe; "
+        "without players both games)",
+    )
+    complete_words(game, "games", known_names())
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        metavar="NAME",
+        help='who plays instead of the usual players: learners and policies by name, files; "usual" stands for these',
+    )
+    parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
+    parser.add_argument("--no-deep", action="store_true", help="leave out what needs torch")
+    scale = parser.add_argument_group("the amount of work")
+    scale.add_argument("--pair-games", type=whole_number(1), metavar="N", help="games that a pair plays")
+    scale.add_argument("--positions", type=whole_number(1), help="positions on which moves are judged")
+    scale.add_argument("--seeds", type=whole_number(1), help="how many times each learner is trained")
+    scale.add_argument("--shorter", type=decimal(), metavar="PART", help="the part of its training that a learner gets")
+    parser.add_argument(
+        "--time-limit",
+        type=decimal(),
+        default=10.0,
+        metavar="SECONDS",
+        help="what a move may take, by the clock (default: %(default)g)",
+    )
+    add_seed(parser)
+    add_workers(parser, min(2, os.cpu_count() or 1))
+    parser.add_argument("--fresh", action="store_true", help="delete what is kept, and begin again")
+    add_file(
+        parser,
+        "--output",
+        folder=True,
+        default=Path("build/bench"),
+        metavar="FOLDER",
+        help="where the results are (default: %(default)s)",
+    )
+    parser.add_argument("--began", type=decimal(), help=argparse.SUPPRESS)  # when `make bench` began to install
+
+
+def run_bench(options: argparse.Namespace) -> int:
+    """Trains the learners, judges all players by the exact truth, and plays everybody against everybody.
+
+    Your players join those of the benchmark: a function, a model of Stable-Baselines3, an agent's file, an ONNX
+    network, a program, a language model at its address (docs/audit.md shows each kind). If a player raises an error,
+    plays an illegal move, or hangs, it costs nobody but itself.
+
+    The folder gets report.html, a page to show to others, results.json and results.csv. What is done is kept there: the
+    same command goes on where it was stopped, and with a further player only its part is new. After Ctrl-C the jobs
+    under way are finished; after a second one nothing is.
+
+    Examples:
+      tictac bench
+      tictac bench my_agent.py:player --game ConnectFour-v0
+      tictac bench mine=ppo.zip other=q.npz --game TicTacToe-v0
+      tictac bench "program:./bot" --game ConnectFour-v0 --against usual level:7 --time-limit 2
+      tictac bench http://localhost:8000/v1#my-model --game TicTacToe-v0 --no-deep
+    """
+    players = _by_name(options.players)
+    games = options.game
+    if not games and players:
+        games = [game_name(game_for(None, *players.values())) or "TicTacToe-v0"]
+    of_agents("bench")(
+        players,
+        **({"games": list(dict.fromkeys(games))} if games else {}),
+        output=options.output,
+        names=options.against,
+        full=options.full,
+        deep=not options.no_deep,
+        seed=options.seed,
+        time_limit=options.time_limit,
+        workers=chosen_workers(options),
+        fresh=options.fresh,
+        began=options.began,
+        pair_games=options.pair_games,
+        positions=options.positions,
+        seeds=options.seeds,
+        shorter=options.shorter,
+    )
+    return 0
+
+
+def _by_name(words: Sequence[str]) -> dict[str, str]:
+    """The players that words give, by their names.
+
+    Raises:
+        ValueError: two have the same name.
+    """
+    players = dict(map(_named, words))
+    if len(players) < len(words):
+        raise ValueError(f"two players have the same name among {', '.join(words)}; give NAME=PLAYER")
+    return players
+
+
 def _named(text: str) -> tuple[str, str]:
-    """The name and the player that a word gives: "mine=q.npz"; of a file alone the name without its suffix."""
+    """The name and the player that a word gives: "mine=q.npz"; of an agent's file the name without its suffix, and of
+    a function that without its folder.
+    """
     name, equals, player = text.partition("=")
     if equals and name and player and text.partition(":")[0] not in FORMS:  # "program:./bot --depth=4" has no name
         return name, player
-    return (Path(text).stem if text.endswith(SUFFIXES) else text), text
+    if text.endswith(SUFFIXES):
+        return Path(text).stem, text
+    return (Path(text).name if text.rpartition(":")[0].endswith(".py") else text), text
 
 
 def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:

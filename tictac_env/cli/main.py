@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grade": ("grade", "grade what others have written, by a rubric of theorems"),
     "prove": ("judge", "every reply to a player: a proof that it never loses, or wins"),
     "tournament": ("judge", "everybody against everybody, with ratings"),
+    "bench": ("judge", "the benchmark: every kind of agent on both games, and yours among them"),
     "solve": ("show", "the exact score of a position and of each move"),
     "render": ("show", "a position or a game as text, SVG, PNG or GIF"),
     "warm": ("make", "compile beforehand what first uses would wait for"),

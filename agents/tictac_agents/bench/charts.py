@@ -10,21 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import floor, log10
 from typing import Any, NamedTuple
 
-PHASES = ("opening", "middle", "end")
+from tictac_agents.bench.results import PHASES
+
 BARS = 72
 """Pixels of the highest bar of `phases`."""
 CURVE = 96
 """Pixels of the highest point of `curve`."""
 GAP = 17.0
 """Pixels from label to label of `scatter`."""
-CHARACTER = 7.4
+CHARACTER = 8.0
 """Pixels of a character of a label, on average, in the widest of the usual fonts."""
 LONGEST = 20
-"""Characters of a label; longer names end in an ellipsis."""
+"""Characters of a label; longer names lose their middle, as names often differ in the seed at their end."""
 GIVEN_AWAY = re.compile(r"given away at ply (\d+)")
 Record = Mapping[str, Any]
 
@@ -57,7 +58,7 @@ def _short(number: float | str) -> str:
 
 
 def _across(share: float) -> str:
-    return f"{100 * share:.4g}%"
+    return f"{100 * share:.3g}%"
 
 
 class Scale(NamedTuple):
@@ -128,8 +129,8 @@ def phases(agent: Record, highest: float) -> str:
     for place, phase in enumerate(PHASES):
         measure = found.get(phase, {"value": None})
         middle, share = _across((place + 0.5) / 3), measure["value"]
-        words += text(middle, BARS + 18, percent(share) or "none", anchor="middle")
-        words += text(middle, BARS + 34, phase, "soft", "middle")
+        words += text(middle, BARS + 18, percent(share) or "none")
+        words += text(middle, BARS + 34, phase, "soft")
         if share is None:
             continue
         top, low, high, level = (
@@ -143,8 +144,8 @@ def phases(agent: Record, highest: float) -> str:
         f'<path class="{kind}" d="{path}"/>' for kind, path in (("bar", bars), ("span", spans), ("random", chance))
     )
     shown = _stretched(0, BARS, 3, 1, paths)
-    told_all = f"{agent['name']}: mistakes by phase: {', '.join(told) or 'no positions'}"
-    return svg("phases", told_all, f'height="{BARS + 40}"', line("0", BARS, "100%", BARS, "base"), shown, words)
+    in_words = f"{agent['name']}: mistakes by phase: {', '.join(told) or 'no positions'}"
+    return svg("phases", in_words, f'height="{BARS + 40}"', line("0", BARS, "100%", BARS, "base"), shown, words)
 
 
 def curve(agent: Record, measure: str, highest: float) -> str:
@@ -200,17 +201,17 @@ def _stretched(y: float, height: float, across: int, upwards: int, shapes: str) 
 
 def _columns(points: Sequence[Record], ends: Sequence[float], seat: str) -> Iterator[str]:
     """The shares of a seat as columns, each as wide as the training before its point: won below, lost above."""
-    edges = list(pairwise([0.0, *ends]))
     for kind, kept in (("l", 3), ("d", 2), ("w", 1)):
+        heights = [
+            f"{100 * (1 - sum(point['v_perfect'][seat][:kept])):.3g}" if point["v_perfect"] else "100"
+            for point in points
+        ]
+        columns = zip(heights, pairwise([0.0, *ends]), strict=True)
         path = ""
-        for (left, right), point in zip(edges, points, strict=True):
-            if point["v_perfect"]:
-                top = 100 * (1 - sum(point["v_perfect"][seat][:kept]))
-                if not path.endswith(f"V{top:.3g}H{100 * left:.3g}V100"):
-                    path += f"M{100 * left:.3g} 100V{top:.3g}"
-                else:  # the column before is as high: it is made wider
-                    path = path.removesuffix("V100")
-                path += f"H{100 * right:.3g}V100"
+        for height, alike in groupby(columns, key=lambda column: column[0]):
+            edges = [edge for _, pair in alike for edge in pair]
+            if height != "100":
+                path += f"M{100 * edges[0]:.3g} 100V{height}H{100 * edges[-1]:.3g}V100"
         yield f'<path class="{kind}" d="{path}"/>'
 
 
@@ -240,7 +241,7 @@ def scatter(points: Sequence[Point], told: str, x_title: str, y_title: str, y_pe
     shown = "".join(
         svg(kind, told, f'viewBox="0 0 {width} {height}"', *_plot(points, across, upwards, frame, y_percent, band))
         for kind, width, height in (("wide", 860, 470), ("narrow", 358, 500))
-        for frame in [Frame(44, 34, width - longest - (40 if kind == "wide" else 24), height - 28)]
+        for frame in [Frame(44, 34, width - longest - 28, height - 28)]
     )
     titles = f'<p class="up">↑ {escape(y_title)}</p>', f'<p class="across">{escape(x_title)} →</p>'
     return f'<div class="scatter">{titles[0]}{shown}{titles[1]}</div>'
@@ -305,7 +306,8 @@ def _plot(
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"{kind}><title>{escape(told)}</title></circle>'
     for label in labels:
         name = label.of.name
-        name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        if len(name) > LONGEST:
+            name = f"{name[: LONGEST - 9]}…{name[-8:]}"
         left = label.x < label.point[0]
         x = label.x + label.width if left else label.x
         yield text(x, label.y + 4, name, "yours" if label.of.marked else "", "end" if left else "start")
@@ -347,9 +349,8 @@ def _column(placed: Sequence[tuple[tuple[float, float], Point]], frame: Frame) -
         least = heights[place + 1] + GAP if place + 1 < len(heights) else frame.top - 20
         heights[place] = max(heights[place], least)
     return [
-        Label(frame.right + 24, height, place, point)
-        for height, (place, point) in zip(heights, ordered, strict=True)
-    ]  # fmt: skip
+        Label(frame.right + 24, height, place, point) for height, (place, point) in zip(heights, ordered, strict=True)
+    ]
 
 
 def _crosses(led: Label, label: Label) -> bool:

@@ -13,7 +13,6 @@ from string import Template
 from typing import Any
 
 from tictac_agents.bench.charts import (
-    PHASES,
     Point,
     board_of,
     board_parts,
@@ -26,11 +25,13 @@ from tictac_agents.bench.charts import (
     scatter,
     whisker,
 )
+from tictac_agents.bench.results import PHASES, measured, rating_text, shares_text
+from tictac_env.checks import SEATS
 
 SCHEMA = 2
-SEATS = ("first", "second")
 BAND = 0.95
 """The share of games won against random play from which the scatter is shaded."""
+SHARES_KEY = '<p class="key"><i class="w"></i>won <i class="d"></i>drawn <i class="l"></i>lost</p>'
 FORFEITS = 50
 """Number of forfeits listed."""
 Record = Mapping[str, Any]
@@ -122,7 +123,9 @@ def _reaches(rating: Record, elo: float) -> bool:
 
 
 def _learner_sentence(agent: Record, record: Record) -> str:
-    return f"{agent['training']['sentence']} {_place(agent, record)} of {len(record['agents'])} by rating."
+    place = _place(agent, record)
+    told = f"{agent['training']['sentence']} {place} of {len(record['agents'])} by rating."
+    return told if place == "1st" else f"{told} {_seats_sentence(agent)}"
 
 
 def _beatable(agent: Record, record: Record) -> tuple[str, str]:
@@ -134,7 +137,7 @@ def _beatable(agent: Record, record: Record) -> tuple[str, str]:
     if len(beaten) == 2:
         said = "Yes, from both seats"
     elif beaten:
-        said = f"Yes, but only as {beaten[0]}" if seats[SEATS[beaten == ["first"]]] else f"Yes, as {beaten[0]}"
+        said = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
     else:
         said = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
     forced = " Everybody loses that seat to perfect play: the first player can force a win."
@@ -167,7 +170,7 @@ def _seats_sentence(agent: Record) -> str:
 
 def _seat_words(agent: Record, seat: str) -> str:
     """The truth of a player in a seat, as the end of a sentence: "loses in 7 plies"."""
-    told, found = agent["verdict"][f"as {seat}"], agent["losing"][seat]
+    told, found = (agent["verdict"] or {}).get(f"as {seat}", {}), agent["losing"][seat]
     if told.get("infallible"):
         return "cannot be beaten"
     if found:
@@ -179,18 +182,19 @@ def _seat_words(agent: Record, seat: str) -> str:
 
 
 def _evidence(agent: Record, record: Record) -> tuple[str, str]:
-    """How the page knows, as HTML, and what was done, as text."""
-    method = agent["verdict"]["method"] if agent["verdict"] else "not judged"
-    said = {
-        "every reply walked": "Every reply was walked",
-        "all games followed": "Every game against perfect play was followed",
-        "not judged": "By games only",
-    }.get(method, f"Games against perfect play: {method}")
-    suite, games = record["suite"], _count(record["games"], "game")
-    proof = {"every reply walked": "Whatever the opponent does, the answer is known: this is a proof. "}.get(method, "")
-    return escape(said), (
-        f"{proof}Moves were checked on {_count(suite['positions'], 'position')} of known value, and {games} played "
-        "between all players."
+    """The kind of evidence, as HTML, and what was done, as text."""
+    method = agent["verdict"]["method"] if agent["verdict"] else ""
+    said, proof = {
+        "every reply walked": (
+            "Every reply was walked",
+            "Each of its games is known, whatever the opponent does: this is a proof. ",
+        ),
+        "all games followed": ("Every game was followed", "All its games against perfect play are known. "),
+        "": ("By games only", ""),
+    }.get(method, ("Games were sampled", f"Its games against perfect play: {method}. "))
+    return said, (
+        f"{proof}Moves were checked on {_count(record['suite']['positions'], 'position')} of known value, and "
+        f"{_count(record['games'], 'game')} played between all players."
     )
 
 
@@ -235,16 +239,6 @@ def _ratings(record: Record, plies: int) -> str:
     return _section("Ratings", what, chart, f'<p class="soft">{escape(note)}</p>')
 
 
-def rating_text(rating: Record, anchor: bool = False) -> str:
-    """A rating with its 95 % interval; "> 812" if nothing bounds it from above."""
-    if anchor:
-        return "0"
-    low, high = ("no bound" if rating[end] is None else f"{rating[end]:.0f}" for end in ("low", "high"))
-    if rating["elo"] is not None:
-        return f"{rating['elo']:.0f} ({low} to {high})"
-    return {"above": f"> {low}", "below": f"< {high}"}.get(rating["unbounded"], "unknown")
-
-
 def _interval(found: Record, scale: float, unit: str) -> str:
     """An estimate with its 95 % interval."""
     value, low, high = (
@@ -264,21 +258,12 @@ class _Truth:
     def of(self, agent: Record) -> float | None:
         """The value for a player; None if it is not known."""
         found: float | None
-        if self.exact:
-            found = (agent["verdict"] or {}).get("exploitability")
-        else:
-            found = measure_of(agent, "mistakes", "all").get("value")
+        found = (agent["verdict"] or {}).get("exploitability") if self.exact else measured(agent, "mistakes")
         return found
 
     def text(self, value: float) -> str:
         """A value, as people read it."""
         return f"{value:.3g}" if self.exact else percent(value)
-
-
-def measure_of(agent: Record, name: str, among: str) -> Record:
-    """One of a player's measures; an empty record if there is none."""
-    found: Record = next((one for one in agent["measures"] if (one["name"], one["among"]) == (name, among)), {})
-    return found
 
 
 def _random_beside_truth(record: Record) -> str:
@@ -292,7 +277,8 @@ def _random_beside_truth(record: Record) -> str:
     if not points:
         return ""
     best = [point.y for point in points if point.x >= BAND]
-    what = "Games won against random play, the mean of both seats, beside the truth. "
+    sampled = any(agent["v_random"] and not agent["v_random"]["exact"] for agent in record["agents"])
+    what = f"Games{' (sampled)' * sampled} won against random play, the mean of both seats, beside the truth. "
     if len(best) > 1:
         what += (
             f"{len(best)} players win at least {percent(BAND, 0)} against random play: their {truth.words} goes from "
@@ -352,14 +338,10 @@ def _mistakes(record: Record) -> str:
         f"Moves that give away a win or a draw, on {_count(suite['positions'], 'position')} of {suite['name']}, with "
         "95 % intervals. A dashed line shows random play."
     )
-    highest = max([
-        found[end] or 0.0
-        for agent in shown
-        for among in PHASES
-        for found in [measure_of(agent, "mistakes", among)]
-        for end in ("high", "random")
-        if end in found
-    ], default=0.0) or 1.0  # fmt: skip
+    found = [
+        one for agent in shown for one in agent["measures"] if one["name"] == "mistakes" and one["among"] in PHASES
+    ]
+    highest = max(filter(None, (one[end] for one in found for end in ("high", "random"))), default=1.0)
     cards = (f'<div class="card"><h4>{_name(agent)}</h4>{phases(agent, highest)}</div>' for agent in shown)
     return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
 
@@ -381,9 +363,6 @@ def _learning(record: Record) -> str:
         f'<div class="card"><h4>{_name(agent)}</h4>{curve(agent, truth.name, highest)}</div>' for agent in learners
     )
     return _section("Learning curves", what, SHARES_KEY, f'<div class="curves">{cards}</div>')
-
-
-SHARES_KEY = '<p class="key"><i class="w"></i>won <i class="d"></i>drawn <i class="l"></i>lost</p>'
 
 
 def _cross_table(record: Record) -> str:
@@ -445,8 +424,8 @@ def _figures(record: Record) -> str:
     for among, title in (("all", "mistakes"), ("critical", "critical mistakes")):
         columns.append((title, partial(_mistakes_among, among=among)))
     columns += [
-        ("perfect moves", lambda agent: percent(measure_of(agent, "perfect", "all").get("value"))),
-        ("regret", lambda agent: _optional(measure_of(agent, "regret", "all").get("value"), ".3f")),
+        ("perfect moves", lambda agent: percent(measured(agent, "perfect"))),
+        ("regret", lambda agent: _optional(measured(agent, "regret"), ".3f")),
         ("judged, CPU-s", lambda agent: _optional(agent["seconds"]["judge"], ".1f")),
         ("ms a move", lambda agent: _optional(agent["seconds"]["move"], ".3g", 1000)),
     ]
@@ -465,22 +444,18 @@ def _figures(record: Record) -> str:
 
 
 def _mistakes_among(agent: Record, among: str) -> str:
-    return percent(measure_of(agent, "mistakes", among).get("value"))
+    return percent(measured(agent, "mistakes", among))
 
 
 def _against_perfect(agent: Record, seat: str) -> str:
     told = (agent["verdict"] or {}).get(f"as {seat}", {})
     shares = told.get("v perfect") or told.get("v best")
-    return (_shares(shares) if shares else "") + (" sampled" if told.get("intervals") else "")
+    return (shares_text(shares) if shares else "") + (" sampled" if told.get("intervals") else "")
 
 
 def _against_random(agent: Record, seat: str) -> str:
     found = agent["v_random"]
-    return "" if not found else _shares(found[seat]) + ("" if found["exact"] else " sampled")
-
-
-def _shares(shares: Iterable[float]) -> str:
-    return " / ".join(f"{100 * share:.1f}" for share in shares)
+    return "" if not found else shares_text(found[seat]) + ("" if found["exact"] else " sampled")
 
 
 def _optional(value: float | None, form: str, scale: float = 1) -> str:

@@ -1,0 +1,258 @@
+"""The main job, `tictac bench`: all players are judged, rated and shown, and a user's player costs itself only."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tictac_agents.bench.cast import LEARNERS, QUICKLY, cast
+from tictac_agents.bench.results import SCHEMA, truth_text
+from tictac_env.arena import ResultStore, exploitability
+from tictac_env.cli import main
+
+SMALL = ["--no-deep", "--shorter", "0.02", "--pair-games", "4", "--positions", "30", "--workers", "2"]
+TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
+CONNECT_FOUR = ("rule", "minimax-first:2", "NTupleTD")
+PLAYERS = """
+import os, time
+
+def lowest(observation, mask):
+    return int(mask.argmax())
+
+def throws(observation, mask):
+    if observation.sum() > 4:
+        raise RuntimeError("no idea")
+    return int(mask.argmax())
+
+def hangs(observation, mask):
+    while observation.sum() > 4:
+        time.sleep(0.01)
+    return int(mask.argmax())
+
+def illegal(observation, mask):
+    return 0
+
+def dies(observation, mask):
+    if observation.sum() > 4:
+        os._exit(3)
+    return int(mask.argmax())
+"""
+
+
+def run(folder: Path, *words: str) -> dict[str, Any]:
+    """The record of the job."""
+    assert main(["bench", *words, "--output", str(folder)]) == 0
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
+    return found
+
+
+def without_times(content: dict[str, Any]) -> dict[str, Any]:
+    """A record without what differs from run to run."""
+    found: dict[str, Any] = json.loads(json.dumps(content))
+    del found["seconds"], found["machine"]
+    for agent in (agent for game in found["games"] for agent in game["agents"]):
+        del agent["seconds"]
+        if agent["training"]:
+            del agent["training"]["cpu_seconds"]
+            for point in agent["training"]["curve"]:
+                del point["cpu_seconds"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> dict[str, Any]:
+    return run(folder, *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0")
+
+
+@pytest.fixture(scope="module")
+def connect_four(folder: Path) -> dict[str, Any]:
+    words = ["--against", *CONNECT_FOUR, "--game", "ConnectFour-v0"]
+    return run(folder, *SMALL, *words)
+
+
+def players(content: dict[str, Any]) -> dict[str, Any]:
+    """The players of a record of one game."""
+    (game,) = content["games"]
+    return {agent["name"]: agent for agent in game["agents"]}
+
+
+def check_pairs(game: dict[str, Any]) -> None:
+    """Each pair has met from both seats, and both see the same games."""
+    count = sum(agent["rating"]["games"] > 0 for agent in game["agents"])
+    assert game["games"] == 4 * count * (count - 1) // 2 and len(game["pairs"]) == count * (count - 1)
+    scores = {(pair["player"], pair["opponent"]): pair for pair in game["pairs"]}
+    for (one, two), pair in scores.items():
+        assert sum(pair["as_first"]) == sum(pair["as_second"]) == 2
+        assert pair["as_first"] == scores[two, one]["as_second"][::-1]
+
+
+def test_everybody_is_judged_and_rated_and_has_met_everybody(record: dict[str, Any], folder: Path) -> None:
+    agents = players(record)
+    assert set(agents) == set(TIC_TAC_TOE)
+    check_pairs(record["games"][0])
+    for name in ("random", "rule", "minimax"):
+        assert agents[name]["verdict"]["exploitability"] == pytest.approx(float(exploitability(name)))
+    assert agents["minimax"]["verdict"]["as second"]["infallible"] and agents["minimax"]["training"] is None
+    assert agents["minimax"]["losing"] == {"first": None, "second": None}
+    losing = agents["rule"]["losing"]["second"]
+    assert losing["cells"] == [int(move) - 1 for move in losing["moves"]] and set(losing["winning_cells"]) <= set(
+        losing["cells"][::2]
+    )
+    learned = agents["QLearning"]["training"]
+    assert learned["games"] == 280 and agents["QLearning"]["checkpoint_sha256"]
+    last = learned["curve"][-1]
+    assert last["games"] == 280 and last["exploitability"] == agents["QLearning"]["verdict"]["exploitability"]
+    assert sum(last["v_perfect"]["first"]) == pytest.approx(1)
+    assert agents["ValueIteration"]["training"]["curve"] == []
+    assert [agents[name]["one_move_rule"] for name in ("rule", "random")] == ["on", "off"]
+    with (folder / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["name"] for row in rows} == set(TIC_TAC_TOE)
+    assert all((folder / name).exists() for name in ("report.html", "results.schema.json"))
+
+
+def test_connect_four_has_learners_and_exact_results_against_perfect_play(connect_four: dict[str, Any]) -> None:
+    agents = players(connect_four)
+    check_pairs(connect_four["games"][0])
+    assert agents["rule"]["verdict"]["as second"]["v perfect"] == pytest.approx([0, 0, 1])  # the first player wins
+    wins, draws, losses = (f"{100 * share:.1f}" for share in agents["rule"]["verdict"]["as first"]["v perfect"])
+    assert truth_text(agents["rule"], "first").startswith(f"{wins} / {draws} / {losses}")
+    curve = agents["NTupleTD"]["training"]["curve"]
+    assert len(curve) >= 3 and all(0 <= point["mistakes"] <= 1 and point["exploitability"] is None for point in curve)
+    moves = agents["rule"]["losing"]["second"]
+    assert len(moves["cells"]) == len(set(moves["cells"])) == len(moves["moves"]) and len(moves["winning_cells"]) >= 4
+
+
+def test_kept_work_is_not_repeated_and_a_lost_learner_is_trained_again(
+    record: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    words = [*SMALL, "--game", "TicTacToe-v0"]
+    learned = next((folder / "agents").glob("QLearning-*.npz"))
+    before = {path: path.read_bytes() for path in [folder / "judged-runs.jsonl", *(folder / "agents").glob("Q*")]}
+    with ResultStore(folder / "games.sqlite") as store:
+        games = len(store)
+    assert without_times(run(folder, *words, "--against", *TIC_TAC_TOE)) == without_times(record)
+    assert {path: path.read_bytes() for path in before} == before
+    with ResultStore(folder / "games.sqlite") as store:
+        assert len(store) == games
+    learned.rename(file := tmp_path / "mine.npz")
+    agents = players(run(folder, str(file), *words, "--against", "random", "QLearning"))
+    assert agents["mine"]["verdict"] == agents["QLearning"]["verdict"] and learned.exists()
+    assert (agents["mine"]["kind"], agents["mine"]["role"], agents["mine"]["training"]) == ("file", "yours", None)
+    assert agents["QLearning"]["role"] == "cast"
+
+
+@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
+def test_a_player_that_fails_costs_itself_only(
+    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bots.py").write_text(PLAYERS)
+    bots = ["throws", "hangs", "illegal", "dies"] if game == "TicTacToe-v0" else ["lowest"]
+    words = [f"{name}=bots.py:{name}" for name in bots]
+    found = run(tmp_path / "out", *words, *SMALL, "--game", game, "--against", "random", "rule", "--time-limit", "0.3")
+    agents = players(found)
+    check_pairs(found["games"][0])
+    assert {name for name in agents if agents[name]["role"] == "yours"} == set(bots)
+    assert all(agents[name]["failure"] is None and agents[name]["verdict"] for name in ("random", "rule"))
+    assert [name for name in agents if agents[name]["rating"]["games"] == 0] == ["dies"] * ("dies" in bots)
+    if "dies" in bots:
+        assert all(agents[name]["failure"] and agents[name]["verdict"] is None for name in bots)
+        assert {one["player"] for one in found["games"][0]["forfeits"]} == {"throws", "hangs", "illegal"}
+    else:
+        assert agents["lowest"]["losing"]["first"]["moves"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--game", "Chess-v0"], "Chess-v0"),
+        (["--against", "randon", "rule"], "randon"),
+        (["gone.npz", "--against", "random"], "gone.npz"),
+        (["--against", "random"], "two players"),
+        (["rule", "--against", "rule", "random"], "two players of TicTacToe-v0 are named 'rule'"),
+    ],
+)
+def test_a_wrong_player_is_named_before_anything_is_done(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["bench", "--output", str(tmp_path / "out"), "--game", "TicTacToe-v0", *SMALL, *words])
+    except SystemExit as error:
+        status = int(str(error.code))
+    assert status == 2 and message in capsys.readouterr().err and not (tmp_path / "out" / "results.json").exists()
+
+
+def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) -> None:
+    """The options are those of `tictac train`, and give the settings that the learner has."""
+    from tictac_agents.train import add_agents, chosen
+    from tictac_env.cli.arguments import CommandParser
+
+    for game, learners in LEARNERS.items():
+        for one in cast(list(learners), game, str(tmp_path), QUICKLY[game], 0, {}):
+            assert one.training is not None
+            if one.training.settings is None:
+                continue
+            parser = CommandParser()
+            add_agents(parser)
+            options = parser.parse_args(one.training.command.split()[2:])
+            assert chosen(options) == one.training.settings and options.seed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 10])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_continues_and_leaves_no_process(
+    kills: int, how: signal.Signals, record: dict[str, Any], tmp_path: Path
+) -> None:
+    job = ["bench", *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0", "--output", str(tmp_path)]
+    draw = random.Random(1)
+    for _ in range(kills):
+        program = subprocess.Popen(
+            [sys.executable, "-m", "tictac_env", *job],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            program.wait(draw.uniform(0.5, 6))
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, how) if how == signal.SIGINT else program.kill()
+            program.wait()
+        for _ in range(100):
+            try:
+                os.killpg(program.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        else:
+            os.killpg(program.pid, signal.SIGKILL)
+            pytest.fail("a worker outlived the program")
+    assert without_times(run(tmp_path, *job[1:-2])) == without_times(record)
+
+
+@pytest.mark.slow
+def test_networks_play_too(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    for game in ("TicTacToe-v0", "ConnectFour-v0"):
+        found = run(tmp_path, *SMALL[1:], "--game", game, "--against", "random", "DQN", "MaskablePPO")
+        for agent in (agent for agent in players(found).values() if agent["name"] != "random"):
+            assert agent["training"]["steps"] >= 5_000 and agent["training"]["curve"]
+            assert agent["budget"] == "no search; one evaluation of a network"
