@@ -95,6 +95,18 @@ in_main_thread = pytest.mark.skipif(
 
 
 @in_main_thread
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    """A worker gets the Ctrl-C of its terminal too, and must end its job as if nothing were."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible() as asked_to_stop:
+            interrupt()
+            assert not asked_to_stop() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@in_main_thread
 def test_the_first_ctrl_c_is_a_request_and_the_second_interrupts() -> None:
     before = signal.getsignal(signal.SIGINT)
     with interruptible() as asked_to_stop:

@@ -139,7 +139,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     """Turns a first Ctrl-C within the block into a request to stop, which the yielded function reports.
 
     Work can then end where it is consistent. A second Ctrl-C interrupts at once. Outside the main thread nothing
-    changes, as Python delivers the signal only there.
+    changes, as Python delivers the signal only there; nor if Ctrl-C is ignored, as in workers and background jobs.
     """
     asked = False
 
@@ -148,7 +148,8 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         asked = True
         signal.signal(signal.SIGINT, before)
 
-    if threading.current_thread() is not threading.main_thread():
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield lambda: False
         return
     before = signal.signal(signal.SIGINT, ask)

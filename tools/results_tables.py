@@ -285,7 +285,10 @@ def differential() -> Table:
     ]
 
 
-SHOWN = ("random", "rule", "minimax", "mcts:1000", "perfect", "QLearning", "QLearning infallible", "DQN", "MaskablePPO")
+SHOWN = (
+    *("random", "rule", "minimax", "mcts:1000", "perfect", "QLearning", "QLearning infallible", "DQN", "MaskablePPO"),
+    *("NTupleTD", "ntuple:proven"),
+)
 README_COLUMNS = (
     *("tic-tac-toe: as first", "as second", "v random as second, W/D/L"),
     *("Connect Four: mistakes %", "v perfect as first, W/D/L"),
