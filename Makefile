@@ -23,7 +23,7 @@ bench:
 
 # The record of the last `make bench`, and what README and docs show of it.
 records: .venv/bench.done
-	cp build/bench/results.json build/bench/report.html benchmarks/results/tournament/
+	cp build/bench/results.json benchmarks/results/tournament.json
 	$(BIN)/python tools/results_tables.py
 
 # Each example in an environment of its own, with the libraries it needs.

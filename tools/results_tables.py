@@ -298,7 +298,7 @@ README_COLUMNS = (
 
 def tournament_players(game: str) -> dict[str, Any]:
     """The players of one game in the record of the tournament, by name, best first."""
-    record = json.loads((RESULTS / "tournament" / "results.json").read_text(encoding="utf-8"))
+    record = json.loads((RESULTS / "tournament.json").read_text(encoding="utf-8"))
     return {agent["name"]: agent for one in record["games"] if one["game"] == game for agent in one["agents"]}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import tictac_env
 from tictac_agents import AGENTS
 from tictac_agents.bench.records import key_of
-from tictac_agents.train import presets, usual
+from tictac_agents.train import new_agent, presets, usual
 from tictac_env.arena.verdicts import gives_probabilities
 from tictac_env.games import Game
 from tictac_env.policies import Player, Policy, load_player
@@ -246,7 +246,8 @@ def _training(learner: Learner, game: str, seed: int, scale: Scale) -> Training:
         settings = presets(learner.algorithm)[learner.preset] if learner.preset else usual(learner.algorithm, game)
         settings = settings.changed(game=game, **learner.changes)
         length = next(name for name in LENGTHS if hasattr(settings, name))
-        if scale.shorter != 1 and (whole := getattr(settings, length)) is not None:
+        if scale.shorter != 1:
+            whole = getattr(settings, length) or new_agent(learner.algorithm, settings, seed).run_games
             settings = settings.changed(**{length: max(1, round(scale.shorter * whole))})
     return Training(learner.algorithm, learner.preset, settings, seed, scale.points)
 
