@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import random
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
+import tictac_agents
 from tictac_agents.bench.cast import LEARNERS, QUICKLY, cast
 from tictac_agents.bench.results import SCHEMA, truth_text
 from tictac_env.arena import ResultStore, exploitability
@@ -103,7 +106,9 @@ def check_pairs(game: dict[str, Any]) -> None:
         assert pair["as_first"] == scores[two, one]["as_second"][::-1]
 
 
-def test_everybody_is_judged_and_rated_and_has_met_everybody(record: dict[str, Any], folder: Path) -> None:
+def test_everybody_is_judged_and_rated_and_has_met_everybody(
+    record: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
     agents = players(record)
     assert set(agents) == set(TIC_TAC_TOE)
     check_pairs(record["games"][0])
@@ -121,6 +126,7 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(record: dict[str, A
     assert last["games"] == 280 and last["exploitability"] == agents["QLearning"]["verdict"]["exploitability"]
     assert sum(last["v_perfect"]["first"]) == pytest.approx(1)
     assert agents["ValueIteration"]["training"]["curve"] == []
+    check_command(agents["QLearning"], folder, tmp_path)
     assert [agents[name]["one_move_rule"] for name in ("rule", "random")] == ["on", "off"]
     with (folder / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -248,6 +254,30 @@ def test_a_stopped_run_continues_and_leaves_no_process(
     assert without_times(run(tmp_path, *job[1:-2])) == without_times(record)
 
 
+def arrays(path: Path, algorithm: str) -> dict[str, Any]:
+    """The arrays in a file of an agent."""
+    if path.suffix == ".zip":
+        model = getattr(tictac_agents, algorithm).load(path, device="cpu")
+        return {name: tensor.numpy() for name, tensor in model.policy.state_dict().items()}
+    with np.load(path) as found:
+        return {name: found[name] for name in found.files if isinstance(found[name], np.ndarray)}
+
+
+def check_command(agent: dict[str, Any], folder: Path, tmp_path: Path) -> None:
+    """The command that the record gives trains the same agent, to the bit."""
+    (file,) = (
+        path
+        for path in (folder / "agents").iterdir()
+        if hashlib.sha256(path.read_bytes()).hexdigest() == agent["checkpoint_sha256"]
+    )
+    again = tmp_path / f"again{file.suffix}"
+    assert main([*agent["training"]["command"].split()[1:], "--save", str(again)]) == 0
+    kept, found = (arrays(path, agent["agent"]) for path in (file, again))
+    assert kept and kept.keys() == found.keys()
+    for name in kept:
+        np.testing.assert_array_equal(kept[name], found[name])
+
+
 @pytest.mark.slow
 def test_networks_play_too(tmp_path: Path) -> None:
     pytest.importorskip("sb3_contrib")
@@ -256,3 +286,4 @@ def test_networks_play_too(tmp_path: Path) -> None:
         for agent in (agent for agent in players(found).values() if agent["name"] != "random"):
             assert agent["training"]["steps"] >= 5_000 and agent["training"]["curve"]
             assert agent["budget"] == "no search; one evaluation of a network"
+            check_command(agent, tmp_path, tmp_path)

@@ -170,8 +170,13 @@ class Training:
             value = getattr(self.settings, one.name)
             if one.name == "game" or value != getattr(base, one.name):
                 options.append(f"--{one.name.replace('_', '-')} {'none' if value is None else value}")
-        stop = ["--stop-when-proven"] if self.kind == "network" and self.settings.is_small else []
-        return " ".join(["tictac train", self.algorithm, *options, *stop, f"--seed {self.seed}"])
+        if self.kind == "network" and self.settings.is_small:
+            options.append(f"--stop-when-proven --eval-freq {self.every(self.settings.total_timesteps)}")
+        return " ".join(["tictac train", self.algorithm, *options, f"--seed {self.seed}"])
+
+    def every(self, total: int) -> int:
+        """The games or steps of a run between two points of its curve."""
+        return max(1, total // self.points)
 
     def sentence(self, games: int | None, steps: int | None) -> str:
         """How it was trained, in one sentence; with the games or steps that it took."""

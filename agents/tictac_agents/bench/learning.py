@@ -43,7 +43,7 @@ class Curve:
     """
 
     def __init__(self, every: int, game: Game, scale: Scale) -> None:
-        self.called_every = self._every = max(1, every)
+        self.called_every = self._every = every
         self._game, self._scale = game, scale
         self.points: list[dict[str, Any]] = []
         self.proven = False
@@ -58,7 +58,7 @@ class Curve:
 
     def look(self, agent: Any, done: int, steps: int | None, games: int | None, last: bool = False) -> None:
         """Adds a point if it is due, or `last`, and the latest is older."""
-        if done // self._every == self._done // self._every and not (last and done > self._done):
+        if done - self._done < (1 if last else self._every):
             return
         now = time.process_time()
         self._done = done
@@ -135,7 +135,7 @@ def _trained_learner(training: Training, scale: Scale) -> Trained:
     total = getattr(settings, length) or learner.run_games
     if training.kind == "table" and total >= WORTH_COMPILING:
         learner.compile()  # beforehand, so that no compiling is in the curve
-    curve = Curve(total // training.points, settings.rules, scale)
+    curve = Curve(training.every(total), settings.rules, scale)
     learner.learn(**{length: total}, callback=curve, progress_bar=False)
     games = getattr(learner, "num_episodes", None) or learner.num_games
     curve.look(learner, games, getattr(learner, "num_timesteps", None), games, last=True)
@@ -148,7 +148,7 @@ def _trained_network(training: Training, scale: Scale) -> Trained:
 
     settings = training.settings
     model = new_agent(training.algorithm, settings, training.seed)
-    curve = Curve(settings.total_timesteps // training.points, settings.rules, scale)
+    curve = Curve(training.every(settings.total_timesteps), settings.rules, scale)
 
     class Judged(BaseCallback):
         def _on_step(self) -> bool:
