@@ -389,8 +389,7 @@ def _played(
     workers: Workers,
 ) -> tuple[Tournament, dict[str, str]]:
     """The tournament of a game, and the reasons for which players of the user did not play."""
-    rules = get_game(game)
-    sides = {one.name: guarded(one.source, one.name, rules, time_limit) if one.yours else one.source for one in players}
+    sides = {one.name: guarded(one.source, one.name, game, time_limit) if one.yours else one.source for one in players}
     out = {one.name: judged[one.name]["failure"] for one in players if one.yours and judged[one.name].get("lost")}
 
     def meet(names: Sequence[str]) -> Tournament:
