@@ -15,6 +15,8 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
 
 MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
+SEPARATORS = str.maketrans(",[]", "   ")
+"""What may stand between moves besides blanks: the page lists them as "4 4 5 [3]", the move shown in brackets."""
 
 
 def parse_moves(game: Game, moves: str) -> list[int]:
@@ -24,8 +26,9 @@ def parse_moves(game: Game, moves: str) -> list[int]:
         ValueError: a character is not a move of this game.
     """
     numbered = game.num_actions > len(MOVE_CHARACTERS)
+    groups = moves.translate(SEPARATORS).split()
     actions = []
-    for ply, token in enumerate(moves.split("-") if numbered and moves else moves):
+    for ply, token in enumerate(token for group in groups for token in (group.split("-") if numbered else group)):
         action = (parse_whole(token) or 0) - 1 if numbered else MOVE_CHARACTERS.find(token)
         if not 0 <= action < game.num_actions:
             allowed = f"1 to {game.num_actions}" if numbered else MOVE_CHARACTERS[: game.num_actions]
@@ -111,7 +114,8 @@ class Position:
         """The position after `moves`: a move string, or actions.
 
         A move string has one character a move, `1` to `9`, then `a` to `z`: the action counted from 1. On boards with
-        more than 35 actions it is numbers joined by "-".
+        more than 35 actions it is numbers joined by "-". Blanks, commas and square brackets between moves are ignored,
+        so "4, 4, 5, 3" and "4 4 5 [3]" are "4453".
 
         Raises:
             ValueError: `moves` is neither, or a character is not a move of this game.

@@ -43,6 +43,14 @@ def test_positions_of_other_games_are_solved(
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("moves", [["4", "4", "5", "3"], ["4 4 5 [3]"], ["4,4,5,3"]])
+def test_moves_may_be_set_apart(moves: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solve", *moves, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["moves"] == "4453"
+    assert cli.main(["render", *moves]) == 0
+    assert capsys.readouterr().out == f"ConnectFour-v0\n{Position.from_moves('ConnectFour-v0', '4453')}\n"
+
+
 def test_a_limit_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", "4", "--seconds", "0.05", "--no-book", "--table", "4"]) == 1
     assert "not proven: in [" in capsys.readouterr().out

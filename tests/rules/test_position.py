@@ -253,7 +253,7 @@ def test_what_is_no_position_is_named(read: Any, value: Any, message: str) -> No
     [
         (TTT, "5x", "move 2 of '5x' is 'x'; moves of this game are 123456789"),
         (TTT, "0", "move 1 of '0' is '0'"),
-        (TTT, "5 1", "move 2 of '5 1' is ' '"),
+        (TTT, "5;1", "move 2 of '5;1' is ';'"),
         (TTT, "5\u0967", "move 2"),  # a digit, but not one of ours
         (C4, "448", "move 3 of '448' is '8'; moves of this game are 1234567"),
         (KInARow.make(5, 7, 4, False), "A", "move 1 of 'A' is 'A'"),
@@ -287,11 +287,17 @@ def test_what_is_no_action_is_refused(action: Any) -> None:
         Position.start(TTT).play(action)
 
 
+@pytest.mark.parametrize("moves", ["4 4 5 3", "4,4,5,3", " 4, 4, 5, 3\n", "4 4 [5] 3", "44 53"])
+def test_moves_may_be_set_apart_as_the_page_lists_them(moves: str) -> None:
+    assert Position.from_moves(C4, moves).to_moves() == "4453"
+
+
 def test_notation_of_many_actions() -> None:
     moves = [0, 48, 24]
     position = Position.from_moves(KInARow.make(7, 7, 5, False), moves)
     assert position.to_moves() == "1-49-25"
-    assert Position.from_moves(position.game, "1-49-25") == position
+    for text in ("1-49-25", "1 49 [25]", "1, 49, 25"):
+        assert Position.from_moves(position.game, text) == position
     just_fits = Position.from_moves(KInARow.make(5, 7, 4, False), [0, 8, 9, 34])
     assert just_fits.to_moves() == "19az"
 

@@ -141,7 +141,7 @@ def test_a_link_shares_the_position(visitor: Visitor, browser: Any, address: str
 @slow
 def test_a_game_is_loaded_and_walked_through(visitor: Visitor) -> None:
     visitor.open(f"game={C4}&opponent=nobody")
-    visitor.page.fill("#load-moves", "445")
+    visitor.page.fill("#load-moves", "4, 4 [5]")
     visitor.page.click("#load button")
     visitor.wait_for_moves(3)
     visitor.press(",")

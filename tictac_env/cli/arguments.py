@@ -102,6 +102,13 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
     return game_for(options.game, *players, default=options.default_game)
 
 
+def add_moves(parser: argparse.ArgumentParser) -> None:
+    """Adds `moves`, which may be several words: "4453", or "4 4 5 3" without quotes."""
+    parser.add_argument(
+        "moves", nargs="*", help="the moves so far, as in 4453 or 4 4 5 3 or 4,4,5,3; none: the empty board"
+    )
+
+
 def add_player(parser: argparse.ArgumentParser, *names: str, more: str = "", **keywords: Any) -> None:
     """Adds an argument that is a player; `more` ends its help, after the accepted forms."""
     player = parser.add_argument(*names, help=f"{ACCEPTED}{more}", **keywords)

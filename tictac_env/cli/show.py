@@ -20,7 +20,7 @@ import pettingzoo
 
 import tictac_env
 from tictac_env.checks import SEATS
-from tictac_env.cli.arguments import add_file, add_game, add_json, decimal, print_json, whole_number
+from tictac_env.cli.arguments import add_file, add_game, add_json, add_moves, decimal, print_json, whole_number
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
 from tictac_env.games import describe_game, game_name
 from tictac_env.games.registry import known_names
@@ -34,7 +34,7 @@ from tictac_env.storage import save_text, writing
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("moves", nargs="?", default="", help="the moves so far, as in 4453; none: the empty board")
+    add_moves(parser)
     add_game(parser, "ConnectFour-v0")
     parser.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
     parser.add_argument("--seconds", type=decimal(), help="search for at most this many seconds")
@@ -61,7 +61,7 @@ def run_solve(options: argparse.Namespace) -> int:
       tictac solve 44 --json
     """
     began = time.monotonic()
-    position = Position.from_moves(options.game, options.moves)
+    position = Position.from_moves(options.game, " ".join(options.moves))
     header = {"game": describe_game(position.game), "moves": position.to_moves()}
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     if not options.json:
@@ -125,7 +125,7 @@ LAST = 4
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("moves", nargs="?", default="", help="the moves, as in 4453; none: the empty board")
+    add_moves(parser)
     add_game(parser, "ConnectFour-v0")
     add_file(parser, "-o", "--output", metavar="FILE", help=f"a file that ends in {', '.join(SUFFIXES)}")
     parser.add_argument(
@@ -148,7 +148,7 @@ def run_render(options: argparse.Namespace) -> int:
       tictac render 15243 --game TicTacToe-v0 -o position.png --cell-size 96
       tictac render 44536271 -o game.gif --seconds 0.5
     """
-    position = Position.from_moves(options.game, options.moves)
+    position = Position.from_moves(options.game, " ".join(options.moves))
     game = game_name(position.game) or position.game
     if options.output is None:
         print(f"{game}\n{position}")

@@ -36,10 +36,10 @@ export class Position {
     this.over = this.won || this.ply === game.cells;
   }
 
-  // The position after moves as people write them, counted from 1: "4453".
+  // The position after moves as people write them, counted from 1: "4453", or "4 4 5 [3]", as the page lists them.
   static after(game, text) {
     let position = new Position(game);
-    [...text].forEach((name, i) => {
+    [...text.replace(/[\s,[\]]/g, "")].forEach((name, i) => {
       const action = "123456789".indexOf(name);
       const where = `move ${i + 1} of "${text}" is "${name}"`;
       if (action < 0 || action >= game.actions) throw new Error(`${where}; moves are digits from 1 to ${game.actions}`);
