@@ -52,6 +52,8 @@ MISTAKES = [
     ("tournament rule random --time-limit 0", "time_limit"),
     ("grade anna.py", "--assignment is needed: dqn, mcts"),
     ("grade --assignment minimax", "give a submission"),
+    ("grade nosuch.py --assignment minimax", "there is no submission 'nosuch.py'"),
+    ("grade anna.py nosuch --assignment small.toml", "there is no submission 'nosuch'"),
     ("grade anna.py --assignment minimx", "did you mean minimax"),
     ("grade anna.py --assignment nowhere.toml", "'nowhere.toml'"),
     ("grade anna.py --assignment small.toml --tournament", "a single submission has no table"),

@@ -108,6 +108,19 @@ def test_a_person_clicks_in_the_window_of_an_environment(person: Any) -> None:
     env.close()
 
 
+def test_a_missing_screen_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    pygame.display.quit()
+    for name in ("SDL_VIDEODRIVER", "WAYLAND_DISPLAY", "DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    if sys.platform == "linux":
+        assert cli.main(["play", "random", "--window"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setenv("DISPLAY", ":987")  # nobody answers there
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    assert cli.main(["play", "random", "--window"]) == 2
+    assert "no window can be opened" in capsys.readouterr().err
+
+
 def test_a_missing_pygame_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert cli.main(["play", "random", "--window"]) == 2

@@ -88,6 +88,9 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f"--game: the rubric {rubric.name} is of {rubric.game_name}, not of {options.game}")
     if not options.submissions:
         raise ValueError("give a submission: a file, a folder, or a folder of submissions")
+    for path in options.submissions:
+        if not path.exists():
+            raise ValueError(f"there is no submission {str(path)!r}")
     for path in (options.csv, options.output):
         if path is not None:
             check_writable(path)  # now, and not after an hour

@@ -146,7 +146,7 @@ def run_render(options: argparse.Namespace) -> int:
       tictac render 4453
       tictac render 4453 -o position.svg
       tictac render 15243 --game TicTacToe-v0 -o position.png --cell-size 96
-      tictac render 44536271 -o game.gif --seconds 0.5
+      tictac render 44536217 -o game.gif --seconds 0.5
     """
     position = Position.from_moves(options.game, " ".join(options.moves))
     game = game_name(position.game) or position.game

@@ -5,6 +5,8 @@ pygame-ce (or pygame) is imported when a window opens.
 
 from __future__ import annotations
 
+import os
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -71,6 +73,7 @@ class Window:
         Raises:
             WindowClosed: the person closed the window; it is gone when this is raised.
             gymnasium.error.DependencyNotInstalled: pygame is missing.
+            OSError: there is no screen.
         """
         pygame = self._open()
         self._handle_events(pygame)
@@ -153,7 +156,7 @@ class Window:
             self._clock = self._pygame.time.Clock()
         # Another user of pygame in this process may have closed the display.
         if not self._pygame.display.get_init():
-            self._pygame.display.init()
+            _init_display(self._pygame)
         return self._pygame
 
     def _draw(self, pygame: ModuleType, position: Position) -> None:
@@ -181,6 +184,21 @@ class Window:
                 self._click = event.pos
             if event.type == pygame.KEYDOWN:
                 self._key = pygame.key.name(event.key).strip("[]")  # "[5]" is that of the number pad
+
+
+def _init_display(pygame: ModuleType) -> None:
+    """Opens the screen. SDL draws into memory if there is none, and a person would wait for a window for ever."""
+    asked = bool(os.environ.get("SDL_VIDEODRIVER"))
+    screens = "DISPLAY", "WAYLAND_DISPLAY"
+    if asked or sys.platform != "linux" or any(map(os.environ.get, screens)):
+        try:
+            pygame.display.init()
+        except pygame.error as error:
+            raise OSError(f"no window can be opened: {error}") from None
+        if asked or pygame.display.get_driver() not in ("offscreen", "dummy"):
+            return
+        pygame.display.quit()
+    raise OSError("no window can be opened: there is no screen (to draw into memory, set SDL_VIDEODRIVER=dummy)")
 
 
 def import_pygame() -> ModuleType:

@@ -1,0 +1,91 @@
+"""The examples of `tictac COMMAND --help` run as they stand; what takes long or serves is stopped as by Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tictac_agents import QLearning
+from tictac_agents.train import new_agent, usual
+from tictac_env import cli
+from tictac_env.cli.main import COMMANDS, STOPPED, make_parser
+
+LONG = {
+    "play": "tictac_env.cli.play.Series.begin",
+    "serve": "tictac_env.cli.make.serve",
+    "train": "tictac_agents.train.new_agent",
+    "bench": "tictac_env.cli.judge.of_agents",
+    "warm": "tictac_agents.warm.make_first_uses",
+    "prove ntuple": "tictac_env.cli.judge.prove",
+    "grade": "tictac_env.cli.grade.grade",
+    "grade class": "tictac_env.cli.grade.grade_class",
+    "grade --assignment": "tictac_env.cli.grade._hand_out",
+    "grade --make": "tictac_env.grading.autograder_zip.make_zip",
+    "export-agent": "tictac_env.cli.make.of_agents",
+    "audit mcts": "tictac_env.cli.judge.audit",
+    'audit "program': "tictac_env.cli.judge.audit",
+    "audit submission": "tictac_env.cli.judge.audit",
+    "tournament": "tictac_env.cli.judge.round_robin",
+    "export-page": "tictac_env.cli.make.export_page",
+}
+"""Where the examples that begin with these words are stopped: their words and files are read by then."""
+FILES = {
+    "bots.py": "def act(board, mask):\n    return int(mask.argmax())\n",
+    "my_agent.py": "def player(observation, mask):\n    return int(mask.argmax())\n",
+    "bot": "#!/bin/sh\n",
+    "submission.py": "def choose(cells, legal):\n    return legal[0]\n",
+    "class/anna.py": "def choose(cells, legal):\n    return legal[0]\n",
+    "work/submission.py": "def choose(cells, legal):\n    return legal[0]\n",
+    "mine.toml": 'game = "TicTacToe-v0"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n',
+}
+NEEDED = {".zip": "sb3_contrib", "train DQN": "sb3_contrib", ".png": "PIL", ".gif": "PIL"}
+"""What an example needs that is an extra."""
+
+
+def examples() -> list[str]:
+    """The lines of all examples, without the remarks beside them and without redirections."""
+    parser = make_parser()
+    parser.fill_all()
+    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    lines = [line.strip() for name in COMMANDS for line in commands[name].epilog.splitlines()]
+    return [re.split(r"\s{2,}|\s+>\s", line)[0] for line in lines if line.startswith("tictac ")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that examples name."""
+    here = tmp_path_factory.mktemp("examples")
+    for name, content in FILES.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(content)
+    (here / "bot").chmod(0o755)
+    QLearning("TicTacToe-v0", seed=0).save(here / "q.npz")
+    return here
+
+
+@pytest.mark.parametrize("example", examples())
+def test_an_example_runs(
+    example: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part, package in NEEDED.items():
+        if part in example:
+            pytest.importorskip(package)
+    monkeypatch.chdir(folder)
+    if "ppo.zip" in example or "models/dqn.zip" in example:
+        agent, path = ("MaskablePPO", "ppo.zip") if "ppo.zip" in example else ("DQN", "models/dqn.zip")
+        if not Path(path).exists():
+            new_agent(agent, usual(agent), 0).save(path)
+    words = example.removeprefix("tictac ")
+    cut = [place for begun, place in LONG.items() if words.startswith(begun)]
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for place in cut:
+        monkeypatch.setattr(place, stop)
+    status = cli.main(shlex.split(words))
+    err = capsys.readouterr().err
+    assert status in ((0, 1, STOPPED) if cut else (0, 1)), err
