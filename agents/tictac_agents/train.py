@@ -111,10 +111,11 @@ def train(arguments: argparse.Namespace) -> Any:
     """Trains, judges and saves as a parsed command line says; returns the agent.
 
     Raises:
-        ValueError: a setting is not possible.
+        ValueError: a setting is not possible, or the file to save has a wrong suffix.
         DependencyNotInstalled: what the agent needs is missing.
     """
     settings = chosen(arguments)
+    check_suffix(arguments.agent, arguments.save)
     if getattr(arguments, "stop_when_proven", False) and not settings.is_small:
         raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
     trained = _train_network if AGENTS[arguments.agent].kind == "network" else _train_learner
@@ -125,6 +126,14 @@ def train(arguments: argparse.Namespace) -> Any:
         for opponent in ("random", "rule"):
             print(play_match(agent, opponent, settings.rules, MATCH_GAMES, arguments.seed))
     return agent
+
+
+def check_suffix(agent: str, save: Path | None) -> None:
+    """Raises a ValueError if a file of that name would not be read as the agent's; a network's may have no suffix."""
+    suffix, allowed = (".zip", ("", ".zip")) if AGENTS[agent].kind == "network" else (".npz", (".npz",))
+    if save is not None and save.suffix not in allowed:
+        named = save.with_suffix(suffix)
+        raise ValueError(f"--save: a file of {agent} must end in {suffix}, as in {named}, not {save}")
 
 
 def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
@@ -233,8 +242,9 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--preset", help=f"settings to begin with: {', '.join(presets(agent)) or 'there are none'}")
     run.add_argument("--seed", type=whole_number(), default=0, help="makes the run reproducible (default: %(default)s)")
-    best = "; the best model is kept beside it, as NAME-best.zip"
-    add_file(run, "--save", help=f"the file{best if kind == 'network' else ', written now and then and at the end'}")
+    best = ".zip; the best model is kept beside it, as NAME-best.zip"
+    written = best if kind == "network" else ".npz, written now and then and at the end"
+    add_file(run, "--save", metavar="FILE", help=f"the file, {written}")
     add_file(run, "--resume", metavar="FILE", help="continue the run that this file keeps; the other options as before")
     if kind != "table":
         add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
