@@ -123,6 +123,12 @@ def test_a_wrong_option_is_refused(option: str, value: str, capsys: pytest.Captu
     assert repr(value) in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "65"])
+def test_a_wrong_number_of_trainings_is_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "--port", "0", "--trainings", number]) == 2
+    assert f"not {number}" in capsys.readouterr().err
+
+
 def test_requests_must_be_json_objects_of_a_bounded_size(client: Client) -> None:
     post = client.http.post
     assert post("/api/reply", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415

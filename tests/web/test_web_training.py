@@ -27,7 +27,7 @@ def finished(client: Client, token: str) -> Any:
     """The report once the training is over."""
     for _ in range(1200):
         report = client.post(LOOK, token=token)
-        if report["state"] != "running":
+        if report["state"] not in ("waiting", "running"):
             return report
         time.sleep(0.1)
     raise TimeoutError(report)
@@ -64,15 +64,40 @@ def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None
         Server(games=["no_such_module:Own-v0"])
 
 
-@pytest.mark.slow
-def test_a_training_is_stopped_and_too_many_are_refused(trainer: Client) -> None:
-    long = SMALL | {"total": 1_000_000, "opponent": "minimax"}
-    tokens = [trainer.post(BEGIN, **long)["token"] for _ in range(2)]
-    assert tokens[0] != tokens[1]
-    assert "running" in trainer.refused("POST", BEGIN, 429, **long)
-    for token in tokens:
-        trainer.post("/api/training/stop", token=token)
-        assert finished(trainer, token)["state"] == "stopped"
+def until(client: Client, token: str, state: str) -> Any:
+    """The report once the training is in this state."""
+    for _ in range(600):
+        report = client.post(LOOK, token=token)
+        if report["state"] == state:
+            return report
+        time.sleep(0.05)
+    raise TimeoutError(report)
+
+
+def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left() -> None:
+    endless = SMALL | {"total": 1_000_000, "opponent": "minimax"}
+    limits = Limits(rate=1e6, burst=10**6, trainings=1, kept_trainings=4, waits_unasked=1.5)
+    with visited(Server(limits)) as http:
+        client = Client(http)
+        running, cancelled, left, last = (client.post(BEGIN, **endless)["token"] for _ in range(4))
+        assert len({running, cancelled, left, last}) == 4
+        assert "3 trainings are waiting" in client.refused("POST", BEGIN, 429, **endless)
+        reports = [client.post(LOOK, token=token) for token in (running, cancelled, left, last)]
+        assert [one["place"] for one in reports] == [0, 1, 2, 3]
+        assert [one["state"] for one in reports] == ["running"] + 3 * ["waiting"]
+        assert client.post("/api/training/stop", token=cancelled)["state"] == "stopped"
+        assert [client.post(LOOK, token=token)["place"] for token in (cancelled, last)] == [0, 2]
+        deadline = time.monotonic() + 30
+        while client.post(LOOK, token=last)["place"] == 2 and time.monotonic() < deadline:
+            time.sleep(0.1)  # its page asks, that of `left` does not
+        assert client.post(LOOK, token=last)["place"] == 1
+        client.refused("POST", LOOK, 404, token=left)
+        client.post("/api/training/stop", token=running)
+        while client.post(LOOK, token=running)["state"] == "running":
+            client.post(LOOK, token=last)
+            time.sleep(0.1)
+        assert until(client, running, "stopped")["saved"]
+        assert until(client, last, "running")["place"] == 0
 
 
 @pytest.mark.parametrize(
@@ -100,8 +125,6 @@ def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str)
 
 
 def test_trainings_are_limited_forgotten_or_not_offered() -> None:
-    with visited(Server(Limits(trainings=0))) as http:
-        assert "0 trainings are running" in Client(http).refused("POST", BEGIN, 429, **SMALL)
     with visited(Server(Limits(forgotten_after=0.2))) as http:
         token = Client(http).post(BEGIN, **SMALL)["token"]
         time.sleep(0.5)

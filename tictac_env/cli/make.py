@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shtab
 
-from tictac_env.checks import one_of
+from tictac_env.checks import one_of, positive
 from tictac_env.cli.arguments import (
     CommandParser,
     add_file,
@@ -22,9 +22,12 @@ from tictac_env.cli.arguments import (
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
-from tictac_env.lazy import of_agents
+from tictac_env.lazy import needing, of_agents
 from tictac_env.web.export import PAGE, export_page
 from tictac_env.web.serve import HOST, PORT, serve
+
+MAX_TRAININGS = 64
+"""The most trainings at once that `tictac serve` takes; each is a process."""
 
 
 def add_train(parser: CommandParser) -> None:
@@ -112,6 +115,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also offer this game: one of your own as module:Name-v0, or a size, KInARow-v0:5x6-4; may be repeated",
     )
+    parser.add_argument(
+        "--trainings", type=int, default=2, metavar="N", help="trainings at once; others wait (default: %(default)s)"
+    )
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
 
@@ -125,17 +131,21 @@ def run_serve(options: argparse.Namespace) -> int:
       tictac serve                                    http://127.0.0.1:8000/
       tictac serve --checkpoints models --store results.sqlite
       tictac serve --game examples.hex:Hex-v0:4       and a game of your own
-      tictac serve --host 0.0.0.0 --no-training       for a class, without trainings
+      tictac serve --host 0.0.0.0 --trainings 4       for a class, on a machine with four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
     if not 0 <= options.port < 1 << 16:
         raise ValueError(f"--port must be from 0 to 65535, not {options.port}")
+    trainings = positive("--trainings", options.trainings, MAX_TRAININGS)
+    with needing("the page needs more packages", "web"):
+        from tictac_env.web.requests import Limits
     serve(
         options.host,
         options.port,
         options.checkpoints,
         options.store,
         not options.no_training,
+        Limits(trainings=trainings),
         allowed_hosts=options.allowed_host,
         games=options.game,
     )

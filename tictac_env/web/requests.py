@@ -62,9 +62,11 @@ class Limits:
         sizes: how many sizes of board, beyond the registered games, may be played: each has machine code of its own.
         simulations: the most that tree search may run for a move.
         depth: how deep minimax may search.
-        trainings: how many trainings may run at once.
-        kept_trainings: how many are kept, running ones included.
+        trainings: how many trainings may run at once; further ones wait.
+        kept_trainings: how many are kept, running and waiting ones included.
         training_seconds: how long one may run.
+        waits_unasked: after how many seconds without a question a training leaves the queue. A page that is open but
+            hidden asks once a minute, as browsers slow it down.
         forgotten_after: how many seconds after it was last asked for a training is forgotten.
     """
 
@@ -80,8 +82,9 @@ class Limits:
     simulations: int = 100_000
     depth: int = 10
     trainings: int = 2
-    kept_trainings: int = 32
+    kept_trainings: int = 64
     training_seconds: float = 900.0
+    waits_unasked: float = 75.0
     forgotten_after: float = 3600.0
 
 

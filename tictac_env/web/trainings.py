@@ -1,4 +1,4 @@
-"""Trainings: each a process of its own, known by a token that cannot be guessed, and forgotten after a while."""
+"""Trainings: a queue of processes, each known by a token that cannot be guessed, and forgotten after a while."""
 
 from __future__ import annotations
 
@@ -24,40 +24,63 @@ MOST_POINTS = 500
 """The most points of a curve, and games walked through, that are kept."""
 GRACE = 60.0
 """The seconds that a training has to stop."""
+UNFINISHED = ("waiting", "running")
 
 
 class Training:
-    """One training: its process, and what it has reported.
+    """One training: its process, once it has begun, and what that has reported.
 
     Args:
         plan: what is trained, checked.
         folder: where the agent is saved.
-        seconds: how long it may run.
-        games: those of the server, whose modules the process imports.
+
+    Attributes:
+        state: "waiting", "running", and in the end "done", "proven", "stopped" or "failed".
     """
 
-    def __init__(self, plan: Any, folder: Path, seconds: float, games: Sequence[str]) -> None:
+    def __init__(self, plan: Any, folder: Path) -> None:
         self.plan = plan
         self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
         self.asked_for = time.monotonic()
-        self.state, self.reason, self.done = "running", "", 0
+        self.state, self.reason, self.done = "waiting", "", 0
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
         self._asked_to_stop = False
-        self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", AGENTS["training"], os.fspath(folder), *games],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        self._write(json.dumps(plan.to_dict()))
-        threading.Thread(target=self._listen, daemon=True).start()
-        self._end_after(seconds, self.stop)
+        self._lock = threading.RLock()
+        self._process: subprocess.Popen[str] | None = None
+        self._timer: threading.Timer | None = None
+
+    def start(self, seconds: float, games: Sequence[str], ended: Callable[[], None]) -> None:
+        """Starts the process, unless the training was stopped while it waited.
+
+        Args:
+            seconds: how long it may run.
+            games: those of the server, whose modules the process imports.
+            ended: called in another thread when the process has ended.
+        """
+        with self._lock:
+            if self.state != "waiting":
+                return
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", AGENTS["training"], os.fspath(self.file.parent), *games],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    env=os.environ | {"OMP_NUM_THREADS": "1"},
+                )
+            except OSError as error:
+                self.state, self.reason = "failed", f"its process cannot be started: {error.strerror}"
+                return
+            self.state = "running"
+            self._write(json.dumps(self.plan.to_dict()))
+            threading.Thread(target=self._listen, args=(self._process, ended), daemon=True).start()
+            self._end_after(seconds, self.stop)
 
     def _end_after(self, seconds: float, action: Callable[[], None]) -> None:
+        if self._timer:
+            self._timer.cancel()
         self._timer = threading.Timer(seconds, action)
         self._timer.daemon = True
         self._timer.start()
@@ -89,35 +112,44 @@ class Training:
             return self.lessons[number]
 
     def stop(self) -> None:
-        """Asks the process to stop and to keep what is learned; ends it if it does not."""
-        if not self._asked_to_stop:
-            self._asked_to_stop = True
-            self._write("stop")
-            self._timer.cancel()
-            self._end_after(GRACE, self.kill)
+        """Leaves the queue, or asks the process to stop and to keep what is learned; ends it if it does not."""
+        with self._lock:
+            if self.state == "waiting":
+                self.state = "stopped"
+            elif not self._asked_to_stop:
+                self._asked_to_stop = True
+                self._write("stop")
+                self._end_after(GRACE, self.kill)
 
     def kill(self) -> None:
-        """Ends the process at once."""
-        self._timer.cancel()
-        self._process.kill()
+        """Ends the training at once."""
+        with self._lock:
+            if self.state == "waiting":
+                self.state = "stopped"
+            if self._timer:
+                self._timer.cancel()
+            if self._process:
+                self._process.kill()
 
     def _write(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # the process has ended meanwhile
-            if self._process.stdin is not None:
+            if self._process and self._process.stdin:
                 self._process.stdin.write(line + "\n")
                 self._process.stdin.flush()
 
-    def _listen(self) -> None:
+    def _listen(self, process: subprocess.Popen[str], ended: Callable[[], None]) -> None:
         """Reads what the process reports, until it ends."""
-        with contextlib.suppress(OSError), self._process:  # which closes the pipes, and waits
-            for line in self._process.stdout or ():
+        with contextlib.suppress(OSError), process:  # which closes the pipes, and waits
+            for line in process.stdout or ():
                 with contextlib.suppress(ValueError, KeyError), self._lock:
                     self._heard(json.loads(line))
-        self._timer.cancel()
         with self._lock:
+            if self._timer:
+                self._timer.cancel()
             if self.state == "running":
                 self.state = "stopped" if self._asked_to_stop else "failed"
                 self.reason = "its process exited without a result"
+        ended()
 
     def _heard(self, report: dict[str, Any]) -> None:
         kind = report.pop("kind")
@@ -136,7 +168,7 @@ class Training:
 
 
 class Trainings:
-    """All trainings of a server; what visitors ask of them.
+    """All trainings of a server; what visitors ask of them. Those that may not run yet wait, in the order they came.
 
     Args:
         limits: how many, and how long.
@@ -155,10 +187,10 @@ class Trainings:
         return of_agents("training").menu()
 
     def begin(self, opponents: Opponents, fields: Fields) -> dict[str, str]:
-        """Begins a training by the plan that the fields are; its token.
+        """Begins a training by the plan that the fields are, or lets it wait for others to end; its token.
 
         Raises:
-            Refused: they are not a plan, or enough trainings run already.
+            Refused: they are not a plan, or too many trainings wait already.
         """
         game = fields.game
         opponents.admit(game)
@@ -173,27 +205,34 @@ class Trainings:
             raise Refused(str(error)) from None
         with self._lock:
             self._forget_old()
-            running = sum(one.state == "running" for one in self._of_token.values())
-            if running >= self.limits.trainings:
-                reason = f"{running} trainings are running, as many as may at once; try again when one has ended"
-                raise Refused(reason, 429, {"retry-after": "10"})
             if len(self._of_token) >= self.limits.kept_trainings:
-                ended = {token: one.asked_for for token, one in self._of_token.items() if one.state != "running"}
-                self._forget(min(ended, key=ended.__getitem__))
+                over = {token: one.asked_for for token, one in self._of_token.items() if one.state not in UNFINISHED}
+                if not over:
+                    reason = f"{len(self._waiting())} trainings are waiting, as many as may; try again in a minute"
+                    raise Refused(reason, 429, {"retry-after": "60"})
+                self._forget(min(over, key=over.__getitem__))
             token = secrets.token_urlsafe(18)
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
             folder = Path(self._folder.name) / secrets.token_hex(8)
             folder.mkdir()
-            self._of_token[token] = Training(plan, folder, self.limits.training_seconds, self.games)
+            self._of_token[token] = Training(plan, folder)
+            self._start_next()
         return {"token": token}
 
     def look(self, fields: Fields) -> dict[str, Any]:
-        """The progress of the training of a token, and the points of its curve from number `since` on."""
-        return self.get(fields.text("token")).report(fields.integer("since", MOST_POINTS))
+        """The progress of the training of a token, and the points of its curve from number `since` on.
+
+        Its `place` in the queue is 1 if it is the next to begin, and 0 if it does not wait.
+        """
+        training = self.get(fields.text("token"))
+        with self._lock:
+            waiting = self._waiting()
+        place = waiting.index(training) + 1 if training in waiting else 0
+        return {"place": place} | training.report(fields.integer("since", MOST_POINTS))
 
     def stop(self, fields: Fields) -> dict[str, Any]:
-        """Stops the training of a token."""
+        """Stops the training of a token, or takes it out of the queue."""
         training = self.get(fields.text("token"))
         training.stop()
         return training.report(MOST_POINTS)
@@ -225,10 +264,25 @@ class Trainings:
                 self._folder.cleanup()
                 self._folder = None
 
+    def _waiting(self) -> list[Training]:
+        return [one for one in self._of_token.values() if one.state == "waiting"]
+
+    def _start_next(self) -> None:
+        """Starts those that have waited longest, as many as may run."""
+        for one in self._waiting():
+            if sum(other.state == "running" for other in self._of_token.values()) < self.limits.trainings:
+                one.start(self.limits.training_seconds, self.games, self._one_has_ended)
+
+    def _one_has_ended(self) -> None:
+        with self._lock:
+            self._forget_old()
+            self._start_next()
+
     def _forget_old(self) -> None:
-        before = time.monotonic() - self.limits.forgotten_after
-        for token in [token for token, one in self._of_token.items() if one.asked_for < before]:
-            self._forget(token)
+        now, limits = time.monotonic(), self.limits
+        for token, one in list(self._of_token.items()):
+            if now - one.asked_for > (limits.waits_unasked if one.state == "waiting" else limits.forgotten_after):
+                self._forget(token)
 
     def _forget(self, token: str) -> None:
         training = self._of_token.pop(token)

@@ -7,7 +7,7 @@ const EVERY = 500; // milliseconds between two looks
 const KEY = "training"; // under which the token outlives a reload
 const SIDES = ["red", "yellow"];
 const BEGIN = "Choose an agent and train it. With 50 games it can still be beaten.";
-const ENDED = { running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
+const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
 const UNPROVEN = "On so large a game 100 games against random play judge it; there is no exact verdict while it learns.";
 const STEPS =
   "What the agent learned from a single game: its values before the game and after, in the order in which it corrected " +
@@ -78,17 +78,19 @@ export class Training {
     for (;;) {
       const report = await post("/api/training/look", { token, since: this.rows.length });
       this.show(report);
-      if (report.state !== "running") return;
+      if (!["waiting", "running"].includes(report.state)) return;
       await new Promise((done) => setTimeout(done, EVERY));
     }
   }
 
-  show({ rows, done, total, unit, state, reason, plan, lessons, saved }) {
+  show({ rows, done, total, unit, state, place, reason, plan, lessons, saved }) {
     this.rows.push(...rows);
     this.progress.max = total;
     this.progress.value = done;
     const played = `${count(done)} of ${count(total)} ${unit}`;
-    this.status.textContent = state === "failed" ? `The training failed: ${reason}` : `${ENDED[state]}${played}.`;
+    this.status.textContent = `${ENDED[state]}${played}.`;
+    if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
+    if (state === "waiting") this.status.textContent = `Waiting, number ${place} in the queue. Stop leaves it.`;
     if (rows.length) {
       drawCurves(this.curves, this.rows, total, unit);
       this.truth.replaceChildren(...truthInWords(this.rows.at(-1), plan));
