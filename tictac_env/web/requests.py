@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -53,6 +53,8 @@ class Limits:
         body_bytes: the most that a request may send.
         rate: requests a second from one address, in the long run.
         burst: how many of them may come at once.
+        connections: how many connections one address may hold: a class behind one router has a few for each visitor.
+        read_seconds: how long a request may take to arrive.
         threads: the number of threads that answer for opponents, and of those that search for exact values.
         waiting: how many requests may wait for a thread; those beyond are refused.
         move_seconds: the time of the perfect opponent for a move, waiting included. Outside its book it then plays the
@@ -73,6 +75,8 @@ class Limits:
     body_bytes: int = 16_384
     rate: float = 60.0
     burst: int = 240
+    connections: int = 200
+    read_seconds: float = 10.0
     threads: int = max(2, os.cpu_count() or 1)
     waiting: int = 128
     move_seconds: float = 2.0
@@ -242,10 +246,13 @@ class Fields(dict[str, Any]):
         if kind != "application/json":  # a page of another site cannot send it unasked
             raise Refused(f"the content type must be application/json, not {kind[:MAX_WORD]!r}", 415)
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                raise Refused(f"a request may send at most {most:,} bytes", 413)
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > most:
+                    raise Refused(f"a request may send at most {most:,} bytes", 413)
+        except ClientDisconnect:
+            raise Refused("the connection ended before the request did") from None
         try:
             found = json.loads(body)
         except (ValueError, RecursionError) as error:

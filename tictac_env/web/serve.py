@@ -50,16 +50,9 @@ def serve(
         import uvicorn
 
         from tictac_env.web.app import Server
+        from tictac_env.web.connections import configured
     server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games)
-    config = uvicorn.Config(
-        server.app(),
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=15,
-        limit_concurrency=512,
-        h11_max_incomplete_event_size=32_768,
-        timeout_graceful_shutdown=3,
-    )
+    config = configured(server.app(), server.limits)
     listener = _listening_to(host, port)
     address, found = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address

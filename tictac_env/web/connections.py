@@ -1,0 +1,74 @@
+"""Connections: the settings of uvicorn, the time in which a request must arrive, the connections of one address."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tictac_env.web.requests import Limits
+
+TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def configured(app: ASGIApp, limits: Limits) -> uvicorn.Config:
+    """The settings with which uvicorn serves an application."""
+    return uvicorn.Config(
+        app,
+        http=_bounded(limits),
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=15,
+        limit_concurrency=512,
+        h11_max_incomplete_event_size=32_768,
+        timeout_graceful_shutdown=3,
+    )
+
+
+def _bounded(limits: Limits) -> type[H11Protocol]:
+    """The protocol of uvicorn's with limits on connections, as it knows neither addresses nor a read timeout."""
+
+    class Bounded(H11Protocol):
+        """A connection, closed if its next request does not arrive in time."""
+
+        reading: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+            super().connection_made(transport)
+            self._await_request()
+            held = sum(isinstance(one, Bounded) and one.address == self.address for one in self.connections)
+            if held > limits.connections:
+                transport.write(TOO_MANY)
+                transport.close()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            state = self.conn.their_state
+            if state is h11.SEND_BODY or (state is h11.IDLE and self.conn.trailing_data[0]):
+                self._await_request()
+            else:
+                self._end_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._end_waiting()
+            super().connection_lost(exc)
+
+        @property
+        def address(self) -> str:
+            """The visitor's address, "" if it has none."""
+            return self.client[0] if self.client else ""
+
+        def _await_request(self) -> None:
+            """Begins to count the seconds; further parts of the same request give it no more of them."""
+            if self.reading is None:
+                self.reading = self.loop.call_later(limits.read_seconds, self.transport.close)
+
+        def _end_waiting(self) -> None:
+            if self.reading is not None:
+                self.reading.cancel()
+                self.reading = None
+
+    return Bounded
