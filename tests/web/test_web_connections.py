@@ -25,9 +25,9 @@ ATTACKER, OTHER = "127.0.0.1", "127.0.0.2"
 
 
 @contextmanager
-def listening(limits: Limits) -> Iterator[int]:
+def listening(limits: Limits, proxies: tuple[str, ...] = ()) -> Iterator[int]:
     """A server in a thread of its own; its port."""
-    server = uvicorn.Server(configured(Server(limits).app(), limits))
+    server = uvicorn.Server(configured(Server(limits).app(), limits, proxies))
     with socket.create_server((ATTACKER, 0), backlog=512) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -38,11 +38,11 @@ def listening(limits: Limits) -> Iterator[int]:
             thread.join()
 
 
-def asked(port: int, visitor: str) -> int:
+def asked(port: int, visitor: str, **headers: str) -> int:
     """The status that a visitor with this address is answered."""
     connection = HTTPConnection(ATTACKER, port, timeout=20, source_address=(visitor, 0))
     try:
-        connection.request("GET", "/api/about")
+        connection.request("GET", "/api/about", headers={**headers, "connection": "close"})
         return connection.getresponse().status
     finally:
         connection.close()
@@ -99,3 +99,20 @@ def test_parts_that_keep_coming_gain_no_time_and_whole_requests_keep_their_conne
             assert (response.status, kept.sock.getsockname()) == (200, local) and response.read()
             time.sleep(0.5)
         kept.close()
+
+
+@pytest.mark.parametrize(("proxies", "statuses"), [((), [200, 429, 429]), (("127.0.0.0/30",), [200, 200, 429])])
+def test_only_a_trusted_proxy_names_its_visitors(
+    proxies: tuple[str, ...], statuses: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else anybody could pretend to be many visitors, each with a rate of its own."""
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # which uvicorn would believe
+    with listening(Limits(rate=0.01, burst=1), proxies) as port:
+        visitors = ("192.0.2.1", "192.0.2.2", "192.0.2.2")
+        assert [asked(port, OTHER, **{"x-forwarded-for": visitor}) for visitor in visitors] == statuses
+
+
+def test_a_trusted_proxy_holds_the_connections_of_many() -> None:
+    limits = Limits(connections=1)
+    with listening(limits, (ATTACKER,)) as port, send(port, HEAD), send(port, HEAD):
+        assert asked(port, ATTACKER) == 200

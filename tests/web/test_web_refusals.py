@@ -115,6 +115,7 @@ def test_a_page_whose_name_was_made_to_lead_here_learns_nothing(name: str) -> No
     ("option", "value"),
     [
         ("--checkpoints", "no-such-folder"),
+        ("--trusted-proxy", "proxy.example"),
         *(("--allowed-host", name) for name in ("", "*", "http://a.example", "a:80")),
     ],
 )

@@ -106,6 +106,13 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a host name under which people reach it, besides localhost and IP addresses; may be repeated",
     )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a proxy, or a network of them, whose X-Forwarded-For names the visitor; may be repeated",
+    )
     parser.add_argument("--port", type=int, default=PORT, help="the port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
     parser.add_argument("--store", type=Path, metavar="PATH", help="a tournament's result store, or a folder of them")
@@ -148,6 +155,7 @@ def run_serve(options: argparse.Namespace) -> int:
         Limits(trainings=trainings),
         allowed_hosts=options.allowed_host,
         games=options.game,
+        proxies=options.trusted_proxy,
     )
     return 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 import h11
 import uvicorn
@@ -14,11 +16,24 @@ from tictac_env.web.requests import Limits
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-def configured(app: ASGIApp, limits: Limits) -> uvicorn.Config:
-    """The settings with which uvicorn serves an application."""
+def configured(app: ASGIApp, limits: Limits, proxies: Iterable[str] = ()) -> uvicorn.Config:
+    """The settings with which uvicorn serves an application.
+
+    Args:
+        app: the application.
+        limits: `connections` and `read_seconds` are kept here.
+        proxies: addresses, or networks such as "10.0.0.0/8", of trusted proxies. The header X-Forwarded-For is believed
+            if it comes from them, and they may hold any number of connections, as these are those of many visitors.
+
+    Raises:
+        ValueError: one of the proxies is neither an address nor a network.
+    """
+    trusted = [ip_network(proxy) for proxy in proxies]
     return uvicorn.Config(
         app,
-        http=_bounded(limits),
+        http=_bounded(limits, trusted),
+        proxy_headers=bool(trusted),
+        forwarded_allow_ips=list(map(str, trusted)),
         log_level="warning",
         server_header=False,
         timeout_keep_alive=15,
@@ -28,7 +43,7 @@ def configured(app: ASGIApp, limits: Limits) -> uvicorn.Config:
     )
 
 
-def _bounded(limits: Limits) -> type[H11Protocol]:
+def _bounded(limits: Limits, trusted: Sequence[IPv4Network | IPv6Network]) -> type[H11Protocol]:
     """The protocol of uvicorn's with limits on connections, as it knows neither addresses nor a read timeout."""
 
     class Bounded(H11Protocol):
@@ -40,7 +55,7 @@ def _bounded(limits: Limits) -> type[H11Protocol]:
             super().connection_made(transport)
             self._await_request()
             held = sum(isinstance(one, Bounded) and one.address == self.address for one in self.connections)
-            if held > limits.connections:
+            if held > limits.connections and not any(ip_address(self.address) in network for network in trusted):
                 transport.write(TOO_MANY)
                 transport.close()
 

@@ -27,6 +27,7 @@ def serve(
     limits: Limits | None = None,
     allowed_hosts: Iterable[str] = (),
     games: Sequence[str] = (),
+    proxies: Iterable[str] = (),
 ) -> None:
     """Serves the page until it is stopped with Ctrl-C.
 
@@ -39,10 +40,11 @@ def serve(
         limits: what it may use.
         allowed_hosts: names under which it may be asked, besides `host`, "localhost" and numeric addresses.
         games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
+        proxies: addresses or networks of proxies whose header X-Forwarded-For is believed.
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
-        ValueError: as of `Server`.
+        ValueError: as of `Server`, or a proxy is neither an address nor a network.
         OSError: the port is taken, or the store cannot be read.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: its threads would only wait
@@ -52,7 +54,7 @@ def serve(
         from tictac_env.web.app import Server
         from tictac_env.web.connections import configured
     server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games)
-    config = configured(server.app(), server.limits)
+    config = configured(server.app(), server.limits, proxies)
     listener = _listening_to(host, port)
     address, found = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
