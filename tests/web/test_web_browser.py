@@ -303,6 +303,18 @@ def test_a_game_is_played_from_a_folder(reader: Visitor) -> None:
     assert reader.page.locator(".board .line").count() >= 3
 
 
+def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> None:
+    reader.open(f"game={TTT}&opponent=random")
+    assert len(reader.notes("thought", 9)) == 9
+    assert reader.page.locator(".thought.chosen").count() == 0
+    assert "at random among these" in reader.page.inner_text("#insight")
+    reader.open(f"game={TTT}&opponent=table&moves=152&seat=second")  # one move alone does not lose
+    reader.notes("thought", 6)
+    framed = reader.page.locator(".target:has(.chosen)")
+    assert framed.count() == 1 and framed.get_attribute("data-action") == "2"
+    assert framed.locator(".exact.top").inner_text() == "="
+
+
 @slow
 def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     """By keys, with undo, another opponent and the end of the book; wrong links and moves are told."""

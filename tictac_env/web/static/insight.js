@@ -4,7 +4,8 @@ import { button, capital, el, post, svg } from "./base.js";
 
 const SHORT = { win: "W", loss: "L", draw: "=" };
 const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
-const LEGEND = "W3: won in 3 moves of the winner's. =: drawn. L5: lost in 5. The best moves are framed.";
+const LEGEND = "W3: won in 3 moves of the winner's. =: drawn. L5: lost in 5. Solid frame: best in truth.";
+const FAVOURITE = "Dashed frame: the agent's choice.";
 
 // The notes for a position, by action, and a line about them.
 export async function insightOf(position, { thoughts, exact, thinker, seed }) {
@@ -22,9 +23,11 @@ export function notesOf(thought, truth) {
   const parts = new Map();
   const add = (action, part) => parts.set(action, [...(parts.get(action) || []), part]);
   if (thought) {
-    lines.push(`${capital(thought.text)}, for the side to move.`);
     const best = Math.max(...thought.moves.map((move) => measure(thought.kind, move) ?? -Infinity));
-    for (const move of thought.moves) add(move.action, thoughtPart(thought.kind, move, best));
+    const chosen = thought.moves.filter((move) => measure(thought.kind, move) === best);
+    lines.push(`${capital(thought.text)}, for the side to move.`, choice(thought, chosen));
+    const framed = new Set(chosen.length < thought.moves.length ? chosen : []);
+    for (const move of thought.moves) add(move.action, thoughtPart(thought.kind, move, best, framed.has(move)));
   }
   if (truth) {
     lines.push(LEGEND);
@@ -35,12 +38,21 @@ export function notesOf(thought, truth) {
     spoken: found.map((part) => part.spoken).join("; "),
     shown: () => found.map((part) => part.element()),
   });
-  return { notes: new Map([...parts].map(([action, found]) => [action, note(found)])), text: lines.join(" ") };
+  return { notes: new Map([...parts].map(([action, found]) => [action, note(found)])), text: lines.filter(Boolean).join(" ") };
+}
+
+// What the frames of an agent's thoughts mean: nothing is framed if it prefers no move.
+function choice({ kind, moves }, chosen) {
+  if (!chosen.length) return "";
+  if (chosen.length === 1) return moves.length > 1 ? FAVOURITE : "";
+  const equal = chosen.length === moves.length;
+  if (kind === "chances") return equal ? "It plays at random among these." : "Dashed frames: it plays at random among these.";
+  return equal ? "To the agent, all are equal." : "Dashed frames: equal to the agent.";
 }
 
 const measure = (kind, move) => move[{ visits: "visits", values: "value", chances: "chance" }[kind]];
 
-function thoughtPart(kind, move, best) {
+function thoughtPart(kind, move, best, framed) {
   const value = measure(kind, move);
   let [text, more, share] = [value === null ? "?" : signed(value), "", value === null ? 0 : (value + 1) / 2];
   let spoken = `value ${text}`;
@@ -53,10 +65,9 @@ function thoughtPart(kind, move, best) {
     [text, share] = [`${Math.round(100 * value)}%`, value];
     spoken = `chance ${Math.round(100 * value)} per cent`;
   }
-  const top = value !== null && value === best ? " top" : "";
   const bar = { share: `${Math.round(100 * Math.max(0, Math.min(1, share)))}%` };
   const content = () => [text, more && el("small", {}, more), el("i", { class: "share", vars: bar })];
-  return { spoken, element: () => el("span", { class: `thought${top}`, title: spoken }, content()) };
+  return { spoken, element: () => el("span", { class: `thought${framed ? " chosen" : ""}`, title: spoken }, content()) };
 }
 
 function exactPart(move) {
