@@ -212,8 +212,8 @@ def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> 
     page.click("#train a[href*=moves]")
     visitor.wait_for("to move")
     page.click("[data-step=last]")
-    visitor.wait_for("you (")
-    assert visitor.said().endswith("wins.")
+    visitor.wait_for("You (")
+    assert visitor.said().endswith(" win.")
 
 
 @slow
@@ -301,6 +301,64 @@ def test_a_game_is_played_from_a_folder(reader: Visitor) -> None:
     reader.play(TTT, choose)
     assert reader.said().endswith("You win!")
     assert reader.page.locator(".board .line").count() >= 3
+
+
+def test_quick_keys_are_not_lost(reader: Visitor) -> None:
+    reader.open(f"game={C4}&opponent=nobody")
+    reader.press("12345671")
+    reader.wait_for_moves(8)
+    assert "".join(reader.moves()) == "12345671"
+    reader.open(f"game={C4}&opponent=random&seed=1")
+    reader.press("12")
+    reader.wait_for_moves(4)
+    assert reader.moves()[::2] == ["1", "2"]
+
+
+def test_another_opponent_goes_on_with_the_game_and_another_board_begins_one(reader: Visitor) -> None:
+    reader.open(f"game={C4}&opponent=nobody&moves=4453")
+    reader.page.select_option("select[name=opponent]", "random")
+    reader.wait_for("The game goes on.")
+    assert "".join(reader.moves()) == "4453"
+    reader.page.select_option("select[name=seat]", "second")
+    reader.wait_for_moves(5)  # the opponent, whose turn it is now, has answered
+    assert "".join(reader.moves()).startswith("4453")
+    reader.page.select_option("select[name=game]", TTT)
+    reader.wait_for_moves(1)
+    reader.page.wait_for_selector(".board:not(.falls)")
+
+
+def test_a_failed_reply_can_be_asked_for_again(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=random")
+    visitor.page.route("**/api/reply", lambda route: route.abort())
+    visitor.click(4)
+    visitor.page.wait_for_selector("#retry:visible")
+    visitor.page.unroute("**/api/reply")
+    visitor.page.click("#retry")
+    visitor.wait_for_moves(2)
+    assert visitor.page.locator("#retry").is_hidden() and visitor.page.locator("#trouble").is_hidden()
+    visitor.page.route("**/api/reply", lambda route: route.abort())
+    action = next(action for action in range(9) if str(action + 1) not in visitor.moves())
+    visitor.click(action)
+    visitor.page.wait_for_selector("#retry:visible")
+    visitor.click(next(action for action in range(9) if str(action + 1) not in visitor.moves()))
+    visitor.wait_for("Your move")  # the visitor has moved for the opponent
+    assert len(visitor.moves()) == 4
+    visitor.wrong.clear()  # the browser logs the failed requests
+
+
+def test_waiting_is_said(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=random")
+    held: list[Any] = []
+    for path in ("reply", "exact"):
+        visitor.page.route(f"**/api/{path}", lambda route: held.append(route))
+    visitor.click(4)
+    visitor.wait_for("compiling, once")
+    visitor.press("x")
+    visitor.page.wait_for_function("() => /^Exact values under way/.test(document.getElementById('insight').innerText)")
+    for route in held:
+        route.continue_()
+    visitor.page.unroute_all(behavior="ignoreErrors")
+    visitor.wait_for("Your move")
 
 
 def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> None:

@@ -91,10 +91,11 @@ export class Board {
     return `Cell ${action + 1}, ${stone ? SIDES[stone - 1] : "empty"}`;
   }
 
+  // Returns what play(move) returns.
   choose(action) {
     const move = this.position.legal.find((one) => one.action === action);
     if (!this.open) this.illegal(this.position.over ? "The game is over." : "It is not your turn.");
-    else if (move) this.play(move);
+    else if (move) return this.play(move);
     else this.illegal(this.position.falls ? `Column ${action + 1} is full.` : `Cell ${action + 1} is taken.`);
   }
 

@@ -7,17 +7,36 @@ const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
 const LEGEND = "W3: won in 3 moves of the winner's. =: drawn. L5: lost in 5. Solid frame: best in truth.";
 const FAVOURITE = "Dashed frame: the agent's choice.";
 
-// The notes for a position, by action, and a line about them.
-export async function insightOf(position, { thoughts, exact, thinker, seed }) {
+// Asks for what is to be seen of a position, and shows each part as it comes; after half a second, what is under way.
+export async function insightOf(position, { thoughts, exact, thinker, seed }, show) {
   const fields = { game: position.game, moves: position.moves };
-  const [thought, truth] = await Promise.all([
-    thoughts ? post("/api/thoughts", { ...fields, opponent: thinker, seed }) : null,
-    exact ? post("/api/exact", fields) : null,
+  const missing = new Set();
+  const failed = [];
+  let [thought, truth, waited] = [null, null, false];
+  const tell = () => {
+    const { notes, text } = notesOf(thought, truth);
+    const underway = waited && missing.size ? `${capital([...missing].join(" and "))} under way…` : "";
+    show({ notes, text: [text, underway, ...failed].join(" ").trim() });
+  };
+  const part = async (name, asked, keep) => {
+    missing.add(name);
+    try {
+      keep(await asked);
+    } catch (error) {
+      failed.push(error.message);
+    }
+    missing.delete(name);
+    tell();
+  };
+  const slow = setTimeout(() => (waited = true) && tell(), 500);
+  await Promise.all([
+    thoughts && part("thoughts", post("/api/thoughts", { ...fields, opponent: thinker, seed }), (found) => (thought = found)),
+    exact && part("exact values", post("/api/exact", fields), (found) => (truth = found)),
   ]);
-  return notesOf(thought, truth);
+  clearTimeout(slow);
 }
 
-// The same from the answers themselves; null for what is not shown.
+// The notes for a position, by action, and a line about them; null for what is not shown.
 export function notesOf(thought, truth) {
   const lines = [];
   const parts = new Map();

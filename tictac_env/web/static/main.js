@@ -46,8 +46,7 @@ function startKeys(table) {
     const isMove = action >= 0 && table.shown && action < table.shown.actions && (action < 9 || !letters[key]);
     if (!isMove && !letters[key]) return;
     event.preventDefault();
-    if (isMove) table.board.choose(action);
-    else letters[key]();
+    table.press(() => (isMove ? table.board.choose(action) : letters[key]()), isMove);
   });
 }
 

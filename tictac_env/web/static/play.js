@@ -6,8 +6,10 @@ import { insightOf, showReview } from "./insight.js";
 
 const SIDE = ["red", "yellow"];
 const OTHER = "other";
+const YOU = "you"; // the name of the visitor in a link
 const SIZED = /^KInARow-v0:(\d+)x(\d+)-(\d+)(,gravity=False)?$/;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const later = (action) => setTimeout(action, 500);
 const has = (select, value) => [...select.options].some((one) => one.value === value);
 
 export class Table {
@@ -17,10 +19,14 @@ export class Table {
     this.turn = 0; // changes with every change of the game, so that late answers are dropped
     this.looks = 0; // changes with every look inside, for the same reason
     this.state = {};
+    this.answered = new Set(); // boards and opponents that have answered here: their machine code is there
+    this.keys = Promise.resolve(); // settles when what the last key asked for is done
+    this.answering = null; // settles when the opponent has answered
     const play = ({ then }) => this.open({ ...this.state, moves: then, at: undefined });
     this.board = new Board(byId("board"), { play, illegal: (text) => this.say(text) });
-    this.setup = new Setup(byId("setup"), about, (chosen) => this.begin(chosen));
+    this.setup = new Setup(byId("setup"), about, (chosen) => this.change(chosen));
     const on = (id, event, action) => byId(id).addEventListener(event, action);
+    on("retry", "click", () => (this.answering = this.answer(++this.turn)));
     on("undo", "click", () => this.undo());
     on("restart", "click", () => this.begin({}));
     on("swap", "click", () => this.swap());
@@ -41,6 +47,13 @@ export class Table {
     return this.open({ ...this.state, ...chosen, moves: "", at: undefined, seed: newSeed(), first: "", second: "" });
   }
 
+  // Another opponent or seat goes on with the game, unless it is over; another board begins a new one.
+  change(chosen) {
+    const goesOn = this.shown && !this.shown.over && this.line.ply && chosen.game === this.state.game;
+    if (!goesOn) return this.begin(chosen);
+    return this.open({ ...this.state, ...chosen, first: "", second: "" }, "The game goes on. ");
+  }
+
   // Shows a game. Unless `at` says so, its last position, where the opponent answers if it is its turn.
   // `said` comes before what is said of the position.
   async open(state, said = "") {
@@ -59,7 +72,7 @@ export class Table {
       this.trouble("");
       this.fillThinkers();
       await this.show(turn);
-      if (turn === this.turn && !this.shown.over && at === line.ply && !this.mayMove()) await this.answer(turn);
+      if (turn === this.turn && !this.shown.over && at === line.ply && !this.mayMove()) this.answering = this.answer(turn);
     } catch (error) {
       if (turn !== this.turn) return;
       this.trouble(error.message);
@@ -72,6 +85,7 @@ export class Table {
     const shown = await positionAfter(game, this.line.history[at]);
     if (turn !== this.turn) return;
     this.shown = shown;
+    byId("retry").hidden = true;
     writeLink(this.linked());
     this.board.show(shown, { open: this.mayMove() });
     this.showSteps();
@@ -95,10 +109,16 @@ export class Table {
   async answer(turn) {
     const { game, moves, opponent, seed } = this.state;
     const began = performance.now();
-    this.say(`${this.nameOf(this.shown.seat)} is thinking…`);
+    const name = this.nameOf(this.shown.seat);
+    byId("retry").hidden = true;
+    this.trouble("");
+    this.say(`${name} is thinking…`);
     byId("board").classList.add("thinking");
+    const first = !this.answered.has(`${game} ${opponent}`);
+    const slow = later(() => turn === this.turn && first && this.say(`${name} is thinking… Its machine code may be compiling, once.`));
     try {
       const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });
+      this.answered.add(`${game} ${opponent}`);
       const rest = calm.matches ? 0 : 380 - (performance.now() - began);
       if (rest > 0) await new Promise((done) => setTimeout(done, rest));
       if (turn !== this.turn) return;
@@ -107,8 +127,11 @@ export class Table {
     } catch (error) {
       if (turn !== this.turn) return;
       this.trouble(error.message);
-      this.say(`${this.nameOf(this.shown.seat)} does not answer.`);
+      this.say(`${name} does not answer. Retry, or play its move yourself.`);
+      byId("retry").hidden = false;
+      this.board.show(this.shown, { open: true, notes: this.board.notes });
     } finally {
+      clearTimeout(slow);
       byId("board").classList.remove("thinking");
     }
   }
@@ -137,7 +160,7 @@ export class Table {
     if (at < 0 || at > this.line.ply) return;
     this.state.at = at;
     this.said = "";
-    this.show(++this.turn);
+    return this.show(++this.turn);
   }
 
   // Copies a link, without the token of a training, which is its owner's.
@@ -173,7 +196,7 @@ export class Table {
     try {
       const asked = { thoughts, exact, thinker, seed: Number(this.state.seed) };
       await Promise.all([
-        noted && insightOf(this.shown, asked).then(note),
+        noted && insightOf(this.shown, asked, note),
         review && showReview(byId("review"), this.line, this.state.at, (ply) => this.step(ply), late),
       ]);
     } catch (error) {
@@ -206,7 +229,7 @@ export class Table {
   nameOf(seat) {
     const { opponent, first, second } = this.state;
     const named = seat ? second : first;
-    if (named) return `${named} (${SIDE[seat]})`;
+    if (named) return `${named === YOU ? "You" : named} (${SIDE[seat]})`;
     if (opponent === NOBODY) return seat ? "Yellow" : "Red";
     const shown = this.setup.named.find((one) => one.name === opponent);
     return shown ? shown.shown : opponent.replace(/^file:/, "");
@@ -217,9 +240,16 @@ export class Table {
     const alone = this.state.opponent !== NOBODY;
     if (over && winner === null) return `${this.said}A draw: the board is full.`;
     if (over && alone) return this.said + (winner === this.mine ? "You win!" : "You lose.");
-    if (over) return `${this.said}${this.nameOf(winner)} wins.`;
+    const isYou = (one) => (one ? this.state.second : this.state.first) === YOU;
+    if (over) return `${this.said}${this.nameOf(winner)} ${isYou(winner) ? "win" : "wins"}.`;
     if (alone && seat === this.mine) return `${this.said}Your move, you are ${SIDE[seat]}.`;
     return `${this.said}${this.nameOf(seat)} to move.`;
+  }
+
+  // Does what a key asks for once the keys before it are done, and a move once it is answered: no quick key is lost.
+  press(action, isMove) {
+    const ready = this.keys.then(() => isMove && this.answering);
+    this.keys = ready.then(action).catch((error) => this.trouble(error.message));
   }
 
   say(text) {
