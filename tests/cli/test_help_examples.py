@@ -15,6 +15,7 @@ from tictac_env.cli.main import COMMANDS, STOPPED, make_parser
 
 LONG = {
     "play": "tictac_env.cli.play.Series.begin",
+    "play level:7 ntuple": "tictac_env.cli.play.TerminalTable.watch",
     "serve": "tictac_env.cli.make.serve",
     "train": "tictac_agents.train.new_agent",
     "bench": "tictac_env.cli.judge.of_agents",

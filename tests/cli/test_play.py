@@ -69,6 +69,22 @@ def test_a_loss_and_a_draw_are_told() -> None:
     assert person.said("draw\nA draw.")
 
 
+def test_two_players_are_watched_move_by_move(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("tictac_env.cli.play.time.sleep", pauses.append)
+    words = ["play", "minimax", "random", "--game", TTT, "--seed", "3", "--delay", "0.25"]
+    assert cli.main([*words, "--position", "5"]) == 0
+    out = capsys.readouterr().out
+    game = Position.from_moves(TTT, out.split()[-1])
+    assert game.is_over and game.moves[0] == 4 and pauses == [0.25] * (game.ply - 1)
+    for ply in range(1, game.ply + 1):
+        assert f"\n{Position.from_moves(TTT, game.moves[:ply])}\n" in out
+    assert "minimax (X) plays first, random (O) second" in out and "random (O) plays " in out
+    assert cli.main([*words, "--position", "5"]) == 0 and capsys.readouterr().out == out
+
+
 def test_two_people_share_a_keyboard() -> None:
     person, game = Person("5", "1", "undo", "2", "quit"), session(None)
     assert not person.play(game)

@@ -81,6 +81,13 @@ def test_closing_the_window_ends_the_command(person: Any) -> None:
     assert cli.main(["play", "random", "--game", TTT, "--window"]) == 0
 
 
+def test_two_players_are_watched_in_the_window(person: Any) -> None:
+    script = person("space", "escape")
+    assert cli.main(["play", "rule", "random", "--game", TTT, "--window", "--delay", "0", "--seed", "1"]) == 0
+    assert {"rule (X) thinks ...", "random (O) thinks ..."} <= set(script.titles)
+    assert script.titles[-1].endswith(" - Esc: close") and not script.deeds
+
+
 def test_a_taken_cell_typed_is_told(person: Any) -> None:
     script = person("5", "f8", "escape")
     assert cli.main(["play", "random", "--game", TTT, "--window", "--position", "51"]) == 0

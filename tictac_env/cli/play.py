@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from tictac_env.checks import SEATS
-from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game
+from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game, decimal
 from tictac_env.cli.session import Series, Session, hints
 from tictac_env.games import game_name
 from tictac_env.policies import load_player
@@ -18,6 +19,7 @@ from tictac_env.policies.human import moves_in_words, read_move
 from tictac_env.position import Position, format_moves
 from tictac_env.render.text import status
 from tictac_env.render.window import WAITING_FPS, Window, WindowClosed
+from tictac_env.rng import new_state
 
 Answer = TypeVar("Answer")
 
@@ -36,9 +38,13 @@ HINT, UNDO, ANOTHER, CLOSE = "f1", "backspace", ("return", "enter"), "escape"
 
 def add_play(parser: argparse.ArgumentParser) -> None:
     add_player(
-        parser, "opponent", nargs="?", default="level:5", more="; or human, for two people (default: %(default)s)"
+        parser,
+        "players",
+        nargs="*",
+        metavar="PLAYER",
+        more="; or human, for two people (default: level:5). Two players are watched, the first of them begins",
     )
-    add_game(parser, "ConnectFour-v0", of="opponent")
+    add_game(parser, "ConnectFour-v0", of="player")
     parser.add_argument(
         "--seat",
         choices=(*SEATS, "alternate"),
@@ -48,11 +54,18 @@ def add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--position", metavar="MOVES", default="", help="begin with these moves, as in 4453")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
     parser.add_argument("--window", action="store_true", help="play by clicks in a window (needs the extra human)")
+    parser.add_argument(
+        "--delay",
+        type=decimal(0, 60),
+        default=1.0,
+        metavar="SECONDS",
+        help="the pause before each move of two players (default: %(default)g)",
+    )
     add_seed(parser, None)
 
 
 def run_play(options: argparse.Namespace) -> int:
-    """Plays against any player, in the terminal or in a window.
+    """Plays against any player, in the terminal or in a window, or shows a game of two players move by move.
 
     Type the number of a column or, where stones do not fall, of a cell; on a 3 x 3 board also q w e, a s d, z x c,
     which lie like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends
@@ -67,9 +80,15 @@ def run_play(options: argparse.Namespace) -> int:
       tictac play q.npz                                against an agent you have trained, at its game
       tictac play perfect --window --position 4453
       tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
+      tictac play level:7 ntuple --delay 0.5           two players, watched
     """
-    start = Position.from_moves(chosen_game(options, options.opponent), options.position)
-    opponent = None if options.opponent == "human" else load_player(options.opponent, start.game)
+    names = options.players or ["level:5"]
+    start = Position.from_moves(chosen_game(options, *names), options.position)
+    if len(names) > 1:
+        watched = _watched(options, start)
+        (WindowTable() if options.window else TerminalTable()).watch(watched, options.delay)
+        return 0
+    opponent = None if names == ["human"] else load_player(names[0], start.game)
     series = Series([start], opponent, options.seat, options.seed)
     table = WindowTable(options.hints) if options.window else TerminalTable(options.hints)
     while table.play(series.begin()):
@@ -77,8 +96,30 @@ def run_play(options: argparse.Namespace) -> int:
     return 0
 
 
+def _watched(options: argparse.Namespace, start: Position) -> Session:
+    """The game of two players.
+
+    Raises:
+        ValueError: there are more than two, a person is one of them, or an option is for persons.
+    """
+    if len(options.players) > 2:
+        raise ValueError(f"at most two players play a game, not {len(options.players)}: {', '.join(options.players)}")
+    if "human" in options.players or options.hints or options.seat != "alternate":
+        raise ValueError("two players are watched; to play yourself, name your opponent alone, with --seat and --hints")
+    sides = [load_player(name, start.game) for name in options.players]
+    return Session(start, sides, new_state(options.seed))
+
+
 class Table(ABC):
-    """Where a person plays."""
+    """Where a person plays or watches."""
+
+    @abstractmethod
+    def watch(self, session: Session, delay: float) -> None:
+        """Shows a game of two policies to its end, with a pause of `delay` seconds before each move.
+
+        Raises:
+            IllegalMove, gymnasium.error.DependencyNotInstalled, KeyboardInterrupt: as `play` does.
+        """
 
     @abstractmethod
     def play(self, session: Session) -> bool:
@@ -105,7 +146,8 @@ class Table(ABC):
         """Waits until a person has changed the game; False if the person ends it."""
 
     @abstractmethod
-    def _reply(self, session: Session) -> None: ...
+    def _reply(self, session: Session, delay: float = 0) -> None:
+        """Plays the move of the policy that is to move, after `delay` seconds."""
 
     @abstractmethod
     def _after(self, session: Session) -> bool | None:
@@ -135,6 +177,13 @@ class TerminalTable(Table):
         except EOFError:
             self._tell(f"\nThe input has ended, the game stands at {_moves(session)}.")
             return False
+
+    def watch(self, session: Session, delay: float) -> None:
+        self._tell(f"{_who_plays(session)}\n\n{session.position}")
+        while not session.position.is_over:
+            self._reply(session, delay)
+            self._tell(f"\n{session.position}")
+        self._tell(f"{session.result()} The game: {_moves(session)}")
 
     def _turn(self, session: Session) -> bool:
         position = session.position
@@ -169,11 +218,12 @@ class TerminalTable(Table):
                 case _:
                     self._tell(f"{typed!r} is not a move: type {moves_in_words(game)}, or {_listed(COMMANDS)}.")
 
-    def _reply(self, session: Session) -> None:
+    def _reply(self, session: Session, delay: float = 0) -> None:
         seat = session.position.seat
         who = f"{session.name(seat)} ({'XO'[seat]})"
         if on_terminal := sys.stdout.isatty():  # to be written over
             print(thinking := f"{who} thinks ...", end="\r", flush=True)
+        time.sleep(delay)
         action = session.choose()
         session.play(action)
         played = f"{who} plays {format_moves(session.position.game, [action])}."
@@ -219,10 +269,25 @@ class WindowTable(Table):
         except WindowClosed:
             return False
 
-    def _reply(self, session: Session) -> None:
+    def watch(self, session: Session, delay: float) -> None:
+        window = self._window
+        try:
+            while not session.position.is_over:
+                self._reply(session, delay)
+            window.title = f"{session.result()} - Esc: close"
+            while True:
+                self._close_if(window.wait_for_key(session.position))
+        except WindowClosed:
+            pass
+
+    def _reply(self, session: Session, delay: float = 0) -> None:
+        def choose() -> int:
+            time.sleep(delay)
+            return session.choose()
+
         seat = session.position.seat
         self._window.title = f"{session.name(seat)} ({'XO'[seat]}) thinks ..."
-        session.play(self._wait_for(session, session.choose))
+        session.play(self._wait_for(session, choose))
 
     def _turn(self, session: Session) -> bool:
         position, window = session.position, self._window
@@ -289,6 +354,8 @@ def _who_plays(session: Session) -> str:
     game = game_name(session.position.game) or session.position.game
     if session.hot_seat:
         return f"{game}: X plays first, O second, both at this keyboard."
+    if None not in session.sides:
+        return f"{game}: {session.name(0)} (X) plays first, {session.name(1)} (O) second."
     seat = session.sides.index(None)
     return f"{game}: You are {'XO'[seat]} and play {('first', 'second')[seat]}, against {session.name(1 - seat)}."
 
