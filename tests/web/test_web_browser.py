@@ -237,6 +237,39 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
 
 
 @slow
+def test_a_training_goes_on_after_the_network_was_cut(visitor: Visitor) -> None:
+    """The page says so and goes on; a Stop pressed meanwhile is heard later."""
+    page = train(visitor, 1_000_000, "#train .chart", Opponent="minimax")
+    for pressed in ("", "Stop"):
+        visitor.context.set_offline(True)
+        page.wait_for_selector("#train .status:has-text('cannot be reached')")
+        if pressed:
+            page.click("#train button:has-text('Stop')")
+        page.wait_for_timeout(1500)
+        visitor.context.set_offline(False)
+        page.wait_for_selector("#train .status:has-text('of 1,000,000 games')")
+    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
+    assert page.is_hidden("#trouble")
+    visitor.wrong.clear()  # the browser logs each failed request
+
+
+@slow
+def test_a_training_waits_for_another_and_leaves_the_queue(browser: Any) -> None:
+    with served("--trainings", "1") as address:
+        first, second = Visitor(browser, address), Visitor(browser, address)
+        train(first, 1_000_000, "#train .chart", Opponent="minimax")
+        page = train(second, 20, "#train .status:has-text('number 1 in the queue')")
+        page.click("#train button:has-text('Stop')")
+        page.wait_for_selector("#train .status:has-text('Stopped: 0 of 20')")
+        page.click("#train button.main")
+        page.wait_for_selector("#train .status:has-text('number 1 in the queue')")
+        first.page.click("#train button:has-text('Stop')")
+        page.wait_for_selector("#train .status:has-text('over: 20 of 20')", timeout=TRAINED)
+        first.close()
+        second.close()
+
+
+@slow
 def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: Path) -> None:
     store = tmp_path / "games.sqlite"
     tournament = round_robin(["random", "rule", "minimax"], games=8, openings=2, store=store)

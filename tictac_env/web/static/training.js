@@ -3,15 +3,32 @@
 import { picture } from "./board.js";
 import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf } from "./base.js";
 
-const EVERY = 500; // milliseconds between two looks
+const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
 const SIDES = ["red", "yellow"];
 const BEGIN = "Choose an agent and train it. With 50 games it can still be beaten.";
 const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
 const UNPROVEN = "On so large a game 100 games against random play judge it; there is no exact verdict while it learns.";
+const LOST = "The server cannot be reached; trying again…";
 const STEPS =
   "What the agent learned from a single game: its values before the game and after, in the order in which it corrected " +
   "them. “After 3” is the position after three moves; a move comes before it if moves have values.";
+
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+
+// Asks until there is an answer: a network that was cut, or a server that is busy, comes back. Only for what may be asked
+// twice.
+async function patiently(path, fields, lost) {
+  for (let wait = EVERY; ; wait = Math.min(2 * wait, LONGEST)) {
+    try {
+      return await post(path, fields);
+    } catch (error) {
+      if (error.status && error.status !== 429 && error.status < 500) throw error;
+      lost();
+      await pause(wait);
+    }
+  }
+}
 
 export class Training {
   constructor({ games }, menu, table, trouble) {
@@ -60,7 +77,7 @@ export class Training {
   async resume() {
     const token = stored(KEY, true);
     try {
-      const { plan } = await post("/api/training/look", { token });
+      const { plan } = await patiently("/api/training/look", { token }, () => this.lost());
       await this.follow(token, plan.game);
     } catch (error) {
       if (error.status !== 404) throw error;
@@ -76,11 +93,15 @@ export class Training {
     this.truth.replaceChildren();
     this.stop.disabled = false;
     for (;;) {
-      const report = await post("/api/training/look", { token, since: this.rows.length });
+      const report = await patiently("/api/training/look", { token, since: this.rows.length }, () => this.lost());
       this.show(report);
       if (!["waiting", "running"].includes(report.state)) return;
-      await new Promise((done) => setTimeout(done, EVERY));
+      await pause(EVERY);
     }
+  }
+
+  lost() {
+    this.status.textContent = LOST;
   }
 
   show({ rows, done, total, unit, state, place, reason, plan, lessons, saved }) {
@@ -103,7 +124,8 @@ export class Training {
 
   async end() {
     this.stop.disabled = true;
-    await post("/api/training/stop", { token: this.token }).catch((error) => this.trouble(error.message));
+    const stopped = patiently("/api/training/stop", { token: this.token }, () => this.lost());
+    await stopped.catch((error) => this.trouble(error.message));
   }
 
   playIt() {
@@ -305,7 +327,7 @@ class Lesson {
     const { token } = this;
     this.loaded = number;
     this.slider.value = number;
-    const lesson = await post("/api/training/lesson", { token, number });
+    const lesson = await patiently("/api/training/lesson", { token, number }, () => {});
     if (token !== this.token || number !== this.loaded) return;
     const { at, moves, backups } = lesson;
     this.backups = backups;
