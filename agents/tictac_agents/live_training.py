@@ -37,6 +37,8 @@ from tictac_env.solver.enumerate import SMALL_CELLS
 
 MAIN_SETTINGS = ("learning_rate", "epsilon", "gamma", "initial_value", "verdict_every")
 """The settings of tables that the form offers; any other may be given too."""
+FIRST = {"agent": "QLearning", "preset": "self-play"}
+"""Which becomes provably unbeatable at tic-tac-toe after some three thousand games."""
 MOST_EPISODES = {True: 20_000_000, False: 100_000}
 """Of tables on small games, S0's longest run, and on large ones, where nearly each position is new and takes memory."""
 MOST_STEPS = 2_000_000
@@ -143,7 +145,12 @@ def trainable() -> list[str]:
 
 
 def menu() -> dict[str, Any]:
-    """What a form offers, for JSON: for each agent its presets, each a plan, and the defaults of its main settings."""
+    """What a form offers, for JSON.
+
+    Returns:
+        `agents`, for each its presets, each a plan, and the defaults of its main settings; `first`, the agent and the
+        preset that the form begins with; the seats; and the `most` episodes on small and on large games.
+    """
     agents = {}
     for name in trainable():
         if tictac_agents.AGENTS[name].kind == "network":
@@ -161,7 +168,8 @@ def menu() -> dict[str, Any]:
         settings = {one: getattr(usual, one) for one in MAIN_SETTINGS if hasattr(usual, one)}
         presets = {preset: plan.to_dict() for preset, plan in plans.items()}
         agents[name] = {"unit": "episodes", "presets": presets, "settings": settings}
-    return {"agents": agents, "seats": PLAY_AS, "most": {"small": MOST_EPISODES[True], "large": MOST_EPISODES[False]}}
+    most = {"small": MOST_EPISODES[True], "large": MOST_EPISODES[False]}
+    return {"agents": agents, "first": FIRST, "seats": PLAY_AS, "most": most}
 
 
 class Training:

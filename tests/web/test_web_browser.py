@@ -183,6 +183,7 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
     for label, choice in choices.items():
         page.locator(f"#train label:has-text('{label}') select").select_option(choice)
     page.get_by_label("Games", exact=True).fill(str(games))
+    page.get_by_label("Stop as soon as").uncheck()
     page.click("#train button.main")
     page.wait_for_selector(until, timeout=TRAINED)
     return page
@@ -192,9 +193,11 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
 def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor) -> None:
     visitor.open("view=train")
     page = visitor.page
-    page.get_by_label("Settings to begin with").select_option("self-play")
-    page.get_by_label("Stop as soon as").check()
-    page.click("#train button.main")
+    game = page.locator("#train label:has-text('Game') select").first
+    game.select_option(C4)
+    assert page.get_by_label("Stop as soon as").is_disabled()
+    game.select_option(TTT)
+    page.click("#train button.main")  # as the form is set
     page.wait_for_selector("#train .good:has-text('Provably unbeatable')", timeout=TRAINED)
     page.wait_for_selector("#train button:has-text('Play what was trained').main")
     page.click("#train button:has-text('Play what was trained')")

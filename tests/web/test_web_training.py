@@ -34,7 +34,10 @@ def finished(client: Client, token: str) -> Any:
 
 
 def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
-    assert "QLearning" in trainer.get("/api/training/menu")["agents"]
+    menu = trainer.get("/api/training/menu")
+    assert menu["first"]["preset"] in menu["agents"][menu["first"]["agent"]]["presets"]
+    small = {one["name"]: one["small"] for one in trainer.get("/api/about")["games"]}
+    assert small["TicTacToe-v0"] and not small["ConnectFour-v0"]
     token = trainer.post(BEGIN, **SMALL)["token"]
     assert len(token) >= 20
     report = finished(trainer, token)

@@ -21,6 +21,7 @@ from tictac_env.games.registry import import_game, known_names
 from tictac_env.lazy import of_agents
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
 from tictac_env.web.opponents import Opponents
 from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Limits, Refused, Workers, host_names
@@ -128,9 +129,16 @@ class Server:
         return Route(path, answer, methods=[method])
 
     def about(self, fields: Fields) -> Any:
-        """The games, and what this server offers."""
+        """The games, which of them are small enough for exact verdicts, and what this server offers."""
         return {
-            "games": [{"name": name, "title": title(game)} for name, game in self.games.items()],
+            "games": [
+                {
+                    "name": name,
+                    "title": title(game),
+                    "small": game.cells <= SMALL_CELLS,
+                }
+                for name, game in self.games.items()
+            ],
             "families": [name for name in known_names() if name not in self.games],
             "training": self.trainings is not None,
             "tournament": self.results is not None,

@@ -6,7 +6,8 @@ import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
 const SIDES = ["red", "yellow"];
-const BEGIN = "Choose an agent and train it. With 50 games it can still be beaten.";
+const BEGIN =
+  "Train an agent. As the form is set, nothing beats it after some three thousand games. With 50 games it can be beaten.";
 const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
 const UNPROVEN = "On so large a game 100 games against random play judge it; there is no exact verdict while it learns.";
 const LOST = "The server cannot be reached; trying again…";
@@ -162,12 +163,13 @@ class Plan {
     this.agent = el("select", { onchange: () => this.choose("") }, Object.keys(menu.agents).map(named));
     this.preset = el("select", { onchange: () => this.choose(this.preset.value) });
     const sizes = SMALL.map((name) => option(name, name.replace("KInARow-v0:", "size ")));
-    this.game = el("select", {}, games.map((one) => option(one.name, one.title)), sizes);
+    this.small = [...games.filter((one) => one.small).map((one) => one.name), ...SMALL];
+    this.game = el("select", { onchange: () => this.provenOff() }, games.map((one) => option(one.name, one.title)), sizes);
     this.opponent = el("select", { onchange: () => this.seatOff() }, [ITSELF, ...OPPONENTS].map(named));
     this.seat = el("select", {}, menu.seats.map((name) => option(name, SEATS[name])));
     this.total = el("input", { type: "number", min: 1, max: 2_000_000, required: true });
     this.unit = el("span", {}, "Games");
-    this.proven = el("input", { type: "checkbox" });
+    this.proven = el("input", { type: "checkbox", checked: true });
     this.main = el("div", { class: "form" });
     this.seed = el("input", { type: "number", min: 0, max: 1e9, value: 0, required: true });
     const label = (shown, input) => el("label", {}, shown, input);
@@ -181,7 +183,13 @@ class Plan {
       el("details", {}, el("summary", {}, "More settings"), this.main, label("Seed", this.seed)),
       el("label", { class: "check" }, this.proven, "Stop as soon as nothing beats it"),
     );
-    this.choose("");
+    this.agent.value = menu.first.agent;
+    this.choose(menu.first.preset);
+    this.provenOff();
+  }
+
+  provenOff() {
+    this.proven.disabled = !this.small.includes(this.game.value);
   }
 
   seatOff() {
@@ -228,7 +236,7 @@ class Plan {
       seed: Number(this.seed.value),
       rewards: this.base.rewards,
       settings,
-      until_proven: this.proven.checked,
+      until_proven: this.proven.checked && !this.proven.disabled,
     };
   }
 }
