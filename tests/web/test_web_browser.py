@@ -409,6 +409,23 @@ def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> N
     assert framed.locator(".exact.top").inner_text() == "="
 
 
+@pytest.mark.parametrize("size", [(320, 640), (390, 844), (740, 360), (820, 1180), (1440, 900), (1920, 1080)])
+def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str, size: tuple[int, int]) -> None:
+    width, height = size
+    reader = Visitor(browser, folder, {"width": width, "height": height})
+    for game, names in ((C4, "1234567"), (TTT, "234678")):
+        reader.open(f"game={game}&opponent=nobody&moves=159" if game == TTT else f"game={game}&opponent=nobody")
+        reader.page.locator("#show-thoughts").uncheck()
+        reader.page.locator("#show-exact").uncheck()
+        assert "".join(reader.page.locator("#board .name").all_text_contents()) == names
+        assert reader.page.evaluate("document.documentElement.scrollWidth") <= width
+        boxes = [reader.page.locator(f"#show-{one}").bounding_box() for one in ("thoughts", "exact", "review")]
+        assert all(box is not None and box["y"] + box["height"] <= height for box in boxes)
+        stage = reader.page.locator(".stage").bounding_box()
+        assert stage is not None and (stage["width"] > 0.65 * height or stage["width"] > 0.9 * width)
+    reader.close()
+
+
 @slow
 def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     """By keys, with undo, another opponent and the end of the book; wrong links and moves are told."""

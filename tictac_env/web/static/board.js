@@ -3,6 +3,7 @@
 import { el, svg } from "./base.js";
 
 const SIDES = ["red cross", "yellow ring"];
+export const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves, if there are no more
 
 // The frame around the cells, and the size of the picture, in cells.
 function sizes({ rows, cols, shift, falls }) {
@@ -157,7 +158,19 @@ export function picture(position, fresh = []) {
       if (cell === String(position.last)) marks.push(falls ? circle(x, y, 0.085, "last") : circle(x + 0.36, y - 0.36, 0.055, "last"));
     }
   }
-  return svg("svg", { viewBox: `0 0 ${width} ${height}` }, (falls ? rack : tiles)(width, height, holes, stones), marks);
+  return svg("svg", { viewBox: `0 0 ${width} ${height}` }, (falls ? rack : tiles)(width, height, holes, stones), names(position), marks);
+}
+
+// The names of the moves: over each column, or in each empty cell.
+function names({ rows, cols, shift, cells, falls }) {
+  const { frame } = sizes({ rows, cols, shift, falls });
+  const actions = falls ? cols : rows * cols;
+  return Array.from({ length: actions }, (_, action) => {
+    const [row, col] = [Math.floor(action / cols), action % cols];
+    if (!falls && cells[row][col]) return null;
+    const [x, y] = falls ? [frame + col + 0.5, frame / 2 + 0.03] : [frame + col + row * shift + 0.2, frame + row + 0.22];
+    return svg("text", { x, y, class: "name" }, actions > NAMES.length ? action + 1 : NAMES[action]);
+  });
 }
 
 function rack(width, height, holes, stones) {

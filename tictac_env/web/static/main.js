@@ -1,11 +1,10 @@
 // Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
 
+import { NAMES } from "./board.js";
 import { byId, capital, get, readLink, store, stored } from "./base.js";
 import { Table } from "./play.js";
 import { Tournament } from "./tournament.js";
 import { Training } from "./training.js";
-
-const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves
 
 // Dark or light: the system's choice, until the switch says otherwise.
 function startTheme() {

@@ -232,7 +232,7 @@ export class Table {
     if (named) return `${named === YOU ? "You" : named} (${SIDE[seat]})`;
     if (opponent === NOBODY) return seat ? "Yellow" : "Red";
     const shown = this.setup.named.find((one) => one.name === opponent);
-    return shown ? shown.shown : opponent.replace(/^file:/, "");
+    return shown ? shown.shown : opponent.replace(/^file:/, "").replace(/^level:/, "Level ");
   }
 
   inWords() {
