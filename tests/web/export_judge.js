@@ -1,5 +1,6 @@
 // Plays the games it is given by the exported page's rules, and says of each position what the page would; of one in each
-// game also what its network thinks and does, which takes longer.
+// game also what its network thinks and does, which takes longer. Of positions by themselves it says what the search finds:
+// the outcome after each legal action for the side that took it, null beyond the milliseconds for all of them.
 
 async function judge({ game, games }) {
   const about = await load(game);
@@ -20,4 +21,19 @@ function asked(about, position) {
   return { action: choose(about, NTUPLE, position, 0), values: values.sort(([a], [b]) => a - b) };
 }
 
-judge(JSON.parse(require("node:fs").readFileSync(0, "utf-8")));
+async function search({ game, positions, milliseconds }) {
+  const about = await load(game);
+  const outcome = makeSearch();
+  for (const moves of positions) {
+    const position = Position.after(about.game, moves);
+    const end = Date.now() + milliseconds;
+    const found = position.legal.map((action) => {
+      const after = position.play(action);
+      return -Math.sign(score(null, after) ?? outcome(stonesOf(after), end - Date.now()) ?? NaN);
+    });
+    process.stdout.write(`${JSON.stringify(found)}\n`);
+  }
+}
+
+const asking = JSON.parse(require("node:fs").readFileSync(0, "utf-8"));
+(asking.games ? judge : search)(asking);

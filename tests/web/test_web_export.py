@@ -21,6 +21,7 @@ from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.book import opening_book_of
+from tictac_env.solver.exact import shared_solver
 from tictac_env.web import export
 
 NODE = shutil.which("node")
@@ -41,10 +42,13 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(judge: Path, game: str, games: list[str]) -> Iterator[list[dict[str, Any]]]:
     """The page's answers to each position of each game; a thousand games at a time, as they are long."""
     for start in range(0, len(games), 1000):
-        asked = json.dumps({"game": game, "games": games[start : start + 1000]})
-        done = subprocess.run([str(NODE), str(judge)], input=asked, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        yield from map(json.loads, done.stdout.splitlines())
+        yield from answers(judge, game=game, games=games[start : start + 1000])
+
+
+def answers(judge: Path, **asked: Any) -> Iterator[Any]:
+    done = subprocess.run([str(NODE), str(judge)], input=json.dumps(asked), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return map(json.loads, done.stdout.splitlines())
 
 
 def check_rules(position: Position, found: dict[str, Any]) -> None:
@@ -108,6 +112,28 @@ def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Pa
         found.append(said[asked])
     assert len({position.ply for position in positions}) > 4 and known > 20 * count
     check_network(name, positions, found)
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node to run the page's search")
+@pytest.mark.parametrize(
+    ("count", "first_ply"),
+    [(150, 13), pytest.param(10_000, 9, marks=pytest.mark.slow)],  # later positions are quicker
+)
+def test_the_search_of_the_page_finds_what_the_solver_proves(judge: Path, count: int, first_ply: int) -> None:
+    game, positions, seed = get_game("ConnectFour-v0"), list[Position](), 0
+    while len(positions) < count:
+        played, seed = playout(game, seed)[first_ply:-1], seed + 1
+        if played:
+            positions.append(played[seed % len(played)])
+    asked = [position.to_moves() for position in positions]
+    wanted = shared_solver(game).solve_many(positions, weak=True)
+    complete = 0
+    said = answers(judge, game="ConnectFour-v0", positions=asked, milliseconds=2000)
+    for solution, found in zip(wanted, said, strict=True):
+        scores = [score for score in solution.action_scores if score is not None]
+        assert [np.sign(score) if one is not None else None for score, one in zip(scores, found, strict=True)] == found
+        complete += None not in found
+    assert complete >= 0.95 * count
 
 
 @pytest.mark.slow

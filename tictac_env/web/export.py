@@ -30,7 +30,7 @@ from tictac_env.web.insight import title
 STATIC, OFFLINE = Path(__file__).parent / "static", Path(__file__).parent / "offline"
 MODULES = (
     *(STATIC / f"{name}.js" for name in ("base", "board", "insight", "play")),
-    *(OFFLINE / f"{name}.js" for name in ("rules", "known", "ntuple", "answers")),
+    *(OFFLINE / f"{name}.js" for name in ("rules", "known", "search", "prover", "ntuple", "answers")),
     STATIC / "main.js",
 )
 """The page's script, in an order in which each module comes after those that it imports."""

@@ -1,15 +1,18 @@
 // Answers the page in the server's place, from what the folder holds: globalThis.TICTAC, by the games' names.
 
 import { capital, server } from "./base.js";
-import { Book, inWords, score, scores, Solved } from "./known.js";
+import { Book, inWords, Proven, score, scores, Solved, WON } from "./known.js";
 import { asValue, Network, PLIES } from "./ntuple.js";
+import { Prover } from "./prover.js";
 import { Game, Position } from "./rules.js";
 
 const NTUPLE = `ntuple:${PLIES}`;
 const PLAYERS = { table: "the exact table", book: "the opening book", [NTUPLE]: "the n-tuple network", random: "random moves" };
+const [POSITION_TIME, GAME_TIME] = [2000, 6000]; // milliseconds to search the moves of a position, and a game
 const games = new Map();
 
-// {game, known: all of a small game, or the book, or null; network}: unpacked when it is first played.
+// {game, known, network, prover}, unpacked when it is first played. known: all of a small game, or the book and what the
+// prover has proven, or null; prover: null of a game without a book (there is one of Connect Four only).
 export function load(name) {
   const data = globalThis.TICTAC[name];
   if (!data) {
@@ -21,8 +24,10 @@ export function load(name) {
 }
 
 async function unpack(name, { title, rules, small, book, network }) {
-  const known = small ? new Solved() : book ? await Book.load(book) : null;
-  return { game: new Game({ name, title, ...rules }), known, network: await Network.load(network) };
+  const game = new Game({ name, title, ...rules });
+  const prover = book ? new Prover() : null;
+  const known = small ? new Solved() : book ? new Proven(await Book.load(book), prover) : null;
+  return { game, known, prover, network: await Network.load(network) };
 }
 
 // The opponents of a game, the one to begin with first.
@@ -57,7 +62,8 @@ function opinion({ known, network }, player, position) {
     return { kind: "chances", text, moves };
   };
   if (player === "random") return chances("how likely each move is", legal);
-  const found = known && ["table", "book"].includes(player) ? scores(known, position) : new Map();
+  const source = { table: known, book: known?.book }[player];
+  const found = source ? scores(source, position) : new Map();
   const most = Math.max(...found.values());
   if (found.size && ![...found.values()].includes(null)) {
     return chances(`how likely ${known.what} makes each move`, legal.filter((action) => found.get(action) === most));
@@ -89,22 +95,23 @@ function draw(seed, ply) {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
-// What is known of each move. A move is among the best if no other can be better: one of which nothing is known does not
-// win at once.
-function exact({ known }, position) {
+// What is known of each move, after a search. A move is among the best if no other is known to be better, or can be: one
+// of which nothing is known does not win at once.
+async function exact({ known, prover }, position) {
+  if (prover) await prover.prove(unknown(known, position.legal.map((action) => position.play(action))), POSITION_TIME);
   const found = scores(known, position);
   const all = [...found.values()];
-  const atOnce = (position.game.cells - position.ply + 1) >> 1;
-  const most = Math.max(...all.map((one) => one ?? atOnce - 0.5));
+  const most = Math.max(...all.map((one) => one ?? WON));
   const moves = [...found].map(([action, one]) => ({ action, score: one, ...inWords(position, one), best: one === most }));
   return { moves, complete: !all.includes(null) };
 }
 
 // The value of each position of a game, for the first player, and the moves that gave away a win or a draw.
-function review({ game, known }, final) {
+async function review({ game, known, prover }, final) {
+  const line = Array.from({ length: final.ply + 1 }, (_, ply) => Position.after(game, final.text.slice(0, ply)));
+  if (prover) await prover.prove(unknown(known, line).reverse(), GAME_TIME); // the last are the quickest
   const plies = [];
-  for (let ply = 0; ply <= final.ply; ply += 1) {
-    const position = Position.after(game, final.text.slice(0, ply));
+  for (const [ply, position] of line.entries()) {
     const found = score(known, position);
     const side = position.seat ? -1 : 1;
     const before = ply ? plies[ply - 1].outcome : null;
@@ -115,11 +122,14 @@ function review({ game, known }, final) {
   return { plies, complete: plies.every((one) => one.score !== null) };
 }
 
+const unknown = (known, positions) => positions.filter((position) => score(known, position) === null);
+
 function valueInWords(position, found) {
   const { text, in: stones } = inWords(position, found);
-  if (stones === null) return text;
-  const winner = (position.seat === 0) === found > 0 ? "first" : "second";
-  return position.over ? `the ${winner} player has won` : `the ${winner} player wins in ${stones}`;
+  if (!found) return text;
+  const winner = `the ${(position.seat === 0) === found > 0 ? "first" : "second"} player`;
+  if (position.over) return `${winner} has won`;
+  return stones === null ? `${winner} wins` : `${winner} wins in ${stones}`;
 }
 
 const ANSWERS = {

@@ -1,7 +1,9 @@
 // What is known exactly: small games whole, the opening book of a large one, and what the rules say by themselves.
 //
 // A score is +n if the side to move wins with its n-th stone counted from the last it could ever place, -n if the other
-// side does, 0 for a draw.
+// side does, 0 for a draw. Where a search knows who wins, but not how soon, it is WON or -WON, less than any other win.
+
+export const WON = 0.5;
 
 // What the files of data hold: bytes, deflated, in base64.
 export async function bytes(packed) {
@@ -63,6 +65,18 @@ export class Book {
   }
 }
 
+// The opening book, and beyond it the outcomes that `prover` has proven.
+export class Proven {
+  constructor(book, prover) {
+    Object.assign(this, { book, prover, what: book.what, plies: book.plies });
+  }
+
+  score(position) {
+    const outcome = () => this.prover.outcome(position);
+    return this.book.score(position) ?? (outcome() === null ? null : WON * outcome());
+  }
+}
+
 // The score of a position for the side to move, null if neither `source` nor the rules know it.
 export function score(source, position) {
   const left = position.game.cells - position.ply;
@@ -83,7 +97,8 @@ export function inWords({ game, ply }, score) {
   if (score === null) return { outcome: null, in: null, text: "not known exactly" };
   if (score === 0) return { outcome: "draw", in: null, text: "a draw" };
   const left = game.cells - ply;
-  const stones = ((score > 0 ? left + 1 : left) >> 1) - Math.abs(score) + 1;
   const [outcome, verb] = score > 0 ? ["win", "won"] : ["loss", "lost"];
+  if (Math.abs(score) === WON) return { outcome, in: null, text: verb };
+  const stones = ((score > 0 ? left + 1 : left) >> 1) - Math.abs(score) + 1;
   return { outcome, in: stones, text: `${verb} in ${stones}` };
 }
