@@ -289,6 +289,7 @@ def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.Monke
     seat = record.verdict["as second"]
     assert seat["infallible"] is False and seat["shortest"] and seat["losing line"] == "5437129"
     text = str(record)
+    assert max(map(len, record.to_text(72).splitlines())) <= 72 < max(map(len, text.splitlines()))
     told = "given away at ply 2: 4, better 1, 3, 7, 9"
     assert f"as second it loses 5437129 ({told}; no shorter game beats it):" in text and "O wins" in text
     assert seat["given away"] == told and "leads to" not in text

@@ -84,6 +84,21 @@ def test_an_audit_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.verdict == wanted.verdict and found.measures == wanted.measures and found.matches == wanted.matches
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_an_audit_fits_the_terminal_and_has_colours_there_only(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert cli.main(["audit", "rule"]) == 0
+    plain = capsys.readouterr().out
+    assert width - 20 < max(map(len, plain.splitlines())) <= width and "\x1b" not in plain
+    assert all(f"{term}: " in " ".join(plain.split()) for term in ("gain", "v best", "exploitability"))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli.main(["audit", "rule"]) == 0
+    assert "\x1b" in capsys.readouterr().out
+
+
 def test_an_audit_prints_as_a_table_of_any_player(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

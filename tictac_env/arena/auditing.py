@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from tictac_env.arena.outcomes import percentage
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
 from tictac_env.arena.tournament import play_match
-from tictac_env.arena.verdicts import Strategy, given_away, strategy_of, verdict_of
+from tictac_env.arena.verdicts import V_BEST, Strategy, given_away, strategy_of, verdict_of
 from tictac_env.checks import SEATS, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
@@ -40,6 +41,7 @@ REPLIES = 10_000
 AS_SEATS = tuple(f"as {name}" for name in SEATS)
 OMITTED = ("intervals", "walked", "shortest", "given away")
 """Parts of a seat's verdict that its line omits: the lines below it have the last three."""
+TERMS = f"{V_BEST}; gain: what the best reply earns beyond the game's value; exploitability: the mean of both gains"
 CARD, RECORD = "README.md", "verdict.json"
 MADE_BY = f"`{RECORD}` has every figure. `tictac audit` of tictac-env made both."
 
@@ -157,7 +159,11 @@ class Audit:
             raise ValueError(f"this is not the JSON of an audit: {error}") from None
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return self.to_text()
+
+    def to_text(self, width: int = 100) -> str:
+        """The record as lines of at most `width` characters, if that is 72 or more; names and paths are not broken."""
+        return "\n".join(part for line in _lines(self, width) for part in _wrapped(line, width))
 
     def to_markdown(self) -> str:
         """The record as a Markdown page: a title, a sentence for each seat, and the text."""
@@ -373,7 +379,7 @@ def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> s
     return format_moves(game, position.moves) if lost else None
 
 
-def _lines(found: Audit) -> Iterator[str]:
+def _lines(found: Audit, width: int) -> Iterator[str]:
     player = found.player
     yield f"{player['name']} ({player['agent']}) on {found.game}; tictac-env {found.version}"
     yield f"  search: {player['budget']}"
@@ -391,8 +397,9 @@ def _lines(found: Audit) -> Iterator[str]:
             yield f"    {name}: {'; '.join(parts)}"
         if "exploitability" in found.verdict:
             yield f"    exploitability {found.verdict['exploitability']:.5f}"
+            yield f"    ({TERMS})"
         for name in AS_SEATS:
-            yield from _lost_game_lines(found, name)
+            yield from _lost_game_lines(found, name, width)
     if found.suite:
         yield f"  {found.suite['name']}, sha256 {found.suite['sha256'][:16]}; {found.suite['basis']}:"
         yield from _table(found.measures)
@@ -407,7 +414,15 @@ def _lines(found: Audit) -> Iterator[str]:
     yield f"  {found.seconds:.1f} s"
 
 
-def _lost_game_lines(found: Audit, name: str) -> Iterator[str]:
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line, continued below it, indented by two more, if it is longer than `width`."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _lost_game_lines(found: Audit, name: str, width: int) -> Iterator[str]:
     """The boards of the game that beats the player in a seat, and how it was found."""
     seat = (found.verdict or {})[name]
     line, how = seat.get("losing line"), ""
@@ -428,7 +443,7 @@ def _lost_game_lines(found: Audit, name: str) -> Iterator[str]:
     why = "; ".join(part for part in (seat.get("given away"), how) if part)
     loses = f"  {name} it loses {line}{why and f' ({why})'}"
     try:
-        boards = render_game_text(get_game(found.game), line)
+        boards = render_game_text(get_game(found.game), line, width - 4)
     except ValueError:  # the game is not registered here
         yield loses
         return
@@ -443,15 +458,13 @@ def _in_words(value: Any) -> str:
 
 
 def _table(measures: Sequence[Measure]) -> Iterator[str]:
-    """The measures as lines, the groups of positions down and the names across; in parentheses the 95 % interval."""
-    found = {(m.among, m.name): m for m in measures}
-    names = list(dict.fromkeys(name for _, name in found))
-    yield f"    {'':10}{'positions':>10}" + "".join(f"{name:>22}{'x random':>9}" for name in names)
-    for among in dict.fromkeys(among for among, _ in found):
-        row = [found[among, name] for name in names]
-        relative = ["-" if one.relative is None else f"{one.relative:.2f}" for one in row]
-        cells = (f"{one!s:>22}{times:>9}" for one, times in zip(row, relative, strict=True))
-        yield f"    {among:10}{row[0].positions:>10,}" + "".join(cells)
+    """The measures as lines, of a width that any terminal has; in parentheses the 95 % interval."""
+    yield f"    {'':10}{'':10}{'positions':>10}{'':>24}{'x random':>9}"
+    for name in dict.fromkeys(one.name for one in measures):
+        for one in measures:
+            if one.name == name:
+                times = "-" if one.relative is None else f"{one.relative:.2f}"
+                yield f"    {name:10}{one.among:10}{one.positions:>10,}{one!s:>24}{times:>9}"
 
 
 def save_card(found: Audit, folder: str | os.PathLike[str]) -> tuple[Path, Path]:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,10 +129,20 @@ def run_audit(options: argparse.Namespace) -> int:
             replies=options.replies,
             reading=Reading(options.observation, options.time_limit),
         )
-    print(record.to_json() if options.json else record, flush=True)  # first, in case that nothing can be written
+    if options.json:  # first, in case that nothing can be written
+        print(record.to_json(), flush=True)
+    else:
+        _print_in_colour(record.to_text(shutil.get_terminal_size().columns))
     if folder is not None:
         save_card(record, folder)
     return 0
+
+
+def _print_in_colour(text: str) -> None:
+    """Prints a text, with its numbers coloured if this is a terminal."""
+    from rich.console import Console  # only now, so that --help is quick
+
+    Console(markup=False, emoji=False, soft_wrap=True).print(text)
 
 
 def add_prove(parser: argparse.ArgumentParser) -> None:
