@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import random
 import re
@@ -9,6 +10,7 @@ import string
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import breadth
@@ -109,6 +111,27 @@ def test_a_page_whose_name_was_made_to_lead_here_learns_nothing(name: str) -> No
             refused = http.request(method, path, headers={"host": name})
             assert refused.status_code == 400 and "--allowed-host" in refused.json()["error"]
             assert HEADERS.items() <= dict(refused.headers).items()
+
+
+def test_a_person_who_types_a_name_that_is_not_allowed_reads_a_page() -> None:
+    with visited(Server()) as http:
+        refused = http.get("/", headers={"accept": "text/html,*/*;q=0.8", "host": "<b>.local"})
+    assert refused.status_code == 400 and refused.headers["content-type"].startswith("text/html")
+    assert "&lt;b&gt;.local" in refused.text and "<b>" not in refused.text and "--allowed-host" in refused.text
+
+
+@pytest.mark.parametrize(("host", "here"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")])
+def test_the_address_that_is_shown_can_be_opened(
+    host: str, here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: sockets[0].close())
+    monkeypatch.setattr(Server, "warm", lambda server: None)
+    assert cli.main(["serve", "--host", host, "--port", "0", "--open"]) == 0
+    shown = urlsplit(capsys.readouterr().out.split()[0])
+    assert opened == [f"http://{here}:{shown.port}/"]
+    assert shown.hostname == host or not ipaddress.ip_address(str(shown.hostname)).is_unspecified
 
 
 @pytest.mark.parametrize(

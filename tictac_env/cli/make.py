@@ -125,6 +125,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trainings", type=int, default=2, metavar="N", help="trainings at once; others wait (default: %(default)s)"
     )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser of this machine")
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
 
@@ -156,6 +157,7 @@ def run_serve(options: argparse.Namespace) -> int:
         allowed_hosts=options.allowed_host,
         games=options.game,
         proxies=options.trusted_proxy,
+        browser=options.open,
     )
     return 0
 

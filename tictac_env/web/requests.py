@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import ipaddress
 import json
 import math
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tictac_env.games import Game, get_game
@@ -37,6 +38,11 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 """Sent with every answer."""
+UNKNOWN_NAME = (
+    '<!doctype html><html lang="en"><title>Another name is needed</title><h1>This page has another name</h1><p>'
+    "{reason}.</p><p>The numeric address of the machine works, too, such as http://192.168.1.7:8000/.</p></html>"
+)
+"""The page for a browser that asks under a name that is not allowed."""
 MAX_ADDRESSES = 10_000
 """The most addresses whose rate is known; beyond, the one silent for longest is forgotten."""
 MAX_GAME, MAX_MOVES, MAX_WORD = 64, 256, 96
@@ -180,12 +186,14 @@ class Guard:
 
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_with_headers)
 
-    def _refusal(self, request: Request) -> Answer | None:
+    def _refusal(self, request: Request) -> Response | None:
         host = re.sub(r":\d*$", "", request.headers.get("host", "")).lower().removesuffix(".")
         if host not in self.hosts and not _is_number(host):
             reason = (
                 f"this server is not called {host!r}; whoever runs it may allow it: tictac serve --allowed-host NAME"
             )
+            if "text/html" in request.headers.get("accept", ""):  # a person typed the name
+                return HTMLResponse(UNKNOWN_NAME.format(reason=html.escape(reason)), 400)
             return Answer({"error": reason}, 400)
         wait = self.rates.wait(request.client.host if request.client else "")
         if wait:

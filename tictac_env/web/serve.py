@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
 import threading
+import webbrowser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ def serve(
     allowed_hosts: Iterable[str] = (),
     games: Sequence[str] = (),
     proxies: Iterable[str] = (),
+    browser: bool = False,
 ) -> None:
     """Serves the page until it is stopped with Ctrl-C.
 
@@ -40,6 +43,7 @@ def serve(
         limits: what it may use.
         allowed_hosts: names under which it may be asked, besides `host`, "localhost" and numeric addresses.
         games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
+        browser: whether to open the page in the browser of this machine.
         proxies: addresses or networks of proxies whose header X-Forwarded-For is believed.
 
     Raises:
@@ -57,12 +61,31 @@ def serve(
     config = configured(server.app(), server.limits, proxies)
     listener = _listening_to(host, port)
     address, found = listener.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
-    print(f"http://{shown}:{found}/ (Ctrl-C ends it)", flush=True)
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+    if here != address:  # everybody's address, which no browser opens
+        address = _lan_address() or here
+    print(f"{_link(address, found)} (Ctrl-C ends it)", flush=True)
+    if browser:
+        webbrowser.open(_link(here, found))
     if host not in ("127.0.0.1", "localhost", "::1"):
         print("anybody who reaches this address can use it, and there are no passwords", file=sys.stderr)
     threading.Thread(target=server.warm, daemon=True).start()
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _link(address: str, port: int) -> str:
+    return f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
+
+
+def _lan_address() -> str:
+    """The IPv4 address of this machine in its network; "" if it is in none.
+
+    It is the address from which the machine would send to a far one. Nothing is sent: UDP has no connections.
+    """
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # of documentation, RFC 5737: it belongs to nobody
+        return str(probe.getsockname()[0])
+    return ""
 
 
 def _listening_to(host: str, port: int) -> socket.socket:
