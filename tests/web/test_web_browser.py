@@ -339,6 +339,24 @@ def test_a_game_is_played_from_a_folder(reader: Visitor) -> None:
     assert reader.page.locator(".board .line").count() >= 3
 
 
+def test_two_agents_are_watched_and_a_game_is_replayed(reader: Visitor) -> None:
+    reader.open(f"game={TTT}&opponent=random&seed=3")
+    reader.page.select_option("#speed", "fast")
+    reader.page.select_option("select[name=seat]", "watch")
+    reader.page.select_option("select[name=rival]", "table")
+    reader.wait_for_moves(2)
+    reader.page.click("#run")
+    assert reader.page.inner_text("#run") == "Play"
+    reader.page.click("#run")
+    reader.page.wait_for_selector("#run:disabled")
+    assert reader.position(TTT).is_over
+    count = len(reader.moves())
+    reader.page.click("[data-step=first]")
+    reader.page.click("#run")
+    reader.page.wait_for_selector("#run:disabled")
+    assert len(reader.moves()) == count == reader.page.locator(".board .stone").count()
+
+
 def test_quick_keys_are_not_lost(reader: Visitor) -> None:
     reader.open(f"game={C4}&opponent=nobody")
     reader.press("12345671")

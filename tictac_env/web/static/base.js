@@ -78,7 +78,7 @@ export function stored(key, tabOnly = false) {
 
 // What the page shows is the part of its address behind #, so that a link shares it.
 export const NOBODY = "nobody";
-const KNOWN = ["view", "game", "moves", "at", "opponent", "seat", "seed", "first", "second"];
+const KNOWN = ["view", "game", "moves", "at", "opponent", "rival", "seat", "seed", "first", "second"];
 
 export function readLink() {
   const found = [...new URLSearchParams(location.hash.slice(1))];

@@ -6,6 +6,7 @@ import { insightOf, showReview } from "./insight.js";
 
 const SIDE = ["red", "yellow"];
 const OTHER = "other";
+const WATCH = "watch"; // the seat of a visitor who watches
 const YOU = "you"; // the name of the visitor in a link
 const SIZED = /^KInARow-v0:(\d+)x(\d+)-(\d+)(,gravity=False)?$/;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -21,12 +22,15 @@ export class Table {
     this.state = {};
     this.answered = new Set(); // boards and opponents that have answered here: their machine code is there
     this.keys = Promise.resolve(); // settles when what the last key asked for is done
+    this.running = 0; // the number of the run that shows move after move; 0 if it pauses
+    this.runs = 0;
     this.answering = null; // settles when the opponent has answered
     const play = ({ then }) => this.open({ ...this.state, moves: then, at: undefined });
     this.board = new Board(byId("board"), { play, illegal: (text) => this.say(text) });
     this.setup = new Setup(byId("setup"), about, (chosen) => this.change(chosen));
     const on = (id, event, action) => byId(id).addEventListener(event, action);
     on("retry", "click", () => (this.answering = this.answer(++this.turn)));
+    on("run", "click", () => (this.running ? this.pause() : this.run()));
     on("undo", "click", () => this.undo());
     on("restart", "click", () => this.begin({}));
     on("swap", "click", () => this.swap());
@@ -48,7 +52,13 @@ export class Table {
   }
 
   // Another opponent or seat goes on with the game, unless it is over; another board begins a new one.
-  change(chosen) {
+  // If both players are agents, they begin at once.
+  async change(chosen) {
+    await this.adopt(chosen);
+    if (this.watched && !this.running) this.run();
+  }
+
+  adopt(chosen) {
     const goesOn = this.shown && !this.shown.over && this.line.ply && chosen.game === this.state.game;
     if (!goesOn) return this.begin(chosen);
     return this.open({ ...this.state, ...chosen, first: "", second: "" }, "The game goes on. ");
@@ -63,16 +73,17 @@ export class Table {
     try {
       const game = state.game || "ConnectFour-v0";
       const line = await positionAfter(game, state.moves || "");
-      const seat = state.seat === "second" ? "second" : "first";
-      const opponent = await this.setup.show({ game, opponent: state.opponent, seat });
+      const seat = ["second", WATCH].includes(state.seat) ? state.seat : "first";
+      const { opponent, rival } = await this.setup.show({ game, opponent: state.opponent, rival: state.rival, seat });
       if (turn !== this.turn) return;
       const at = Math.min(Number(state.at ?? line.ply) || 0, line.ply);
-      this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, seat, seed: state.seed ?? newSeed() };
+      this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, rival, seat, seed: state.seed ?? newSeed() };
       this.line = line;
       this.trouble("");
       this.fillThinkers();
       await this.show(turn);
-      if (turn === this.turn && !this.shown.over && at === line.ply && !this.mayMove()) this.answering = this.answer(turn);
+      const waits = !this.shown.over && at === line.ply && !this.mayMove() && !this.watched;
+      if (turn === this.turn && waits) this.answering = this.answer(turn);
     } catch (error) {
       if (turn !== this.turn) return;
       this.trouble(error.message);
@@ -102,12 +113,51 @@ export class Table {
     return this.state.seat === "second" ? 1 : 0;
   }
 
+  // Whether both players are agents, which move while the game runs.
+  get watched() {
+    return this.state.seat === WATCH && this.state.opponent !== NOBODY;
+  }
+
+  // The agent that plays that seat.
+  player(seat) {
+    return this.watched && seat ? this.state.rival : this.state.opponent;
+  }
+
+  // Shows move after move, and lets agents go on, until the game is over or somebody pauses.
+  async run() {
+    const run = (this.running = ++this.runs);
+    this.showRun();
+    while (run === this.running && this.goesOn()) {
+      await new Promise((done) => setTimeout(done, Number(byId("speed").value)));
+      if (run !== this.running || !this.goesOn()) break;
+      if (this.state.at < this.line.ply) await this.step(this.state.at + 1);
+      else await (this.answering = this.answer(++this.turn));
+      if (!byId("retry").hidden) break;
+    }
+    if (run === this.running) this.pause();
+  }
+
+  pause() {
+    this.running = 0;
+    this.showRun();
+  }
+
+  goesOn() {
+    return this.state.at < this.line.ply || (this.watched && !this.shown.over);
+  }
+
+  showRun() {
+    byId("run").textContent = this.running ? "Pause" : "Play";
+    byId("run").disabled = !this.running && !this.goesOn();
+  }
+
   mayMove() {
-    return !this.shown.over && (this.state.opponent === NOBODY || this.shown.seat === this.mine);
+    return !this.shown.over && !this.watched && (this.state.opponent === NOBODY || this.shown.seat === this.mine);
   }
 
   async answer(turn) {
-    const { game, moves, opponent, seed } = this.state;
+    const { game, moves, seed } = this.state;
+    const opponent = this.player(this.shown.seat);
     const began = performance.now();
     const name = this.nameOf(this.shown.seat);
     byId("retry").hidden = true;
@@ -141,11 +191,12 @@ export class Table {
     const { game, opponent, at } = this.state;
     if (!at) return this.say("There is nothing to take back.");
     let to = at - 1;
-    while (opponent !== NOBODY && to > 0 && (await positionAfter(game, this.line.history[to])).seat !== this.mine) to -= 1;
+    while (opponent !== NOBODY && !this.watched && to > 0 && (await positionAfter(game, this.line.history[to])).seat !== this.mine) to -= 1;
     return this.open({ ...this.state, moves: this.line.history[to], at: undefined }, "Taken back. ");
   }
 
   swap() {
+    if (this.watched) return this.open({ ...this.state, opponent: this.state.rival, rival: this.state.opponent });
     const seat = this.mine ? "first" : "second";
     return this.open({ ...this.state, moves: this.line.history[this.state.at], at: undefined, seat });
   }
@@ -166,7 +217,8 @@ export class Table {
   // Copies a link, without the token of a training, which is its owner's.
   async share() {
     const state = this.linked();
-    if (String(state.opponent).startsWith("training:")) writeLink({ ...state, opponent: NOBODY });
+    const own = [state.opponent, state.rival].some((name) => String(name).startsWith("training:"));
+    if (own) writeLink({ ...state, opponent: NOBODY, rival: null });
     const link = location.href;
     writeLink(state);
     try {
@@ -192,7 +244,7 @@ export class Table {
     };
     if (!noted) note({ notes: new Map(), text: "" });
     const chosen = byId("thinker").value;
-    const thinker = chosen === "opponent" ? this.state.opponent : chosen;
+    const thinker = chosen === "opponent" ? this.player(this.shown.seat) : chosen;
     try {
       const asked = { thoughts, exact, thinker, seed: Number(this.state.seed) };
       await Promise.all([
@@ -221,13 +273,15 @@ export class Table {
     slider.setAttribute("aria-valuetext", `after ${at} of ${ply} moves`);
     byId("moves").textContent = names.map((name, i) => (i + 1 === at ? `[${name}]` : name)).join(" ");
     byId("undo").disabled = !at;
+    this.showRun();
     for (const one of document.querySelectorAll("[data-step]")) {
       one.disabled = at === (["first", "back"].includes(one.dataset.step) ? 0 : ply);
     }
   }
 
   nameOf(seat) {
-    const { opponent, first, second } = this.state;
+    const { first, second } = this.state;
+    const opponent = this.player(seat);
     const named = seat ? second : first;
     if (named) return `${named === YOU ? "You" : named} (${SIDE[seat]})`;
     if (opponent === NOBODY) return seat ? "Yellow" : "Red";
@@ -237,7 +291,7 @@ export class Table {
 
   inWords() {
     const { winner, over, seat } = this.shown;
-    const alone = this.state.opponent !== NOBODY;
+    const alone = this.state.opponent !== NOBODY && !this.watched;
     if (over && winner === null) return `${this.said}A draw: the board is full.`;
     if (over && alone) return this.said + (winner === this.mine ? "You win!" : "You lose.");
     const isYou = (one) => (one ? this.state.second : this.state.first) === YOU;
@@ -257,9 +311,9 @@ export class Table {
   }
 }
 
-// The form of the game: which board, against whom, in which seat.
+// The form of the game: which board, against whom, in which seat; or which two agents play.
 class Setup {
-  // changed({game, opponent, seat}) is called when the visitor chooses otherwise.
+  // changed({game, opponent, rival, seat}) is called when the visitor chooses otherwise.
   constructor(form, { games, names = [], sizes = true }, changed) {
     this.changed = changed;
     this.named = names; // {name, shown} of opponents that are not shown by their names: the trainings of this visit
@@ -279,13 +333,17 @@ class Setup {
     this.opponent = el("select", { name: "opponent" });
     const label = "Name of another opponent";
     this.typed = el("input", { name: "named", placeholder: "mcts:2000", maxlength: 96, "aria-label": label, hidden: true });
-    this.seat = el("select", { name: "seat" }, option("first", "first (red cross)"), option("second", "second (yellow ring)"));
+    this.seat = el("select", { name: "seat" }, option("first", "first (red cross)"));
+    this.seat.append(option("second", "second (yellow ring)"), option(WATCH, "neither: watch"));
+    this.rival = el("select", { name: "rival" });
+    this.rivalRow = el("label", { hidden: true }, "Second player", this.rival);
     form.append(
       el("label", {}, "Game", this.game),
       this.sized,
       el("label", {}, "Opponent", this.opponent),
       this.typed,
       el("label", {}, "You play", this.seat),
+      this.rivalRow,
     );
     form.addEventListener("submit", (event) => event.preventDefault() || this.tell());
     this.game.addEventListener("change", () => {
@@ -298,18 +356,18 @@ class Setup {
       else this.typed.focus();
     });
     this.typed.addEventListener("change", () => this.typed.value.trim() && this.tell());
-    this.seat.addEventListener("change", () => this.tell());
+    for (const one of [this.seat, this.rival]) one.addEventListener("change", () => this.tell());
   }
 
   tell() {
     const opponent = this.opponent.value === OTHER ? this.typed.value.trim() : this.opponent.value;
     const [rows, cols, connect] = this.sizes.map((input) => input.value);
     const sized = `KInARow-v0:${rows}x${cols}-${connect}${this.falls.checked ? "" : ",gravity=False"}`;
-    this.changed({ game: this.game.value === OTHER ? sized : this.game.value, opponent, seat: this.seat.value });
+    this.changed({ game: this.game.value === OTHER ? sized : this.game.value, opponent, rival: this.rival.value, seat: this.seat.value });
   }
 
-  // Shows a state; the opponents offered are those of its game. Returns the opponent to play, if it names none.
-  async show({ game, opponent, seat }) {
+  // Shows a state; the opponents offered are those of its game. Returns those to play, if it names none.
+  async show({ game, opponent, rival, seat }) {
     if (this.offeredFor !== game) this.offer = await get("/api/opponents", { game });
     this.offeredFor = game;
     this.fill(this.opponent, "", [option(NOBODY, "nobody: both sides are yours")]);
@@ -319,6 +377,11 @@ class Setup {
     this.opponent.value = known ? chosen : OTHER;
     this.typed.hidden = known;
     if (!known) this.typed.value = chosen;
+    this.fill(this.rival, "", []);
+    const second = rival && (this.any || has(this.rival, rival)) ? rival : this.offer.default;
+    if (!has(this.rival, second)) this.rival.append(option(second, second));
+    this.rival.value = second;
+    this.rivalRow.hidden = seat !== WATCH || chosen === NOBODY;
     this.seat.value = seat;
     this.seat.disabled = chosen === NOBODY;
     this.sized.hidden = has(this.game, game) && game !== OTHER;
@@ -326,7 +389,7 @@ class Setup {
     const sizes = SIZED.exec(game);
     if (sizes) this.sizes.forEach((input, i) => (input.value = sizes[i + 1]));
     if (sizes) this.falls.checked = !sizes[4];
-    return chosen;
+    return { opponent: chosen, rival: seat === WATCH ? second : null };
   }
 
   // Fills a menu with the opponents of a game, in groups.
