@@ -18,7 +18,11 @@ async function judge({ game, games }) {
 
 function asked(about, position) {
   const values = thoughts(about, NTUPLE, position).moves.map(({ action, value }) => [action, value]);
-  return { action: choose(about, NTUPLE, position, 0), values: values.sort(([a], [b]) => a - b) };
+  const levels = Object.keys(about.levels).map((name) => {
+    const chances = thoughts(about, name, position).moves.map(({ action, chance }) => [action, chance]);
+    return [name, chances, choose(about, name, position, 5)];
+  });
+  return { levels, action: choose(about, NTUPLE, position, 0), values: values.sort(([a], [b]) => a - b) };
 }
 
 async function search({ game, positions, milliseconds }) {

@@ -459,6 +459,8 @@ def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     reader.wait_for_answer(0)
     reader.play(C4, lambda position: position.legal_actions[0], "keys")
     assert "lose" in reader.said()
+    reader.open(f"game={C4}&opponent=level:3")
+    reader.play(C4, lambda position: position.legal_actions[0])
     reader.open(f"game={C4}&moves=44444432211&opponent=ntuple:4&seat=second")
     reader.notes("thought", 6)
     position = Position.from_moves(C4, "44444432211")  # beyond the book

@@ -98,6 +98,16 @@ def check_network(game: str, positions: list[Position], found: list[dict[str, An
     assert {-1, 1} < set(shown)
 
 
+def check_levels(position: Position, found: list[tuple[str, list[tuple[int, float]], int]]) -> None:
+    """The levels draw their moves with the chances of the package's."""
+    assert len(found) >= 4
+    for name, chances, action in found:
+        wanted = make_policy(name, position.game).probabilities(position)
+        assert [one for one, _ in chances] == list(position.legal_actions)
+        assert [chance for _, chance in chances] == pytest.approx(wanted[list(position.legal_actions)].tolist())
+        assert wanted[action] > 0
+
+
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
 @pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Path, name: str, count: int) -> None:
@@ -110,6 +120,7 @@ def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Pa
         asked = next(ply for ply, one in enumerate(said) if "action" in one)
         positions.append(played[asked])
         found.append(said[asked])
+        check_levels(played[asked], said[asked]["levels"])
     assert len({position.ply for position in positions}) > 4 and known > 20 * count
     check_network(name, positions, found)
 

@@ -2,6 +2,7 @@
 
 import { capital, server } from "./base.js";
 import { Book, inWords, Proven, score, scores, Solved, WON } from "./known.js";
+import { levelChances } from "./levels.js";
 import { asValue, Network, PLIES } from "./ntuple.js";
 import { Prover } from "./prover.js";
 import { Game, Position } from "./rules.js";
@@ -11,7 +12,7 @@ const PLAYERS = { table: "the exact table", book: "the opening book", [NTUPLE]: 
 const [POSITION_TIME, GAME_TIME] = [2000, 6000]; // milliseconds to search the moves of a position, and a game
 const games = new Map();
 
-// {game, known, network, prover}, unpacked when it is first played. known: all of a small game, or the book and what the
+// {game, known, network, prover, levels}, unpacked when it is first played. known: all of a small game, or the book and what the
 // prover has proven, or null; prover: null of a game without a book (there is one of Connect Four only).
 export function load(name) {
   const data = globalThis.TICTAC[name];
@@ -23,17 +24,19 @@ export function load(name) {
   return games.get(name);
 }
 
-async function unpack(name, { title, rules, small, book, network }) {
+async function unpack(name, { title, rules, small, book, network, levels }) {
   const game = new Game({ name, title, ...rules });
   const prover = book ? new Prover() : null;
   const known = small ? new Solved() : book ? new Proven(await Book.load(book), prover) : null;
-  return { game, known, prover, network: await Network.load(network) };
+  return { game, known, prover, levels, network: await Network.load(network) };
 }
 
 // The opponents of a game, the one to begin with first.
-function offer({ known }) {
+function offer({ known, levels }) {
   const names = !known ? [NTUPLE, "random"] : known.plies ? [NTUPLE, "book", "random"] : ["table", NTUPLE, "random"];
-  return { opponents: names.map((name) => ({ name, shown: PLAYERS[name] })), files: [], default: names[0], thinker: NTUPLE };
+  const numbered = Object.keys(levels).map((name) => ({ name, shown: name.replace(":", " ") }));
+  const opponents = [...numbered, ...names.map((name) => ({ name, shown: PLAYERS[name] }))];
+  return { opponents, files: [], default: names[0], thinker: NTUPLE };
 }
 
 // All that the page needs to draw a position and to know which moves there are.
@@ -55,12 +58,15 @@ export function view(position) {
 }
 
 // What a player thinks of each move: scores, or chances of being played.
-function opinion({ known, network }, player, position) {
+function opinion({ known, network, levels }, player, position) {
   const { legal } = position;
   const chances = (text, best) => {
     const moves = new Map(legal.map((action) => [action, best.includes(action) ? 1 / best.length : 0]));
     return { kind: "chances", text, moves };
   };
+  if (levels[player]) {
+    return { kind: "chances", text: "how likely each move is", moves: levelChances(levels[player], known, position) };
+  }
   if (player === "random") return chances("how likely each move is", legal);
   const source = { table: known, book: known?.book }[player];
   const found = source ? scores(source, position) : new Map();
@@ -79,12 +85,14 @@ export function thoughts(about, player, position) {
   return { kind, text, moves: [...moves].map(([action, one]) => ({ action, value: value(one), chance: chance(one) })) };
 }
 
-// The move of a player. Among equals the seed of the game decides, so that a link replays the same game.
+// The move of a player. Where chance decides, the seed of the game does, so that a link replays the same game.
 export function choose(about, player, position, seed) {
   const { kind, moves } = opinion(about, player, position);
   const most = Math.max(...moves.values());
-  const best = [...moves.keys()].filter((action) => moves.get(action) === most);
-  return kind === "values" ? best[0] : best[Math.floor(draw(Number(seed) || 0, position.ply) * best.length)];
+  if (kind === "values") return [...moves.keys()].find((action) => moves.get(action) === most);
+  let left = draw(Number(seed) || 0, position.ply);
+  const possible = [...moves].filter(([, chance]) => chance > 0);
+  return (possible.find(([, chance]) => (left -= chance) < 0) ?? possible.at(-1))[0]; // the sum may fall short of 1
 }
 
 // A number in [0, 1) that the seed and the ply decide (Tommy Ettinger's Mulberry32, one step).
