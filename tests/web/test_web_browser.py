@@ -467,6 +467,9 @@ def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     words = {1: "W", 0: "=", -1: "L"}
     outcomes = [words[score] for score in solve(position, weak=True).action_scores if score is not None]
     assert [note[0] for note in reader.notes("exact", 6)] == outcomes
+    reader.open(f"game={C4}&moves=277441121&opponent=nobody")  # takes a while
+    reader.page.wait_for_function("() => /^Searching/.test(document.getElementById('insight').innerText)")
+    assert len(reader.notes("exact", 7)) == 7
     reader.open("game=Hex-v0")
     assert "Hex-v0" in reader.page.inner_text("#trouble")
     reader.open(f"game={C4}&opponent=nobody&moves=444444")

@@ -1,6 +1,6 @@
 // The levels whose parts the page can play: random moves, the rule of thumb, and minimax. A test holds them to the package's.
 
-import { scores, Solved } from "./known.js";
+import { scores } from "./known.js";
 
 // How likely a level takes each legal action, by action. level: [policy, random], the share of moves drawn from all.
 export function levelChances([policy, random], known, position) {
@@ -29,7 +29,7 @@ function rule(position) {
 
 // Without a depth every move that keeps a win a win, or a draw a draw, is as good as the next.
 function minimax(position, known, plies) {
-  const exact = known instanceof Solved && Number.isNaN(plies);
+  const exact = Number.isNaN(plies); // of a small game, whose every position is known
   const found = scores(exact ? known : new Ahead(plies - 2), position); // the rules by themselves see two plies ahead
   const value = (action) => (exact ? Math.sign(found.get(action)) : found.get(action));
   const most = Math.max(...position.legal.map(value));
