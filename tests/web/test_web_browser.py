@@ -357,6 +357,16 @@ def test_two_agents_are_watched_and_a_game_is_replayed(reader: Visitor) -> None:
     assert len(reader.moves()) == count == reader.page.locator(".board .stone").count()
 
 
+def test_a_line_says_what_the_opponent_is(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=minimax")
+    said = []
+    for name in ("minimax", "minimax-first", "level:3", "ntuple"):
+        visitor.page.select_option("select[name=opponent]", name)
+        visitor.page.wait_for_function("name => location.hash.includes(`opponent=${name}&`)", arg=name)
+        said.append(visitor.page.inner_text("#setup p"))
+    assert len(set(said)) == 4 and all(said)
+
+
 def test_quick_keys_are_not_lost(reader: Visitor) -> None:
     reader.open(f"game={C4}&opponent=nobody")
     reader.press("12345671")

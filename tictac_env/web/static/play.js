@@ -13,6 +13,17 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const later = (action) => setTimeout(action, 500);
 const has = (select, value) => [...select.options].some((one) => one.value === value);
 
+// A line on the opponents, by the first part of their names.
+const LINES = {
+  level: "Level 1 plays at random; each level is stronger than the one below.",
+  random: "Plays any legal move, each equally often.",
+  minimax: "Looks some moves ahead; plays at random among equal moves.",
+  "minimax-first": "Looks ahead like minimax, but always plays the first of equal moves.",
+  mcts: "Tries each move in simulated games; the number says in how many.",
+  ntuple: "A network that has learned from games against itself.",
+  perfect: "Plays the exact best move as far as time allows.",
+};
+
 export class Table {
   constructor(about, trouble) {
     this.trouble = trouble; // shows an error, or nothing
@@ -336,6 +347,7 @@ class Setup {
     this.seat = el("select", { name: "seat" }, option("first", "first (red cross)"));
     this.seat.append(option("second", "second (yellow ring)"), option(WATCH, "neither: watch"));
     this.rival = el("select", { name: "rival" });
+    this.line = el("p", { class: "soft line-of" });
     this.rivalRow = el("label", { hidden: true }, "Second player", this.rival);
     form.append(
       el("label", {}, "Game", this.game),
@@ -344,6 +356,7 @@ class Setup {
       this.typed,
       el("label", {}, "You play", this.seat),
       this.rivalRow,
+      this.line,
     );
     form.addEventListener("submit", (event) => event.preventDefault() || this.tell());
     this.game.addEventListener("change", () => {
@@ -375,6 +388,8 @@ class Setup {
     const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
     const known = has(this.opponent, chosen);
     this.opponent.value = known ? chosen : OTHER;
+    this.line.textContent = LINES[chosen.split(":")[0]] || "";
+    this.line.hidden = !this.line.textContent;
     this.typed.hidden = known;
     if (!known) this.typed.value = chosen;
     this.fill(this.rival, "", []);

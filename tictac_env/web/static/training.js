@@ -260,7 +260,7 @@ function exploitability(rows, { x, end }) {
   const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
   const proven = rows.filter((row) => row.unbeatable);
   const dots = proven.map((row) => svg("circle", { cx: x(row), cy: y(row), r: 3, class: "good" }));
-  const now = `now ${rows.at(-1).exploitability.toFixed(3)}; 0 is perfect`;
+  const now = `now ${rows.at(-1).exploitability.toFixed(3)}: what the best opponent gains; 0 is perfect`;
   return chart("Exploitability (exact)", now, now, [path, dots], most.toFixed(1), end);
 }
 
