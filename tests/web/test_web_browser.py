@@ -478,7 +478,7 @@ def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     outcomes = [words[score] for score in solve(position, weak=True).action_scores if score is not None]
     assert [note[0] for note in reader.notes("exact", 6)] == outcomes
     reader.open(f"game={C4}&moves=277441121&opponent=nobody")  # takes a while
-    reader.page.wait_for_function("() => /^Searching/.test(document.getElementById('insight').innerText)")
+    reader.page.wait_for_function("() => /exact values under way/i.test(document.getElementById('insight').innerText)")
     assert len(reader.notes("exact", 7)) == 7
     reader.open("game=Hex-v0")
     assert "Hex-v0" in reader.page.inner_text("#trouble")
