@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import random
 import re
 import string
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -121,16 +125,24 @@ def test_a_person_who_types_a_name_that_is_not_allowed_reads_a_page() -> None:
 
 
 @pytest.mark.parametrize(("host", "here"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")])
-def test_the_address_that_is_shown_can_be_opened(
-    host: str, here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: sockets[0].close())
-    monkeypatch.setattr(Server, "warm", lambda server: None)
-    assert cli.main(["serve", "--host", host, "--port", "0", "--open"]) == 0
-    shown = urlsplit(capsys.readouterr().out.split()[0])
-    assert opened == [f"http://{here}:{shown.port}/"]
+def test_the_address_that_is_shown_can_be_opened(host: str, here: str, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "tictac_env", "serve", "--host", host, "--port", "0", "--open"]
+    env = os.environ | {"BROWSER": str(browser)}
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
+    try:
+        assert program.stdout is not None
+        shown = urlsplit(program.stdout.readline().split()[0])
+        for _ in range(200):
+            if opened.exists() and opened.read_text():
+                break
+            time.sleep(0.05)
+        assert opened.read_text() == f"http://{here}:{shown.port}/\n"
+    finally:
+        program.kill()
+        program.communicate()
     assert shown.hostname == host or not ipaddress.ip_address(str(shown.hostname)).is_unspecified
 
 

@@ -18,7 +18,7 @@ from tictac_env.policies import load_player
 from tictac_env.policies.human import moves_in_words, read_move
 from tictac_env.position import Position, format_moves
 from tictac_env.render.text import status
-from tictac_env.render.window import WAITING_FPS, Window, WindowClosed
+from tictac_env.render.window import WAITING_FPS, Window, WindowClosed, check_screen
 from tictac_env.rng import new_state
 
 Answer = TypeVar("Answer")
@@ -261,6 +261,7 @@ class WindowTable(Table):
 
     def __init__(self, show_hints: bool = False) -> None:
         self._show_hints = show_hints
+        check_screen()
         self._window = Window(cell_size=96)
 
     def play(self, session: Session) -> bool:

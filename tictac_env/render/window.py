@@ -73,7 +73,6 @@ class Window:
         Raises:
             WindowClosed: the person closed the window; it is gone when this is raised.
             gymnasium.error.DependencyNotInstalled: pygame is missing.
-            OSError: there is no screen.
         """
         pygame = self._open()
         self._handle_events(pygame)
@@ -156,7 +155,7 @@ class Window:
             self._clock = self._pygame.time.Clock()
         # Another user of pygame in this process may have closed the display.
         if not self._pygame.display.get_init():
-            _init_display(self._pygame)
+            self._pygame.display.init()
         return self._pygame
 
     def _draw(self, pygame: ModuleType, position: Position) -> None:
@@ -186,8 +185,14 @@ class Window:
                 self._key = pygame.key.name(event.key).strip("[]")  # "[5]" is that of the number pad
 
 
-def _init_display(pygame: ModuleType) -> None:
-    """Opens the screen. SDL draws into memory if there is none, and a person would wait for a window for ever."""
+def check_screen() -> None:
+    """Looks for a screen: SDL draws into memory if there is none, and a person would wait for a window for ever.
+
+    Raises:
+        OSError: there is no screen, or it cannot be used.
+        gymnasium.error.DependencyNotInstalled: pygame is missing.
+    """
+    pygame = import_pygame()
     asked = bool(os.environ.get("SDL_VIDEODRIVER"))
     screens = "DISPLAY", "WAYLAND_DISPLAY"
     if asked or sys.platform != "linux" or any(map(os.environ.get, screens)):
