@@ -75,6 +75,7 @@ def test_an_example_runs(
         if part in example:
             pytest.importorskip(package)
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # a window is drawn into memory
     if "ppo.zip" in example or "models/dqn.zip" in example:
         agent, path = ("MaskablePPO", "ppo.zip") if "ppo.zip" in example else ("DQN", "models/dqn.zip")
         if not Path(path).exists():
