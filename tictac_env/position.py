@@ -16,7 +16,7 @@ from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_gam
 
 MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
 SEPARATORS = str.maketrans(",[]", "   ")
-"""What may stand between moves besides blanks: the page lists them as "4 4 5 [3]", the move shown in brackets."""
+"""Characters between moves besides blanks: the page lists them as "4 4 5 [3]", the move shown in brackets."""
 
 
 def parse_moves(game: Game, moves: str) -> list[int]:

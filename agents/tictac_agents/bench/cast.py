@@ -122,7 +122,7 @@ NOTES = {
     "ntuple:proven": "Shipped with the package; as the first player it wins every game, which a proof over 53,237,218 "
     "positions shows (tictac prove ntuple:proven --game ConnectFour-v0 --claim wins).",
 }
-"""What to say of a player that its budget does not say."""
+"""Remarks on players that their budgets do not state."""
 SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level:2": 4.0, "level:10": 60.0}
 """Seconds that judging these takes on Connect Four, about."""
 
@@ -147,7 +147,7 @@ class Training:
 
     @property
     def kind(self) -> str:
-        """How it is trained (`tictac_agents.Agent.kind`)."""
+        """The kind of training (`tictac_agents.Agent.kind`)."""
         return AGENTS[self.algorithm].kind
 
     @property
@@ -179,7 +179,7 @@ class Training:
         return max(1, total // self.points)
 
     def sentence(self, games: int | None, steps: int | None) -> str:
-        """How it was trained, in one sentence; with the games or steps that it took."""
+        """The training in one sentence, with the games or steps that it took."""
         about = AGENTS[self.algorithm].help
         about = about[0].upper() + about[1:]
         if self.settings is None:

@@ -270,7 +270,7 @@ class Label(NamedTuple):
         return CHARACTER * min(len(self.of.name), LONGEST)
 
     def covers(self, x: float, y: float, margin: float = 0) -> bool:
-        """If a place lies under the label, or at most `margin` pixels beside it."""
+        """True if a place lies under the label, or at most `margin` pixels beside it."""
         return self.x - margin <= x <= self.x + self.width + margin and abs(y - self.y) <= GAP / 2 + margin
 
 
@@ -354,7 +354,7 @@ def _column(placed: Sequence[tuple[tuple[float, float], Point]], frame: Frame) -
 
 
 def _crosses(led: Label, label: Label) -> bool:
-    """If the line from a label's point to the label runs under another label."""
+    """True if the line from a label's point to the label runs under another label."""
     (x, y), parts = led.point, 40
     return any(
         label.covers(x + (led.x - x) * part / parts, y + (led.y - y) * part / parts) for part in range(parts + 1)

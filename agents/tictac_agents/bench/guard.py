@@ -64,7 +64,7 @@ class Guarded(Policy):
 
     @property
     def policy(self) -> Policy:
-        """What plays."""
+        """The user's player, loaded in this process."""
         if self._loaded is None:
             self._loaded = load_player(self.source, self.game, Reading(time_limit=self.time_limit)).policy
         return self._loaded

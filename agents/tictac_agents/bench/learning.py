@@ -128,7 +128,7 @@ def _planned(training: Training, scale: Scale) -> Trained:
 
 
 def _trained_learner(training: Training, scale: Scale) -> Trained:
-    """Of a table, or of an agent that learns from games of its own."""
+    """Trains a table, or an agent that learns from games of its own."""
     settings = training.settings
     learner = new_agent(training.algorithm, settings, training.seed)
     length = next(name for name in LENGTHS if hasattr(settings, name))
@@ -143,7 +143,7 @@ def _trained_learner(training: Training, scale: Scale) -> Trained:
 
 
 def _trained_network(training: Training, scale: Scale) -> Trained:
-    """Of Stable-Baselines3's; on a small game it ends once it is proven unbeatable."""
+    """Trains a network of Stable-Baselines3; on a small game the run ends once it is proven unbeatable."""
     from stable_baselines3.common.callbacks import BaseCallback  # needs torch
 
     settings = training.settings

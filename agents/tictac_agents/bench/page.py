@@ -117,7 +117,7 @@ def _rating_sentence(agent: Record, record: Record) -> str:
 
 
 def _reaches(rating: Record, elo: float) -> bool:
-    """If a rating's interval goes up to an Elo number."""
+    """True if a rating's interval goes up to an Elo number."""
     high: float | None = rating["high"]
     return rating["unbounded"] != "below" and (high is None or high >= elo)
 
@@ -129,7 +129,7 @@ def _learner_sentence(agent: Record, record: Record) -> str:
 
 
 def _beatable(agent: Record, record: Record) -> tuple[str, str]:
-    """If the best player can be beaten, as HTML, and how, as text."""
+    """The answer to "Is it beatable?" for the best player, as HTML, and its reason, as text."""
     if agent["failure"] or not agent["verdict"]:
         return "Unknown", _seats_sentence(agent)
     seats = {seat: _infallible(agent, seat) for seat in SEATS}
@@ -145,13 +145,13 @@ def _beatable(agent: Record, record: Record) -> tuple[str, str]:
 
 
 def _first_wins(record: Record) -> bool:
-    """If some player wins every game as first against perfect play, so that the game is won for the first player."""
+    """True if a player wins every game as first against perfect play: the first player can force a win."""
     exact = [agent["verdict"]["as first"] for agent in record["agents"] if agent["verdict"]]
     return any((told.get("v perfect") or [0])[0] > 0.9999 and not told.get("intervals") for told in exact)
 
 
 def _infallible(agent: Record, seat: str) -> bool | None:
-    """If a player never loses in a seat; None if it is not known."""
+    """True if a player never loses in a seat, None if that is not known."""
     found: bool | None = agent["verdict"][f"as {seat}"].get("infallible") if agent["verdict"] else None
     return found
 

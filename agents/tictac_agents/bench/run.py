@@ -197,7 +197,7 @@ def _judged(
     workers: Workers,
     clock: _Phases,
 ) -> dict[str, dict[str, Any]]:
-    """What is known of each player, by game and name; what is not kept is trained and judged now."""
+    """The judgements of all players, by game and name; those that are not kept are made now."""
     store = RunStore(output / "judged-runs.jsonl")
     jobs = {
         (game, one.name): _job(game, one, scales[game], seed, time_limit)
