@@ -17,7 +17,7 @@ import uvicorn
 
 from tictac_env.web.app import Server
 from tictac_env.web.connections import configured
-from tictac_env.web.requests import Limits
+from tictac_env.web.limits import Limits
 
 HEAD = b"POST /api/reply HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n"
 HALF = (b"", b"GET /api/about HT", HEAD, HEAD + b"\r\n{")

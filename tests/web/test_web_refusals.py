@@ -25,8 +25,9 @@ from tictac_env.arena import round_robin
 from tictac_env.games import GAMES
 from tictac_env.solver.players import Perfect
 from tictac_env.web.app import STATIC, Server
+from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
-from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Limits, Rates
+from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Rates
 
 GET = "about opponents position training/menu tournament tournament/table tournament/games"
 POST = "reply thoughts exact review training/begin training/look training/stop training/lesson"

@@ -11,7 +11,7 @@ from web_client import Client, visited
 
 from tictac_env.games import GAMES
 from tictac_env.web.app import Server
-from tictac_env.web.requests import Limits
+from tictac_env.web.limits import Limits
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
 LOOK, BEGIN, REPLY = "/api/training/look", "/api/training/begin", "/api/reply"

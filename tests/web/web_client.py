@@ -12,7 +12,7 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from tictac_env.web.app import Server
-from tictac_env.web.requests import Limits
+from tictac_env.web.limits import Limits
 
 PATIENT = Limits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
 """For tests that ask faster than a person does, on a slow machine."""

@@ -22,8 +22,9 @@ from tictac_env.cli.arguments import (
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
-from tictac_env.lazy import needing, of_agents
+from tictac_env.lazy import of_agents
 from tictac_env.web.export import PAGE, export_page
+from tictac_env.web.limits import Limits
 from tictac_env.web.serve import HOST, PORT, serve
 
 MAX_TRAININGS = 64
@@ -145,8 +146,6 @@ def run_serve(options: argparse.Namespace) -> int:
     if not 0 <= options.port < 1 << 16:
         raise ValueError(f"--port must be from 0 to 65535, not {options.port}")
     trainings = positive("--trainings", options.trainings, MAX_TRAININGS)
-    with needing("the page needs more packages", "web"):
-        from tictac_env.web.requests import Limits
     serve(
         options.host,
         options.port,

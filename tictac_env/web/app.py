@@ -23,8 +23,9 @@ from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
+from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
-from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Limits, Refused, Workers, host_names
+from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Refused, Workers, host_names
 from tictac_env.web.results import Results
 from tictac_env.web.trainings import Trainings
 

@@ -19,7 +19,8 @@ from tictac_env.policies.pool import level_settings
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
 from tictac_env.web.insight import own_solver
-from tictac_env.web.requests import Limits, Refused
+from tictac_env.web.limits import Limits
+from tictac_env.web.requests import Refused
 
 FILE, TRAINING = "file:", "training:"
 """The prefixes of the names of checkpoints and of trainings."""

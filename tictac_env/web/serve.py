@@ -10,12 +10,9 @@ import threading
 import webbrowser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tictac_env.lazy import needing
-
-if TYPE_CHECKING:
-    from tictac_env.web.requests import Limits
+from tictac_env.web.limits import Limits
 
 HOST, PORT = "127.0.0.1", 8000
 

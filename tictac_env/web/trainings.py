@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.lazy import AGENTS, of_agents
+from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import FILE, TRAINING, Opponents
-from tictac_env.web.requests import Fields, Limits, Refused
+from tictac_env.web.requests import Fields, Refused
 
 MOST_POINTS = 500
 """The most points of a curve, and games walked through, that are kept."""
