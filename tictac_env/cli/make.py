@@ -118,6 +118,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
     parser.add_argument("--store", type=Path, metavar="PATH", help="a tournament's result store, or a folder of them")
     parser.add_argument(
+        "--league", type=Path, metavar="FOLDER", help="where agents that visitors keep, and their games, stay"
+    )
+    parser.add_argument(
         "--game",
         action="append",
         default=[],
@@ -140,7 +143,8 @@ def run_serve(options: argparse.Namespace) -> int:
       tictac serve                                    http://127.0.0.1:8000/
       tictac serve --checkpoints models --store results.sqlite
       tictac serve --game examples.hex:Hex-v0:4       and a game of your own
-      tictac serve --host 0.0.0.0 --trainings 4       for a class, on a machine with four cores or more
+      tictac serve --host 0.0.0.0 --league class-7b   for a class, whose agents are there again the next day
+      tictac serve --host 0.0.0.0 --trainings 4       on a machine with four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
     if not 0 <= options.port < 1 << 16:
@@ -157,6 +161,7 @@ def run_serve(options: argparse.Namespace) -> int:
         games=options.game,
         proxies=options.trusted_proxy,
         browser=options.open,
+        league=options.league,
     )
     return 0
 

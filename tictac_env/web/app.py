@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,12 +25,16 @@ from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
+from tictac_env.web.kept import KeptAgents
+from tictac_env.web.league import League
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
 from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Refused, Workers, host_names
 from tictac_env.web.results import Results
 from tictac_env.web.trainings import Trainings
 
+HERE = ("localhost", "127.0.0.1", "::1")
+"""The names of every machine for itself."""
 STATIC = Path(__file__).parent / "static"
 
 
@@ -42,10 +48,14 @@ class Server:
         training: whether visitors may train agents.
         allowed_hosts: names under which it may be asked, besides "localhost" and numeric addresses.
         games: further games to offer, each as `import_game` takes it: "module:Hex-v0", "KInARow-v0:5x6-4".
+        league: the folder of the agents that visitors keep, and of their games; None for one that ends with the server.
+
+    Attributes:
+        link: the address under which others in the network reach the page; "" if it is for this machine alone.
 
     Raises:
         ValueError: a path is not a folder, a host name is invalid, or a game is not known.
-        OSError: the store cannot be read.
+        OSError: the store cannot be read, or the folder of the league cannot be made.
     """
 
     def __init__(
@@ -56,13 +66,17 @@ class Server:
         training: bool = True,
         allowed_hosts: Iterable[str] = (),
         games: Sequence[str] = (),
+        league: Path | None = None,
     ) -> None:
+        self.link = ""
         self.games = GAMES | {name: get_game(name) for name in map(import_game, games)}
         self.hosts = host_names(tuple(allowed_hosts))
         self.limits = limits or Limits()
         self.trainings = trainings = Trainings(self.limits, games) if training else None
         saved = (lambda token: trainings.get(token).file) if trainings else None
-        self.opponents = Opponents(self.limits, checkpoints, saved, self.games.values())
+        kept = KeptAgents(self.limits, league) if training or league else None
+        self.league = League(kept, games) if kept else None
+        self.opponents = Opponents(self.limits, checkpoints, saved, self.games.values(), kept)
         self.results = Results(store) if store is not None else None
         self.players = Workers(self.limits, "player")
         self.searchers = Workers(self.limits, "searcher")
@@ -82,6 +96,8 @@ class Server:
         self.searchers.close()
         if self.trainings:
             self.trainings.close()
+        if self.league:
+            self.league.close()
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -94,23 +110,31 @@ class Server:
         route, players, searchers = self._route, self.players, self.searchers
         api = [
             route("GET", "/about", self.about),
-            route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game)),
+            route("GET", "/qr", self.qr),
+            route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game), players),
             route("GET", "/position", lambda fields: board_view(fields.position())),
             route("POST", "/reply", self.reply, players),
             route("POST", "/thoughts", self.thoughts, players),
             route("POST", "/exact", self.exact, searchers),
             route("POST", "/review", self.review, searchers),
         ]
-        if results := self.results:
-            api.append(route("GET", "/tournament", results.listed, searchers))
-            api.append(route("GET", "/tournament/table", results.table, searchers))
-            api.append(route("GET", "/tournament/games", results.games, searchers))
+        shown: dict[str, Results | None] = {"/tournament": self.results, "/league": self.league}
+        for path, results in shown.items():
+            if results:
+                api.append(route("GET", path, results.listed, searchers))
+                api.append(route("GET", f"{path}/table", results.table, searchers))
+                api.append(route("GET", f"{path}/csv", results.csv, searchers))
+                api.append(route("GET", f"{path}/games", results.games, searchers))
+        if league := self.league:
+            api.append(route("GET", "/league/agent", league.agents.download, players))
         if trainings := self.trainings:
             api.append(route("GET", "/training/menu", trainings.menu, players))
             api.append(route("POST", "/training/begin", partial(trainings.begin, self.opponents), players))
             api.append(route("POST", "/training/look", trainings.look))
             api.append(route("POST", "/training/stop", trainings.stop, players))
             api.append(route("POST", "/training/lesson", trainings.lesson))
+            if league:
+                api.append(route("POST", "/training/keep", partial(league.keep, trainings), players))
         solve = route("GET", "/solve", self.solve, searchers)
         return Starlette(
             routes=[Mount("/api", routes=api), solve, Mount("/", StaticFiles(directory=STATIC, html=True))],
@@ -143,11 +167,27 @@ class Server:
             "families": [name for name in known_names() if name not in self.games],
             "training": self.trainings is not None,
             "tournament": self.results is not None,
+            "league": self.league is not None,
+            "address": self._address(fields) if self.link else None,
+            "qr": bool(self.link and qr_code(self.link)),
         }
+
+    def _address(self, fields: Fields) -> str:
+        """The address for others: that by which this visitor came, unless only this machine understands it."""
+        return self.link if urlsplit(fields.site).hostname in HERE else fields.site
+
+    def qr(self, fields: Fields) -> Response:
+        """A picture of the address for others, to be photographed: a QR code in SVG."""
+        code = qr_code(self._address(fields)) if self.link else None
+        if code is None:
+            raise Refused("this server shows no QR code", 404)
+        picture = io.BytesIO()
+        code.save(picture, kind="svg", light="#fff", omitsize=True)
+        return Response(picture.getvalue(), media_type="image/svg+xml", headers={"cache-control": "no-store"})
 
     def reply(self, fields: Fields) -> Any:
         """The opponent's move, and the position after it."""
-        position, opponent, seed = self._to_play(fields), fields.text("opponent"), fields.seed
+        position, opponent, seed = self._to_play(fields), fields.words("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
         try:
             action = action_of(policy, position, seed_of(position, seed))
@@ -158,7 +198,7 @@ class Server:
 
     def thoughts(self, fields: Fields) -> Any:
         """The thoughts of a player about each move."""
-        position, opponent, seed = self._to_play(fields), fields.text("opponent"), fields.seed
+        position, opponent, seed = self._to_play(fields), fields.words("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
         try:
             return thoughts(policy, position, seed)
@@ -193,6 +233,15 @@ class Server:
         position = fields.position(unfinished)
         self.opponents.admit(position.game)
         return position
+
+
+def qr_code(text: str) -> Any:
+    """The QR code of a text, a `segno.QRCode`; None if that library is missing: then the address alone is shown."""
+    try:
+        import segno
+    except ImportError:
+        return None
+    return segno.make(text, micro=False)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

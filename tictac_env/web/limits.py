@@ -31,6 +31,10 @@ class Limits:
         waits_unasked: after how many seconds without a question a training leaves the queue. A page that is open but
             hidden asks once a minute, as browsers slow it down.
         forgotten_after: how many seconds after it was last asked for a training is forgotten.
+        kept_agents: how many agents are kept for a game.
+        kept_agent_bytes: how large each may be.
+        kept_bytes: how large all of them together.
+        keeps_a_minute: how many are kept for one address in a minute: a class behind one router has one.
     """
 
     body_bytes: int = 16_384
@@ -51,3 +55,7 @@ class Limits:
     training_seconds: float = 900.0
     waits_unasked: float = 75.0
     forgotten_after: float = 3600.0
+    kept_agents: int = 1000
+    kept_agent_bytes: int = 64 << 20
+    kept_bytes: int = 4 << 30
+    keeps_a_minute: int = 30

@@ -1,4 +1,4 @@
-"""Opponents: policies by name within the server's limits, and agents from the checkpoints and the trainings."""
+"""Opponents: policies by name within the server's limits, and agents: checkpoints, those in training, those kept."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from gymnasium.error import DependencyNotInstalled
 from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
-from tictac_env.policies import POLICIES, Mixture, Policy, named_policy
+from tictac_env.policies import POLICIES, Mixture, Policy, named_policy, own_game
 from tictac_env.policies.loading import REMOVED, SUFFIXES, load_player
 from tictac_env.policies.pool import level_settings
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
 from tictac_env.web.insight import own_solver
+from tictac_env.web.kept import KeptAgents
 from tictac_env.web.limits import Limits
 from tictac_env.web.requests import Refused
 
-FILE, TRAINING = "file:", "training:"
-"""The prefixes of the names of checkpoints and of trainings."""
-KEPT_AGENTS = 16
+FILE, TRAINING, LEAGUE = FILES = "file:", "training:", "league:"
+"""The prefixes of the names of checkpoints, of trainings and of agents that were kept."""
+LOADED_AGENTS = 16
 """The most agents that stay loaded."""
 MAX_FILE_BYTES = 256 << 20
 
@@ -33,13 +34,15 @@ class Opponents:
     """Players by their names, as requests give them.
 
     A name is that of a policy ("rule", "mcts:400", "level:3"), "file:" and the name of a file in the folder of
-    checkpoints, or "training:" and the token of a training. A name never imports a module and never is a path.
+    checkpoints, "training:" and the token of a training, or "league:" and the name of an agent that was kept. A name
+    never imports a module and never is a path.
 
     Args:
         limits: how strong and how many.
         folder: of checkpoints; None for none.
         training_file: returns the file of the training with a token, or raises `Refused`; None if there are none.
         games: those offered, which do not count as a size of their own.
+        kept: the agents that visitors kept; None if they cannot.
 
     Raises:
         ValueError: `folder` is not a folder.
@@ -51,36 +54,64 @@ class Opponents:
         folder: Path | None = None,
         training_file: Callable[[str], Path] | None = None,
         games: Iterable[Game] = GAMES.values(),
+        kept: KeptAgents | None = None,
     ) -> None:
         if folder is not None and not folder.is_dir():
             raise ValueError(f"there is no folder {str(folder)!r} of checkpoints")
         self.limits = limits
         self.folder = folder
         self._training_file = training_file
+        self._kept = kept
         self._known = {*games, *(family.default for family in FAMILIES.values())}
         self._sizes: set[Game] = set()
         self._loaded: OrderedDict[tuple[Path, float, Game], Policy] = OrderedDict()
+        self._game_of: dict[tuple[Path, float], Game | None] = {}
         self._lock = threading.Lock()
 
-    def files(self) -> list[str]:
-        """The names of the checkpoints in the folder."""
+    def files(self) -> dict[str, Path]:
+        """The checkpoints in the folder, by name."""
         if self.folder is None:
-            return []
-        return sorted(path.name for path in self.folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+            return {}
+        return {path.name: path for path in sorted(self.folder.iterdir()) if path.suffix in SUFFIXES and path.is_file()}
 
     def menu(self, game: Game) -> dict[str, Any]:
-        """The opponents that the page offers for a game: `opponents` and `files`, each by name, and the `default`."""
+        """The opponents that the page offers for a game.
+
+        Returns:
+            `opponents`; `league`, the agents kept; and `files`, the checkpoints of this game, and those that do not say
+            theirs: each has a `name` and what is `shown`. And the `default`, a name.
+        """
         small = game.cells <= SMALL_CELLS
         levels = [(f"level:{number}", f"level {number}") for number in range(1, len(level_settings(game)) + 1)]
         minimax = ("minimax", "minimax-first") if small else ("minimax:2", "minimax", "minimax:8", "minimax-first")
         names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
+        kept = self._kept.agents(game) if self._kept else []
         offered = {name.partition(":")[0] for name in names} | {"level", "human"}
         others = [(name, name) for name in (*names, *(one for one in POLICIES if one not in offered))]
         return {
             "opponents": [{"name": name, "shown": shown} for name, shown in levels + others],
-            "files": [{"name": FILE + name, "shown": name} for name in self.files()],
+            "league": [{"name": LEAGUE + one.name, "shown": one.name} for one in kept],
+            "files": [
+                {"name": FILE + name, "shown": name}
+                for name, path in self.files().items()
+                if self._game_said(path) in (None, game)
+            ],
             "default": "level:5" if small else "level:4",
         }
+
+    def _game_said(self, path: Path) -> Game | None:
+        """The game that a checkpoint says it plays; None if it says none, or cannot be read: then asking for it tells.
+
+        It is read once for each state of the file.
+        """
+        try:
+            key = path, path.stat().st_mtime
+            if key not in self._game_of:
+                self._game_of[key] = None
+                self._game_of[key] = own_game(path)
+            return self._game_of[key]
+        except (OSError, ValueError, DependencyNotInstalled):
+            return None
 
     def admit(self, game: Game) -> None:
         """Lets a game be played, searched and solved here.
@@ -107,12 +138,12 @@ class Opponents:
         Raises:
             Refused: there is none, it is stronger than is allowed here, or it does not play this game.
         """
-        if name.startswith((FILE, TRAINING)):
+        if name.startswith(FILES):
             return self._from_file(name, game)
         base, _, argument = name.partition(":")
         if base not in POLICIES or base == "human":
             known = ", ".join(one for one in POLICIES if one != "human")
-            there_are = f"there are {known}, with arguments, and {FILE}NAME"
+            there_are = f"there are {known}, with arguments, {FILE}NAME and {LEAGUE}NAME"
             raise Refused(f"no opponent is called {name!r}; {REMOVED.get(base, there_are)}", 404)
         self._check_strength(base, parse_whole(argument) or 0, game)
         try:
@@ -144,13 +175,17 @@ class Opponents:
                 raise Refused(f"minimax looks at most {most} plies ahead here, not {asked}")
 
     def _from_file(self, name: str, game: Game) -> Policy:
-        kind, _, rest = name.partition(":")
-        if kind == "training":
+        rest = name.partition(":")[2]
+        if name.startswith(TRAINING):
             if self._training_file is None:
                 raise Refused("this server trains no agents", 404)
             path = self._training_file(rest)
-        elif rest in self.files() and self.folder is not None:
-            path = self.folder / rest
+        elif name.startswith(LEAGUE):
+            if self._kept is None:
+                raise Refused("this server keeps no agents", 404)
+            path = self._kept.get(rest, game).path
+        elif rest in (files := self.files()):
+            path = files[rest]
         else:
             raise Refused(f"there is no checkpoint {rest!r} here", 404)
         try:
@@ -171,6 +206,6 @@ class Opponents:
             raise Refused(reason, 422) from None
         with self._lock:
             self._loaded[key] = policy
-            while len(self._loaded) > KEPT_AGENTS:
+            while len(self._loaded) > LOADED_AGENTS:
                 self._loaded.popitem(last=False)
         return policy

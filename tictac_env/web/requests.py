@@ -147,11 +147,16 @@ class Guard:
             if "text/html" in request.headers.get("accept", ""):  # a person typed the name
                 return HTMLResponse(UNKNOWN_NAME.format(reason=html.escape(reason)), 400)
             return Answer({"error": reason}, 400)
-        wait = self.rates.wait(request.client.host if request.client else "")
+        wait = self.rates.wait(address_of(request))
         if wait:
             reason = f"too many requests; come back in {wait:.1f} s"
             return Answer({"error": reason}, 429, {"retry-after": str(math.ceil(wait))})
         return None
+
+
+def address_of(request: Request) -> str:
+    """The address of the visitor; "" if there is none, as on a socket of the file system."""
+    return request.client.host if request.client else ""
 
 
 class Workers:
@@ -191,17 +196,21 @@ class Fields(dict[str, Any]):
 
     Attributes:
         asked: when the request came, by `time.monotonic`.
+        address: the visitor's.
+        site: the address under which the page was asked for, such as "http://192.168.1.7:8000/".
     """
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
+    def __init__(self, fields: Mapping[str, Any], address: str = "", site: str = "") -> None:
         super().__init__(fields)
         self.asked = time.monotonic()
+        self.address, self.site = address, site
 
     @classmethod
     async def of(cls, request: Request, most: int) -> Fields:
         """Reads the address of a GET, or else the JSON object that is sent, of at most `most` bytes."""
+        known = address_of(request), str(request.base_url)
         if request.method in ("GET", "HEAD"):
-            return cls(request.query_params)
+            return cls(request.query_params, *known)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # a page of another site cannot send it unasked
             raise Refused(f"the content type must be application/json, not {kind[:MAX_WORD]!r}", 415)
@@ -219,7 +228,7 @@ class Fields(dict[str, Any]):
             raise Refused(f"the body is not JSON: {str(error)[:200]}") from None
         if not isinstance(found, dict):
             raise Refused(f"the body must be a JSON object, not {type(found).__name__}")
-        return cls(found)
+        return cls(found, *known)
 
     @property
     def waited(self) -> float:
@@ -228,6 +237,13 @@ class Fields(dict[str, Any]):
 
     def text(self, name: str, default: str | None = None, longest: int = MAX_WORD) -> str:
         """A string of printable ASCII."""
+        value = self.words(name, default, longest)
+        if not value.isascii():
+            raise Refused(f"{name} must be printable ASCII, not {_shown(value)}")
+        return value
+
+    def words(self, name: str, default: str | None = None, longest: int = MAX_WORD) -> str:
+        """A string of printable characters of any alphabet."""
         value = self.get(name, default)
         if value is None:
             raise Refused(f"{name} is missing")
@@ -235,8 +251,8 @@ class Fields(dict[str, Any]):
             raise Refused(f"{name} must be a string, not {_shown(value)}")
         if len(value) > longest:
             raise Refused(f"{name} has {len(value)} characters; at most {longest} are allowed")
-        if not (value.isascii() and value.isprintable()):
-            raise Refused(f"{name} must be printable ASCII, not {_shown(value)}")
+        if not value.isprintable():
+            raise Refused(f"{name} must be printable, not {_shown(value)}")
         return value
 
     def integer(self, name: str, most: int) -> int:

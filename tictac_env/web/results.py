@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import Response
 
 from tictac_env.arena import ResultStore, ratings
-from tictac_env.arena.game_record import GameRecord, distinct_games, game_called
+from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, game_called
 from tictac_env.arena.rating import Estimate, player_names
 from tictac_env.position import parse_moves
+from tictac_env.storage import csv_of
 from tictac_env.web.insight import title
 from tictac_env.web.requests import Fields, Refused
 
@@ -25,8 +29,46 @@ PAGE = 20
 """The number of games listed at a time."""
 MAX_NAME = 200
 """The most characters of a store, a game or a player."""
-SECONDS_BETWEEN_LOOKS = 5.0
-"""A store that a tournament is writing to is not read again sooner."""
+CROSSED = 40
+"""The players in the cross table: the best ones."""
+SECONDS_BETWEEN_LOOKS, SHARE_OF_LOOKS = 5.0, 0.1
+"""A store that a tournament is writing to is not read again sooner, and reading takes no larger share of the time."""
+
+
+def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> dict[str, Any]:
+    """The ratings and the cross table of some games (see `Results.table`)."""
+    found = ratings(records, resamples=resamples)
+    counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for record in records:
+        one, two = names[record.fixture.first], names[record.fixture.second]
+        counts[one, two, 0][1 - record.result] += 1
+        counts[two, one, 1][1 + record.result] += 1
+    pairs = []
+    for row in found.cross_table():
+        known = {key: row[key] for key in ("player", "opponent", "score", "expected")}
+        as_first, as_second = (counts[row["player"], row["opponent"], seat] for seat in (0, 1))
+        pairs.append({**known, "as_first": as_first, "as_second": as_second})
+    players = [
+        {
+            "name": one.name,
+            **_estimate(one.elo, "elo"),
+            "score": one.score,
+            "games": one.games,
+            "distinct": one.distinct_games,
+            "forfeits": one.forfeits,
+        }
+        for one in found.players
+    ]
+    return {
+        "players": players,
+        "pairs": pairs,
+        "games": len(records),
+        "distinct": distinct_games(records),
+        "anchor": found.anchor,
+        "first_advantage": _estimate(found.first_advantage, "value"),
+        "draws": _estimate(found.draws, "value"),
+        "resampled": f"{found.clusters} {found.resampled_by}",
+    }
 
 
 class GamesOfStore:
@@ -34,47 +76,16 @@ class GamesOfStore:
 
     def __init__(self, records: list[GameRecord]) -> None:
         self.records = records
-        self._names = player_names(records)
+        self.names = player_names(records)
 
     def players(self, record: GameRecord) -> tuple[str, str]:
         """The names of the players, the first one first."""
-        return self._names[record.fixture.first], self._names[record.fixture.second]
+        return self.names[record.fixture.first], self.names[record.fixture.second]
 
     @cached_property
     def table(self) -> dict[str, Any]:
         """The ratings and the cross table (see `Results.table`)."""
-        rated = ratings(self.records)
-        counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
-        for record in self.records:
-            one, two = self.players(record)
-            counts[one, two, 0][1 - record.result] += 1
-            counts[two, one, 1][1 + record.result] += 1
-        pairs = []
-        for row in rated.cross_table():
-            known = {key: row[key] for key in ("player", "opponent", "score", "expected")}
-            as_first, as_second = (counts[row["player"], row["opponent"], seat] for seat in (0, 1))
-            pairs.append({**known, "as_first": as_first, "as_second": as_second})
-        players = [
-            {
-                "name": one.name,
-                **_estimate(one.elo, "elo"),
-                "score": one.score,
-                "games": one.games,
-                "distinct": one.distinct_games,
-                "forfeits": one.forfeits,
-            }
-            for one in rated.players
-        ]
-        return {
-            "players": players,
-            "pairs": pairs,
-            "games": len(self.records),
-            "distinct": distinct_games(self.records),
-            "anchor": rated.anchor,
-            "first_advantage": _estimate(rated.first_advantage, "value"),
-            "draws": _estimate(rated.draws, "value"),
-            "resampled": f"{rated.clusters} {rated.resampled_by}",
-        }
+        return rated(self.records, self.names)
 
 
 @contextmanager
@@ -101,7 +112,8 @@ class Results:
             raise ValueError(f"there is no result store {str(path)!r}")
         self._path = path
         self._lock = threading.Lock()
-        self._read: dict[str, tuple[float, float | None, dict[str, GamesOfStore]]] = {}
+        self._rating = threading.Lock()  # visitors who look at the same table wait for it together
+        self._read: dict[str, tuple[float, Any, dict[str, GamesOfStore]]] = {}
         for store in self._stores().values():
             with ResultStore(store) as opened:
                 len(opened)
@@ -127,11 +139,23 @@ class Results:
 
         Returns:
             `players`: best first, each `name`, `elo`, `low`, `high` (None if there is no bound), `score`, `games`,
-            `distinct` and `forfeits`; `pairs`: for each ordered pair `player`, `opponent`, `score`, `expected`, and
-            `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`, `anchor`, `first_advantage`, `draws`,
-            `resampled`.
+            `distinct` and `forfeits`; `pairs`: for each ordered pair of the best `CROSSED` players `player`,
+            `opponent`, `score`, `expected`, and `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`,
+            `anchor`, `first_advantage`, `draws`, `resampled`.
         """
-        return self._chosen(fields).table
+        chosen = self._chosen(fields)
+        with self._rating:
+            found = chosen.table
+        best = {one["name"] for one in found["players"][:CROSSED]}
+        return found | {"pairs": [one for one in found["pairs"] if best.issuperset((one["player"], one["opponent"]))]}
+
+    def csv(self, fields: Fields) -> Response:
+        """The players of the table as a CSV file."""
+        players = self.table(fields)["players"]
+        name = quote(f"{fields.text('store', longest=MAX_NAME)}-{fields.text('game', longest=MAX_NAME)}.csv")
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+        text = csv_of(list(players[0]) if players else ["name"], players)
+        return Response(text.encode("utf-8-sig"), 200, headers, "text/csv")  # the mark tells spreadsheets the alphabet
 
     @_readable()
     def games(self, fields: Fields) -> dict[str, Any]:
@@ -142,7 +166,7 @@ class Results:
             (1, 0 or -1) and `forfeit`; `count`, of all pages; `page` and its `size`.
         """
         found = self._chosen(fields)
-        first, second = (fields.text(seat, "", MAX_NAME) for seat in ("first", "second"))
+        first, second = (fields.words(seat, "", MAX_NAME) for seat in ("first", "second"))
         page = fields.integer("page", 10**6)
         chosen = [
             (number, names, record)
@@ -177,16 +201,25 @@ class Results:
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)
         with self._lock:
-            read, changed, games = self._read.get(name, (-math.inf, None, {}))
-            now, changes = time.monotonic(), path.stat().st_mtime
-            if changes != changed and now - read > SECONDS_BETWEEN_LOOKS:
+            due, changed, games = self._read.get(name, (-math.inf, None, {}))
+            now, changes = time.monotonic(), self._changes(path)
+            if changes != changed and now > due:
                 of_game: dict[str, list[GameRecord]] = defaultdict(list)
                 with ResultStore(path) as store:
                     for record in store:
                         of_game[record.fixture.game].append(record)
-                games = {game: GamesOfStore(records) for game, records in of_game.items()}
-                self._read[name] = now, changes, games
+                games = self._sorted(of_game)
+                took = time.monotonic() - now
+                self._read[name] = now + max(SECONDS_BETWEEN_LOOKS, took / SHARE_OF_LOOKS), changes, games
             return games
+
+    def _changes(self, path: Path) -> Any:
+        """A value that is another one if what is shown of a store may have changed."""
+        return path.stat().st_mtime
+
+    def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
+        """The records of each game, as they are shown."""
+        return {game: GamesOfStore(records) for game, records in of_game.items()}
 
 
 def _estimate(one: Estimate, name: str) -> dict[str, float | None]:

@@ -28,6 +28,7 @@ def serve(
     games: Sequence[str] = (),
     proxies: Iterable[str] = (),
     browser: bool = False,
+    league: Path | None = None,
 ) -> None:
     """Serves the page until it is stopped with Ctrl-C.
 
@@ -42,6 +43,7 @@ def serve(
         games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
         browser: whether to open the page in the browser of this machine.
         proxies: addresses or networks of proxies whose header X-Forwarded-For is believed.
+        league: the folder of the agents that visitors keep; None for one that ends with the server.
 
     Raises:
         DependencyNotInstalled: Starlette or uvicorn is missing.
@@ -52,9 +54,9 @@ def serve(
     with needing("the page needs more packages", "web"):
         import uvicorn
 
-        from tictac_env.web.app import Server
+        from tictac_env.web.app import HERE, Server, qr_code
         from tictac_env.web.connections import configured
-    server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games)
+    server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games, league)
     config = configured(server.app(), server.limits, proxies)
     listener = _listening_to(host, port)
     address, found = listener.getsockname()[:2]
@@ -64,7 +66,11 @@ def serve(
     print(f"{_link(address, found)} (Ctrl-C ends it)", flush=True)
     if browser:
         webbrowser.open(_link(here, found))
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if address not in HERE:
+        server.link = _link(address, found)
+        if sys.stdout.isatty() and (code := qr_code(server.link)):
+            code.terminal(compact=True)
+    if host not in HERE:
         print("anybody who reaches this address can use it, and there are no passwords", file=sys.stderr)
     threading.Thread(target=server.warm, daemon=True).start()
     uvicorn.Server(config).run(sockets=[listener])

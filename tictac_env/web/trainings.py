@@ -18,7 +18,7 @@ from typing import Any
 
 from tictac_env.lazy import AGENTS, of_agents
 from tictac_env.web.limits import Limits
-from tictac_env.web.opponents import FILE, TRAINING, Opponents
+from tictac_env.web.opponents import FILES, Opponents
 from tictac_env.web.requests import Fields, Refused
 
 MOST_POINTS = 500
@@ -37,13 +37,14 @@ class Training:
 
     Attributes:
         state: "waiting", "running", and in the end "done", "proven", "stopped" or "failed".
+        kept: the name under which its agent was kept last; "" if it was not.
     """
 
     def __init__(self, plan: Any, folder: Path) -> None:
         self.plan = plan
         self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
         self.asked_for = time.monotonic()
-        self.state, self.reason, self.done = "waiting", "", 0
+        self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
         self._asked_to_stop = False
@@ -99,6 +100,7 @@ class Training:
                 "rows": self.rows[since:],
                 "lessons": [one["at"] for one in self.lessons],
                 "saved": self.file.is_file(),
+                "kept": self.kept,
             }
 
     def lesson(self, number: int) -> dict[str, Any]:
@@ -197,7 +199,7 @@ class Trainings:
         opponents.admit(game)
         if fields.get("opponent") is not None:
             opponent = fields.text("opponent")
-            if opponent.startswith((FILE, TRAINING)):
+            if opponent.startswith(FILES):
                 raise Refused("in a training the opponent must be a policy's name, not a file")
             opponents.get(opponent, game)
         try:

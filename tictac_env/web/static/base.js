@@ -76,6 +76,9 @@ export function stored(key, tabOnly = false) {
   }
 }
 
+// What a training is called: the name under which it was kept, else what it is.
+export const trainedName = ({ kept, plan, done, unit }) => kept || `${plan.agent}, ${count(done)} ${unit}`;
+
 // What the page shows is the part of its address behind #, so that a link shares it.
 export const NOBODY = "nobody";
 const KNOWN = ["view", "game", "moves", "at", "opponent", "rival", "seat", "seed", "first", "second"];

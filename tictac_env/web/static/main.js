@@ -1,7 +1,7 @@
 // Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
 
 import { NAMES } from "./board.js";
-import { byId, capital, get, readLink, store, stored } from "./base.js";
+import { byId, capital, el, get, readLink, store, stored } from "./base.js";
 import { Table } from "./play.js";
 import { Tournament } from "./tournament.js";
 import { Training } from "./training.js";
@@ -49,6 +49,20 @@ function startKeys(table) {
   });
 }
 
+// The address for others in the network, and on a click large enough for a projector.
+function startAddress({ address, qr }) {
+  const shown = byId("address");
+  if (!address) return;
+  const code = () => (qr ? el("img", { src: "api/qr", alt: "QR code of the address" }) : null);
+  const text = address.replace(/^http:\/\/|\/$/g, "");
+  shown.append(...[code(), text].filter(Boolean));
+  shown.hidden = false;
+  const large = el("dialog", { class: "address", "aria-label": "Address of this page", onclick: () => large.close() });
+  large.append(...[code(), el("p", {}, address), el("button", { type: "button" }, "Close")].filter(Boolean));
+  document.body.append(large);
+  shown.addEventListener("click", () => large.showModal());
+}
+
 function trouble(text) {
   byId("trouble").textContent = text;
   byId("trouble").hidden = !text;
@@ -57,6 +71,7 @@ function trouble(text) {
 async function start() {
   startTheme();
   const about = await get("/api/about");
+  startAddress(about);
   const table = new Table(about, trouble);
   const views = { play: (state) => table.open(state) };
   const opened = {}; // when they are first looked at
@@ -64,12 +79,17 @@ async function start() {
     views.train = async () => (opened.train ??= new Training(about, await get("/api/training/menu"), table, trouble));
   }
   if (about.tournament) {
-    views.tournament = async () => (opened.tournament ??= new Tournament(await get("/api/tournament"), trouble));
+    const path = "/api/tournament";
+    views.tournament = async () => (opened.tournament ??= new Tournament("tournament", path, await get(path), trouble));
+  }
+  if (about.league) {
+    const path = "/api/league";
+    views.league = async () => (opened.league ??= new Tournament("league", path, await get(path), trouble)).look();
   }
   const show = async () => {
     const state = readLink();
     const view = views[state.view] ? state.view : "play";
-    for (const name of ["play", "train", "tournament"]) byId(name).hidden = name !== view;
+    for (const name of ["play", "train", "league", "tournament"]) byId(name).hidden = name !== view;
     for (const link of document.querySelectorAll("[data-view]")) {
       link.hidden = !views[link.dataset.view];
       if (link.dataset.view === view) link.setAttribute("aria-current", "page");

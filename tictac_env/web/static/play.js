@@ -1,7 +1,7 @@
 // The game on the board: the form that sets it up, moves and answers, steps back and on, and what is shown of it.
 
 import { Board } from "./board.js";
-import { byId, el, get, keep, newSeed, NOBODY, option, positionAfter, post, writeLink } from "./base.js";
+import { byId, el, get, keep, newSeed, NOBODY, option, positionAfter, post, trainedName, writeLink } from "./base.js";
 import { insightOf, showReview } from "./insight.js";
 
 const SIDE = ["red", "yellow"];
@@ -22,6 +22,7 @@ const LINES = {
   mcts: "Tries each move in simulated games; the number says in how many.",
   ntuple: "A network that has learned from games against itself.",
   perfect: "Plays the exact best move as far as time allows.",
+  league: "An agent that somebody trained here and kept.",
 };
 
 export class Table {
@@ -297,7 +298,7 @@ export class Table {
     if (named) return `${named === YOU ? "You" : named} (${SIDE[seat]})`;
     if (opponent === NOBODY) return seat ? "Yellow" : "Red";
     const shown = this.setup.named.find((one) => one.name === opponent);
-    return shown ? shown.shown : opponent.replace(/^file:/, "").replace(/^level:/, "Level ");
+    return shown ? shown.shown : opponent.replace(/^(file|league):/, "").replace(/^level:/, "Level ");
   }
 
   inWords() {
@@ -381,8 +382,9 @@ class Setup {
 
   // Shows a state; the opponents offered are those of its game. Returns those to play, if it names none.
   async show({ game, opponent, rival, seat }) {
-    if (this.offeredFor !== game) this.offer = await get("/api/opponents", { game });
+    if (this.offeredFor !== game || this.isUnknown(opponent)) this.offer = await get("/api/opponents", { game });
     this.offeredFor = game;
+    await this.recall(opponent);
     this.fill(this.opponent, "", [option(NOBODY, "nobody: both sides are yours")]);
     this.opponent.append(this.other() || "");
     const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
@@ -407,12 +409,26 @@ class Setup {
     return { opponent: chosen, rival: seat === WATCH ? second : null };
   }
 
+  // An agent that was kept since the menu was made.
+  isUnknown(name) {
+    return String(name).startsWith("league:") && !this.offer?.league?.some((one) => one.name === name);
+  }
+
+  // After a reload: how the training of a link is called. One that is forgotten keeps its token, and the server refuses it.
+  async recall(name) {
+    const token = /^training:(.+)/.exec(name)?.[1];
+    if (!token || this.named.some((one) => one.name === name)) return;
+    const found = await post("/api/training/look", { token, since: 500 }).catch(() => null);
+    if (found) this.named.push({ name, shown: trainedName(found) });
+  }
+
   // Fills a menu with the opponents of a game, in groups.
   fill(select, chosen, first) {
-    const { opponents, files } = this.offer;
+    const { opponents, league = [], files } = this.offer;
     const isLevel = (one) => one.name.startsWith("level:");
     const groups = {
       "Trained here": this.named.filter((one) => one.name.startsWith("training:")),
+      League: league,
       Levels: opponents.filter(isLevel),
       Policies: opponents.filter((one) => !isLevel(one)),
       Checkpoints: files,

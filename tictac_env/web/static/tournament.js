@@ -1,31 +1,77 @@
-// The view of a tournament: ratings with intervals, the cross table, and the games, each to be replayed.
+// The view of tournaments and of the league: ratings with intervals, the cross table, and the games, each to be replayed.
 
-import { button, byId, card, count, el, get, linkTo, NOBODY, option, tableOf } from "./base.js";
+import { button, byId, card, count, el, get, linkTo, NOBODY, option, readLink, tableOf } from "./base.js";
+
+const EVERY = 5000; // milliseconds between two looks at a league
 
 const RESULT = { 1: "first won", 0: "drawn", "-1": "second won" };
+const NO_AGENTS = "No agent is in the league yet. Train one, and keep it under a name.";
+const counted = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 const percent = (share) => (100 * share).toFixed(1);
 const rounded = (end) => (end === null ? "no bound" : Math.round(end));
 
 export class Tournament {
-  constructor({ stores }, trouble) {
-    const root = byId("tournament");
-    this.trouble = trouble;
-    this.choices = stores.flatMap(({ store, games }) => games.map((one) => ({ store, ...one })));
-    const names = this.choices.map((one, i) => option(i, `${one.title}, ${count(one.count)} games (${one.store})`));
-    this.select = el("select", { onchange: () => this.open() }, names);
-    [this.head, this.filter] = [0, 1].map(() => el("p", { class: "soft" }));
+  // name: of the view; path: where the server answers for it; listed: its answer there.
+  constructor(name, path, listed, trouble) {
+    Object.assign(this, { root: byId(name), path, trouble, live: "lasting" in listed });
+    this.select = el("select", { onchange: () => this.open() });
+    [this.head, this.news, this.filter] = [0, 1, 2].map(() => el("p", { class: "soft" }));
+    this.news.setAttribute("role", "status");
+    this.news.hidden = true;
     [this.cross, this.games] = [0, 1].map(() => el("div", { class: "scroll" }));
-    this.ratings = el("div", { class: "scroll", tabindex: 0 }); // without links, so that keys can scroll it
-    this.pages = el("div", { class: "buttons" });
-    if (!this.choices.length) return root.append(card("Tournament", el("p", {}, "There are no games in the store yet.")));
+    this.ratings = el("div", { class: "scroll", tabindex: 0 }); // so that keys can scroll it
+    [this.pages, this.file] = [0, 1].map(() => el("div", { class: "buttons" }));
     const meaning = "The score of the row's player against the column's in per cent, a draw counting half. Choose a cell for its games.";
-    root.append(
-      el("section", { class: "card" }, el("div", { class: "form" }, el("label", {}, "Tournament", this.select)), this.head),
-      card("Ratings", this.ratings),
+    this.empty = card(this.live ? "League" : "Tournament", el("p", {}, this.live ? NO_AGENTS : "There are no games in the store yet."));
+    const choice = el("div", { class: "form" }, el("label", {}, this.live ? "Game" : "Tournament", this.select));
+    this.content = el("div", {},
+      el("section", { class: "card" }, choice, this.news, this.head),
+      card("Ratings", this.ratings, this.file),
       card("Cross table", el("p", { class: "soft" }, meaning), this.cross),
       card("Games", this.filter, this.games, this.pages),
     );
-    this.open();
+    this.root.append(this.empty, this.content);
+    this.fill(listed);
+    if (this.choices.length) this.open();
+    if (this.live) setInterval(() => this.look(), EVERY);
+  }
+
+  // Fills the menu of tournaments; the choice stays.
+  fill({ stores, lasting }) {
+    const chosen = this.choices && this.chosen;
+    this.choices = stores.flatMap(({ store, games }) => games.map((one) => ({ store, ...one })));
+    const shown = (one) => (this.live ? `${one.title}, ${counted(one.agents, "agent")}` : `${one.title}, ${count(one.count)} games (${one.store})`);
+    this.select.replaceChildren(...this.choices.map((one, i) => option(i, shown(one))));
+    const wanted = chosen || { game: readLink().game };
+    const at = this.choices.findIndex((one) => one.game === wanted.game && (!wanted.store || one.store === wanted.store));
+    this.select.value = Math.max(0, at);
+    this.empty.hidden = this.choices.length > 0;
+    this.content.hidden = !this.choices.length;
+    if (this.live && this.choices.length) this.showNews(this.chosen, lasting);
+  }
+
+  showNews({ waiting, failed }, lasting) {
+    const left = failed.map(({ name, reason }) => `${name} is left out: ${reason}. `).join("");
+    const going = waiting ? `Games are being played: ${counted(waiting, "agent")} to go. ` : "";
+    this.news.textContent = `${going}${left}${lasting ? "" : "Agents and games are kept until the server ends."}`;
+    this.news.hidden = !this.news.textContent;
+  }
+
+  // Renews a league that is looked at, unless a cell or a link in it has the focus, which would be lost.
+  async look() {
+    if (this.root.hidden || document.hidden || this.looking) return;
+    this.looking = true;
+    try {
+      const before = JSON.stringify(this.choices[Number(this.select.value)]);
+      this.fill(await get(this.path));
+      const busy = this.content.contains(document.activeElement) && document.activeElement.matches("a, button");
+      if (this.choices.length && JSON.stringify(this.chosen) !== before && !busy) await this.open();
+    } catch {
+      this.news.textContent = "The server cannot be reached; trying again…";
+      this.news.hidden = false;
+    } finally {
+      this.looking = false;
+    }
   }
 
   get chosen() {
@@ -35,18 +81,18 @@ export class Tournament {
   async open() {
     const { store, game } = this.chosen;
     this.trouble("");
-    this.head.textContent = "Reading and rating the games…";
+    if (game !== this.opened) this.head.textContent = "Reading and rating the games…";
     try {
-      const found = await get("/api/tournament/table", { store, game });
+      const found = await get(`${this.path}/table`, { store, game });
       if (this.chosen.game !== game || this.chosen.store !== store) return;
-      const { value, low, high } = found.first_advantage;
-      this.head.textContent =
-        `${count(found.games)} games, ${count(found.distinct)} different ones. ` +
-        `Ratings in Elo points by maximum likelihood, ${found.anchor} is 0, with 95 % intervals from resampling ${found.resampled}. ` +
-        `To play first is worth ${rounded(value)} Elo (${rounded(low)} to ${rounded(high)}).`;
-      this.ratings.replaceChildren(ratingTable(found));
+      if (game !== this.opened) this.listed = ["", "", 0];
+      this.opened = game;
+      this.ratings.replaceChildren(found.players.length ? ratingTable(found, game) : "The first games are being played.");
       this.cross.replaceChildren(crossTable(found, (player, opponent) => this.list(player, opponent, 0, true)));
-      await this.list("", "", 0);
+      this.head.textContent = found.players.length ? inWords(found) : "";
+      const file = `${this.path}/csv?${new URLSearchParams({ store, game })}`;
+      this.file.replaceChildren(...(found.players.length ? [el("a", { href: file, download: "" }, "Download the table (CSV)")] : []));
+      if (found.players.length) await this.list(...this.listed);
     } catch (error) {
       this.trouble(error.message);
     }
@@ -55,8 +101,9 @@ export class Tournament {
   // The games of two players, from either seat; of all, if they are "".
   async list(player, opponent, page, jump = false) {
     const { store, game } = this.chosen;
+    this.listed = [player, opponent, page];
     try {
-      const found = await get("/api/tournament/games", { store, game, first: player, second: opponent, page });
+      const found = await get(`${this.path}/games`, { store, game, first: player, second: opponent, page });
       const who = player ? `${player} (first) against ${opponent} (second)` : "All games";
       const other = button("the other seats", () => this.list(opponent, player, 0), { class: "quiet" });
       const all = button("all games", () => this.list("", "", 0), { class: "quiet" });
@@ -73,29 +120,54 @@ export class Tournament {
   }
 }
 
-function ratingTable({ players, anchor }) {
+function inWords({ games, distinct, anchor, resampled, first_advantage: { value, low, high } }) {
+  return (
+    `${count(games)} games, ${count(distinct)} different ones. ` +
+    `Ratings in Elo points by maximum likelihood, ${anchor} is 0, with 95 % intervals from resampling ${resampled}. ` +
+    `To play first is worth ${rounded(value)} Elo (${rounded(low)} to ${rounded(high)}).`
+  );
+}
+
+// In a league a name leads to a game against the player, and the last column has the truth about it.
+function ratingTable({ players, anchor }, game) {
   const known = players.flatMap((one) => [one.elo, one.low, one.high]).filter((end) => end !== null);
   const least = Math.min(0, ...known);
   const open = players.some((one) => one.high === null); // room to the right for what has no bound
   const width = Math.max(1, (Math.max(0, ...known) - least) * (open ? 1.12 : 1));
   const place = (elo) => `${(100 * (elo - least)) / width}%`;
+  const judged = players.some((one) => one.opponent);
   const rows = players.map((one) => {
     const ends = { from: place(one.low ?? least), to: place(one.high ?? least + width) };
     const span = el("i", { class: `span${one.high === null ? " open" : ""}`, vars: ends });
     const dot = one.elo === null ? null : el("i", { class: "point", vars: { from: place(one.elo) } });
+    const play = () => el("a", { href: linkTo({ view: "play", game, opponent: one.opponent, seat: "first" }) }, one.name);
     return el("tr", {},
-      el("th", { scope: "row" }, one.name),
+      el("th", { scope: "row" }, one.opponent ? play() : one.name),
       el("td", { class: "number" }, one.name === anchor ? "0" : ratingText(one)),
       el("td", { class: "scale" }, el("div", { class: "track", "aria-hidden": "true" }, span, dot)),
-      el("td", { class: "number" }, percent(one.score)),
+      el("td", { class: judged ? "number wide" : "number" }, percent(one.score)),
       el("td", { class: "number wide" }, count(one.games)),
       el("td", { class: "number wide" }, one.forfeits || ""),
+      judged ? el("td", {}, truthOf(one, game)) : null,
     );
   });
   const scale = el("span", { class: "hidden" }, "on a scale");
   const wide = [["games", "number wide"], ["forfeits", "number wide"]];
-  const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", "number"], ...wide];
+  const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", judged ? "number wide" : "number"], ...wide];
+  if (judged) heads.push(["exact verdict", ""]);
   return tableOf("ratings", heads, rows);
+}
+
+function truthOf({ name, unbeatable, beaten_first, beaten_second, mistakes }, game) {
+  if (unbeatable) return el("strong", { class: "good" }, "✓ unbeatable");
+  if (mistakes !== null) return `${percent(mistakes)} % mistakes`;
+  if (unbeatable === null) return "–";
+  const seats = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null);
+  const links = seats.map(([seat, moves]) => {
+    const names = seat === "first" ? { first: name, second: "you" } : { first: "you", second: name };
+    return el("a", { href: linkTo({ view: "play", game, moves, at: 0, opponent: NOBODY, ...names }) }, `as ${seat}`);
+  });
+  return [el("span", { class: "bad" }, "✗ beaten "), ...links.flatMap((link, i) => (i ? [", ", link] : [link]))];
 }
 
 function ratingText({ elo, low, high }) {
@@ -106,7 +178,8 @@ function ratingText({ elo, low, high }) {
 // choose(player, opponent) is called when a cell is chosen.
 function crossTable({ players, pairs }, choose) {
   const found = new Map(pairs.map((pair) => [`${pair.player}\n${pair.opponent}`, pair]));
-  const names = players.map((one) => one.name);
+  const crossed = new Set(pairs.map((pair) => pair.player)); // the best, if there are many
+  const names = players.map((one) => one.name).filter((name) => crossed.has(name));
   const cell = (pair) => {
     if (!pair) return el("td", { class: "none" });
     const { player, opponent, score, expected, as_first, as_second } = pair;

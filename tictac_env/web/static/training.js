@@ -1,7 +1,8 @@
 // The view in which agents are trained: the form, progress and curves, a game walked through, and on to playing it.
 
 import { picture } from "./board.js";
-import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf } from "./base.js";
+import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf, trainedName } from "./base.js";
+import { Keeper } from "./keep.js";
 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
@@ -43,7 +44,9 @@ export class Training {
     this.curves = el("div", { class: "curves" });
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
     const buttons = el("div", { class: "buttons" }, this.begin, this.stop);
-    const report = [this.status, this.progress, this.truth, this.curves, el("div", { class: "buttons" }, this.play)];
+    this.keeper = new Keeper(trouble);
+    const last = [el("div", { class: "buttons" }, this.play), this.keeper.element];
+    const report = [this.status, this.progress, this.truth, this.curves, ...last];
     byId("train").append(
       el("div", { class: "two" },
         card("Train an agent", el("form", { class: "form", onsubmit: submit }, this.plan.element, buttons)),
@@ -105,7 +108,7 @@ export class Training {
     this.status.textContent = LOST;
   }
 
-  show({ rows, done, total, unit, state, place, reason, plan, lessons, saved }) {
+  show({ rows, done, total, unit, state, place, reason, plan, lessons, saved, kept }) {
     this.rows.push(...rows);
     this.progress.max = total;
     this.progress.value = done;
@@ -120,7 +123,8 @@ export class Training {
     this.lesson.offer(lessons, unit);
     this.play.disabled = !saved;
     this.play.classList.toggle("main", saved && state !== "running");
-    this.trained = { name: `training:${this.token}`, shown: `${plan.agent}, ${count(done)} ${unit}` };
+    this.keeper.offer(this.token, { saved, kept, plan });
+    this.trained = { name: `training:${this.token}`, shown: trainedName({ kept, plan, done, unit }) };
   }
 
   async end() {
@@ -131,6 +135,8 @@ export class Training {
 
   playIt() {
     const { setup } = this.table;
+    const { kept } = this.keeper;
+    if (kept) this.trained = { name: `league:${kept}`, shown: kept };
     setup.named = [...setup.named.filter((one) => one.name !== this.trained.name), this.trained];
     location.hash = linkTo({ view: "play", game: this.game, opponent: this.trained.name, seat: "first", seed: newSeed() });
   }

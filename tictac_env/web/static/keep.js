@@ -1,0 +1,47 @@
+// Keeping what was trained under a name: then everybody can play it, and it plays in the league.
+
+import { el, linkTo, post } from "./base.js";
+
+const MEANING = "Kept under a name it outlives this tab: everybody here can play it, and it plays in the league.";
+
+export class Keeper {
+  constructor(trouble) {
+    Object.assign(this, { trouble, kept: "" });
+    const rule = { minlength: 2, maxlength: 24, required: true, autocomplete: "off", placeholder: "2 to 24 letters or digits" };
+    this.name = el("input", { name: "agent-name", ...rule });
+    this.button = el("button", { type: "submit" }, "Keep");
+    this.told = el("p", { class: "soft", role: "status" });
+    const submit = (event) => event.preventDefault() || this.keep();
+    const label = el("label", {}, "Name of your agent", this.name);
+    this.element = el("form", { class: "form keep", hidden: true, onsubmit: submit }, label, this.button, this.told);
+  }
+
+  // A training and what the server says of it: `kept`, the name it was kept under, "" if it was not.
+  offer(token, { saved, kept, plan }) {
+    if (token !== this.token) this.name.value = kept;
+    const told = `${token} ${kept}`;
+    Object.assign(this, { token, kept, game: plan.game });
+    this.element.hidden = !saved;
+    if (told !== this.shown) this.tell();
+    this.shown = told;
+  }
+
+  tell() {
+    this.button.textContent = this.kept ? "Keep again" : "Keep";
+    if (!this.kept) return this.told.replaceChildren(MEANING);
+    const file = `api/league/agent?${new URLSearchParams({ game: this.game, name: this.kept })}`;
+    const links = [el("a", { href: linkTo({ view: "league", game: this.game }) }, "League"), el("a", { href: file, download: "" }, "Download")];
+    this.told.replaceChildren(`Kept as ${this.kept}. `, links[0], " · ", links[1]);
+  }
+
+  async keep() {
+    this.trouble("");
+    try {
+      const { kept } = await post("/api/training/keep", { token: this.token, name: this.name.value });
+      this.kept = this.name.value = kept;
+      this.tell();
+    } catch (error) {
+      this.trouble(error.message);
+    }
+  }
+}
