@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tictac_env.arena import ResultStore
@@ -231,13 +232,7 @@ class League(Results):
                     return {}
                 if self._process is None:
                     self._process = subprocess.Popen(
-                        [
-                            sys.executable,
-                            "-m",
-                            "tictac_env.web.league_player",
-                            os.fspath(self.agents.folder / STORE),
-                            *self._named,
-                        ],
+                        [sys.executable, "-m", PROCESS, os.fspath(self.agents.folder / STORE), *self._named],
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.DEVNULL,
@@ -258,10 +253,14 @@ class League(Results):
             pass
         finally:
             timer.cancel()
-        with contextlib.suppress(OSError), process:  # which closes the pipes, and waits
-            process.kill()
-        self._process = None
+        self._end_process()
         return {"failed": f"it took longer than {JOB_SECONDS:g} s, or ended its process"}
+
+    def _end_process(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(OSError), self._process as process:  # which closes the pipes, and waits
+                process.kill()
+            self._process = None
 
     def close(self) -> None:
         """Ends the process, and deletes the agents if they do not last."""
@@ -272,6 +271,7 @@ class League(Results):
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        self._end_process()
         self.agents.close()
 
     def listed(self, fields: Fields) -> dict[str, Any]:
@@ -282,7 +282,7 @@ class League(Results):
             them have games to play, and the `failed`, each `name` and `reason`; and `lasting`, whether the agents are
             there after a restart.
         """
-        shown = self._games(TABLE) if (self.agents.folder / STORE).exists() else {}
+        shown = self._games(TABLE)
         games = []
         for game in self.agents.games():
             name, agents = name_of_game(game), self.agents.agents(game)
@@ -324,9 +324,12 @@ class League(Results):
             truth |= self._judged.get(self._key(game, player), {})
         return {"opponent": player if player in REFERENCES else LEAGUE + player} | truth
 
-    def _changes(self, path: Any) -> Any:
-        members = [(name_of_game(game), self.agents.agents(game)) for game in self.agents.games()]
-        return super()._changes(path), members
+    def _stores(self) -> dict[str, Path]:
+        return {TABLE: self.agents.folder / STORE}
+
+    def _changes(self, path: Path) -> Any:
+        written = super()._changes(path) if path.exists() else None
+        return written, [(game, self.agents.agents(game)) for game in self.agents.games()]
 
     def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
         found: dict[str, GamesOfStore] = {}

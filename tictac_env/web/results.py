@@ -113,7 +113,7 @@ class Results:
         self._path = path
         self._lock = threading.Lock()
         self._rating = threading.Lock()  # visitors who look at the same table wait for it together
-        self._read: dict[str, tuple[float, Any, dict[str, GamesOfStore]]] = {}
+        self._read: dict[str, tuple[float, float, Any, dict[str, GamesOfStore]]] = {}
         for store in self._stores().values():
             with ResultStore(store) as opened:
                 len(opened)
@@ -201,16 +201,15 @@ class Results:
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)
         with self._lock:
-            due, changed, games = self._read.get(name, (-math.inf, None, {}))
+            read, took, changed, games = self._read.get(name, (-math.inf, 0.0, None, {}))
             now, changes = time.monotonic(), self._changes(path)
-            if changes != changed and now > due:
+            if changes != changed and now - read > max(SECONDS_BETWEEN_LOOKS, took / SHARE_OF_LOOKS):
                 of_game: dict[str, list[GameRecord]] = defaultdict(list)
                 with ResultStore(path) as store:
                     for record in store:
                         of_game[record.fixture.game].append(record)
                 games = self._sorted(of_game)
-                took = time.monotonic() - now
-                self._read[name] = now + max(SECONDS_BETWEEN_LOOKS, took / SHARE_OF_LOOKS), changes, games
+                self._read[name] = now, time.monotonic() - now, changes, games
             return games
 
     def _changes(self, path: Path) -> Any:
