@@ -22,6 +22,7 @@ AGENTS = {
     "export": "tictac_agents.export:export_agent",
     "explain": "tictac_agents.value_display:explain",
     "training": "tictac_agents.live_training",
+    "plans": "tictac_agents.training_plans",
     "warm": "tictac_agents.warm",
     "masked": "tictac_agents.deep.sb3_vec_env:MaskedVecEnv",
 }

@@ -1,179 +1,80 @@
 """Trainings that the page shows while they run: `python -m tictac_agents.live_training FOLDER [GAME...]`.
 
-The process reads a plan, one line of JSON, from its input, and writes lines of JSON: `{"kind": "row", ...}` for each
-point of the curve, "progress", "lesson", and at last "end" or "error". It saves the agent in the folder, as agent.npz
-or agent.zip, now and then and at the end. Any further line of input, or its end, asks it to stop: so it ends with the
-program that began it. The games are those of the server; of "module:Name-v0" the module is imported.
+The process reads lines of JSON from its input: first the plan, then `{"watch": MOVES}` for each position whose thoughts
+are wanted. Any other line, or the end of the input, asks it to stop: so it ends with the program that began it. It
+writes lines of JSON: `{"kind": "row", ...}` for each point of the curve, "progress", "thoughts", "lesson", "level", and
+at last "end" or "error". It saves the agent in the folder, as agent.npz or agent.zip, now and then and at the end. The
+games are those of the server; of "module:Name-v0" the module is imported.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 import tictac_agents
-from tictac_agents.deep.settings import TUNED
-from tictac_agents.tabular.learner import Learner
+from tictac_agents.bench.learning import against_perfect, mistakes
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_agents.train import new_agent, settings_class
+from tictac_agents.train import new_agent
+from tictac_agents.training_plans import Plan
 from tictac_env.arena import play_match, verdict
-from tictac_env.checks import flag, one_of, positive, whole
-from tictac_env.envs.protocol import PLAY_AS
-from tictac_env.games import get_game, shown
 from tictac_env.games.registry import import_game
-from tictac_env.policies import named_policy
+from tictac_env.policies import as_policy
+from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position, format_moves
-from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.web.insight import thoughts
 
-MAIN_SETTINGS = ("learning_rate", "epsilon", "gamma", "initial_value", "verdict_every")
-"""The settings of tables that the form offers; any other may be given too."""
-FIRST = {"agent": "QLearning", "preset": "self-play"}
-"""Which becomes provably unbeatable at tic-tac-toe after some three thousand games."""
-MOST_EPISODES = {True: 20_000_000, False: 100_000}
-"""Of tables on small games, S0's longest run, and on large ones, where nearly each position is new and takes memory."""
-MOST_STEPS = 2_000_000
-SHORT_EPISODES, SHORT_STEPS = 5_000, 50_000
-POINTS = 40
-"""Points of a curve, about."""
-SAVE_SECONDS, PROGRESS_SECONDS = 2.0, 0.3
-MATCH_GAMES = 100
-"""Games that judge a learner if the game is too large for a verdict."""
+POINTS = 60
+"""Points of a curve, about, unless they would cost too much time."""
+SAVE_SECONDS, PROGRESS_SECONDS = 2.0, 0.4
+PARTS = {"point": 0.05, "perfect": 0.04, "level": 0.07, "save": 0.04}
+"""The part of the time that each kind of work beside the learning may take: a fifth for all."""
+SPENT = {"point": 0.0, "perfect": 0.4, "level": 0.5, "save": 0.0}
+"""The seconds that count as taken at the beginning, so that some learning is seen before what is slow."""
+MATCH_GAMES, LEVEL_GAMES = 100, 20
+"""Games that judge a learner, half of them in each seat: against random play if the game is too large for a verdict,
+and against each level."""
+FOLLOWED, PERFECT_GAMES = 1_000, 50
+"""Positions that are followed for the results against perfect play, and games that are drawn if there are more."""
 LARGEST_LESSON = 50_000
 """No game is walked through with a table of more positions, as it would have to be copied for each."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A training.
+class Allowance:
+    """The time that work beside the learning has taken, so that it takes no more than its part.
 
-    Attributes:
-        agent: a table; or a network, if torch is installed.
-        game: a game's name.
-        opponent: a policy's name; None if the agent plays both sides.
-        play_as: the learner's seat.
-        total: the number of episodes, of networks of steps.
-        seed: makes the run reproducible.
-        rewards: for a win, a draw and a loss; None for the usual ones. `ValueTD` has rewards of its own.
-        settings: arguments of the learner, for tables.
-        until_proven: whether to end as soon as nothing beats it.
-
-    Raises:
-        ValueError: something is out of its range; the message names it.
+    The first work of each kind is not counted: most of its time is spent on loading machine code and positions.
     """
 
-    agent: str = "QLearning"
-    game: str = "TicTacToe-v0"
-    opponent: str | None = "random"
-    play_as: str = "alternate"
-    total: int = SHORT_EPISODES
-    seed: int = 0
-    rewards: tuple[float, ...] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    until_proven: bool = False
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._spent = dict(SPENT)
+        self._loaded: set[str] = set()
 
-    def __post_init__(self) -> None:
-        one_of("agent", self.agent, trainable())
-        one_of("play_as", self.play_as, PLAY_AS)
-        flag("until_proven", self.until_proven)
-        whole("seed", self.seed, 2**53)
-        rules = get_game(self.game)
-        small = rules.cells <= SMALL_CELLS
-        positive("total", self.total, MOST_STEPS if self.is_network else MOST_EPISODES[small])
-        if not isinstance(self.settings, Mapping) or (self.settings and self.is_network):
-            raise ValueError(f"settings must be an object, for networks an empty one, not {shown(self.settings)}")
-        if self.until_proven and not small:
-            raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not {self.game!r}")
-        if self.opponent is not None:
-            named_policy(self.opponent, rules)  # a plan comes over the web, and must not name code to run
-        settings = self.agent_settings()
-        if not self.is_network:
-            new_agent(self.agent, settings, self.seed)
+    def allows(self, kind: str) -> bool:
+        """True if a kind of work, a key of `PARTS`, has not yet taken its part of the time."""
+        return self._spent[kind] <= PARTS[kind] * (time.monotonic() - self._began)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Plan:
-        """The plan that JSON holds.
-
-        Raises:
-            ValueError: it holds something else, or something out of its range.
-        """
-        for name in values:
-            one_of("a setting of the training", name, [one.name for one in fields(cls)])
-        rewards = values.get("rewards")
-        return cls(**{**values, "rewards": tuple(rewards) if isinstance(rewards, list) else rewards})
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan, for JSON."""
-        return asdict(self)
-
-    @property
-    def is_network(self) -> bool:
-        """True if it is a network that learns."""
-        return tictac_agents.AGENTS[self.agent].kind == "network"
-
-    def agent_settings(self) -> Any:
-        """The settings of the agent, of networks those tuned for the game."""
-        made = settings_class(self.agent)
-        if self.is_network:
-            base = TUNED.get(self.game, {}).get(self.agent) or made(game=self.game, num_envs=32)
-            changes: dict[str, Any] = {"total_timesteps": self.total}
-        else:
-            base = made(game=self.game)
-            for name in self.settings:
-                one_of("a setting of the agent", name, tuple(base.keywords()))
-            changes = {"total_episodes": self.total, **self.settings}
-        if self.rewards is not None:
-            changes = {"rewards": self.rewards} | changes
-        if self.opponent is not None:
-            changes["play_as"] = self.play_as
-        return base.changed(opponent=self.opponent, **changes)
-
-
-def trainable() -> list[str]:
-    """The agents that can be trained here: networks only if what they need is installed."""
-    found = all(importlib.util.find_spec(name) for name in ("torch", "stable_baselines3", "sb3_contrib"))
-    return tictac_agents.trained("table", *(["network"] if found else []))
-
-
-def menu() -> dict[str, Any]:
-    """What a form offers, for JSON.
-
-    Returns:
-        `agents`, for each its presets, each a plan, and the defaults of its main settings; `first`, the agent and the
-        preset that the form begins with; the seats; and the `most` episodes on small and on large games.
-    """
-    agents = {}
-    for name in trainable():
-        if tictac_agents.AGENTS[name].kind == "network":
-            plan = Plan(agent=name, opponent=None, total=SHORT_STEPS)
-            agents[name] = {"unit": "steps", "presets": {"": plan.to_dict()}, "settings": {}}
-            continue
-        usual, plans = settings_class(name)(), {"": Plan(agent=name)}
-        for preset, (settings, env, episodes) in getattr(tictac_agents, name).PRESETS.items():
-            plans[preset] = Plan(
-                agent=name,
-                total=min(episodes, MOST_EPISODES[True]),
-                settings=dict(settings),
-                **{"play_as": "first", **env},
-            )
-        settings = {one: getattr(usual, one) for one in MAIN_SETTINGS if hasattr(usual, one)}
-        presets = {preset: plan.to_dict() for preset, plan in plans.items()}
-        agents[name] = {"unit": "episodes", "presets": presets, "settings": settings}
-    most = {"small": MOST_EPISODES[True], "large": MOST_EPISODES[False]}
-    return {"agents": agents, "first": FIRST, "seats": PLAY_AS, "most": most}
+    @contextlib.contextmanager
+    def spending(self, kind: str) -> Iterator[None]:
+        """Counts the time of a block."""
+        began = time.monotonic()
+        yield
+        if kind in self._loaded:
+            self._spent[kind] += time.monotonic() - began
+        self._loaded.add(kind)
 
 
 class Training:
-    """A training that reports; of a table it is the callback of `learn`.
+    """A training that reports; the callback of `learn` of tables and of `NTupleTD`.
 
     Args:
         plan: what is trained.
@@ -183,92 +84,150 @@ class Training:
 
     def __init__(self, plan: Plan, folder: Path, output: TextIO) -> None:
         self.plan, self.settings = plan, plan.agent_settings()
+        self.rules = self.settings.rules
         self.agent = new_agent(plan.agent, self.settings, plan.seed)
-        self.path = folder / ("agent.zip" if plan.is_network else "agent.npz")
+        self.path = folder / plan.file_name
         unit = plan.settings.get("verdict_every") or 1  # so that a learner with verdicts is not called in between
         self.called_every = unit * max(1, plan.total // POINTS // unit)
         self.stopping = threading.Event()
         self.proven = False
+        self.watched = Position.start(self.rules)
         self._output = output
+        self._allowance = Allowance()
         self._saved = self._reported = 0.0
-        self._due = 0
+        self._due, self._judged = 0, -1
 
-    def stop_after(self, source: TextIO) -> None:
-        """Stops after a further line, or the end, of the input."""
+    def listen(self, source: TextIO) -> None:
+        """Hears, in another thread, what to watch; any other line, or the end of the input, stops the training."""
 
-        def wait() -> None:
-            source.readline()
+        def hear() -> None:
+            for line in iter(source.readline, ""):
+                with contextlib.suppress(ValueError, TypeError, KeyError):
+                    self.watched = Position.from_moves(self.rules, json.loads(line)["watch"])
+                    self._reported = 0.0  # it is wanted now
+                    continue
+                break
             self.stopping.set()
 
-        threading.Thread(target=wait, daemon=True).start()
+        threading.Thread(target=hear, daemon=True).start()
 
     def run(self) -> None:
         """Trains the agent."""
-        if self.plan.is_network:
+        if self.plan.kind == "network":
             self.agent.learn(self.plan.total, self.on_step)
         else:
             self(self.agent)
-            self.agent.learn(total_episodes=self.plan.total, callback=self, progress_bar=False)
+            total = {"table": "total_episodes", "games": "total_games"}[self.plan.kind]
+            self.agent.learn(**{total: self.plan.total}, callback=self, progress_bar=False)
         self.judge(last=True)
+        self.climb(last=True)
+        self.show_thoughts()
         self.report("end", stopped=self.stopping.is_set(), proven=self.proven)
 
-    def __call__(self, learner: Learner) -> bool:
-        """Judges a table if it is time, and walks through its next game; False if the run is to end."""
-        if learner.num_episodes % self.called_every == 0:
-            self.judge()
-            if len(self.agent) <= LARGEST_LESSON:
-                self.report("lesson", **lesson(learner, self.settings.env()))
-        return self._continues()
+    def __call__(self, learner: Any) -> bool:
+        """Judges a learner if it is time; False if the run is to end."""
+        return self._go_on()
 
     def on_step(self, local: dict[str, Any], world: dict[str, Any]) -> bool:
         """Judges a network if it is time; False if the run is to end."""
-        if self.done >= self._due:
-            self._due += self.called_every
-            self.judge()
-        return self._continues()
+        return self._go_on()
 
     @property
     def done(self) -> int:
-        """The number of episodes, of networks of steps, that it has learned from."""
-        done: int = self.agent.num_timesteps if self.plan.is_network else self.agent.num_episodes
+        """The number of games, of networks of steps, that it has learned from."""
+        done: int = getattr(self.agent, self._counter)
         return done
 
-    def _continues(self) -> bool:
-        """Reports the progress now and then; False if the run is to end."""
+    @property
+    def _counter(self) -> str:
+        return {"table": "num_episodes", "games": "num_games", "network": "num_timesteps"}[self.plan.kind]
+
+    def _go_on(self) -> bool:
+        """Judges and reports if it is time; False if the run is to end."""
+        # On small games each point is judged, so that the same seed always ends with the same proof.
+        if self.plan.total > self.done >= self._due and (self.settings.is_small or self._allowance.allows("point")):
+            self._due = (self.done // self.called_every + 1) * self.called_every
+            self.judge()
+            self.climb()
         if time.monotonic() - self._reported > PROGRESS_SECONDS:
             self._reported = time.monotonic()
             self.report("progress", done=self.done)
+            self.show_thoughts()
         return not self.stopping.is_set() and not (self.proven and self.plan.until_proven)
 
+    def player(self) -> Any:
+        """The agent as it plays: greedy moves of a network."""
+        return tictac_agents.Snapshot(self.agent) if self.plan.kind == "network" else self.agent
+
+    def show_thoughts(self) -> None:
+        """Reports what the agent thinks now of the moves of the position that is watched."""
+        position = self.watched
+        if position.is_over:
+            return
+        # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
+        agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
+        found = thoughts(as_policy(agent, self.rules), position, 0)
+        self.report("thoughts", at=self.done, moves=format_moves(self.rules, position.moves), thoughts=found)
+
     def judge(self, last: bool = False) -> None:
-        """Adds a point to the curve; saves the agent if it was not done just now."""
-        if last or time.monotonic() - self._saved > SAVE_SECONDS:
-            self.agent.save(self.path)
+        """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
+        if last or (time.monotonic() - self._saved > SAVE_SECONDS and self._allowance.allows("save")):
+            with self._allowance.spending("save"):
+                self.agent.save(self.path)
             self._saved = time.monotonic()
-        row = self._row()
+        if last and self.settings.is_small and self._judged == self.done:
+            return
+        self._judged = self.done
+        with self._allowance.spending("point"):
+            row = self._row()
+        # Only games with known positions have a solver that is quick; what has learned nothing need not be asked.
+        if row["mistakes"] is not None and self.done and (last or self._allowance.allows("perfect")):
+            with self._allowance.spending("perfect"):
+                row["perfect"] = against_perfect(self.player(), self.rules, FOLLOWED, PERFECT_GAMES)
         self.proven = bool(row["infallible"])
         self.report("row", **row)
+        if self.plan.kind == "table" and not last and len(self.agent) <= LARGEST_LESSON:
+            with self._allowance.spending("point"):
+                self.report("lesson", **lesson(self.agent, self.settings.env()))
 
     def _row(self) -> dict[str, Any]:
         """A point of the curve, for JSON.
 
         Returns:
-            `at`, the number of episodes or steps; `first` and `second`, the shares of games won, drawn and lost against
-            random play from either seat, and `exact`, true if these are exact; `exploitability`, `infallible` and, for
-            each seat, the shortest game that beats it, None if not known or if there is none.
+            `at`, the number of games or steps; `first` and `second`, the shares of games won, drawn and lost against
+            random play from either seat, and `exact`, true if these are exact. On small games `exploitability`,
+            `infallible`, for each seat the shortest game that beats it (None if there is none), and `lines`, how many
+            games it can win, draw and lose, over all replies from both seats. On large ones `mistakes`, the share on
+            known positions, and `perfect`, the results against perfect play (see `against_perfect`); None if not known.
         """
-        agent = tictac_agents.Snapshot(self.agent) if self.plan.is_network else self.agent  # greedy moves of a network
-        row: dict[str, Any] = dict.fromkeys(("exploitability", "infallible", "beaten_first", "beaten_second"))
+        agent = self.player()
+        names = ("exploitability", "infallible", "beaten_first", "beaten_second", "lines", "mistakes", "perfect")
+        row: dict[str, Any] = dict.fromkeys(names)
         if self.settings.is_small:
-            found = verdict(agent, self.settings.rules)
+            found = verdict(agent, self.rules)
             first, second = found.as_first.against_random, found.as_second.against_random
-            row = {"exploitability": found.exploitability, "infallible": found.unbeatable}
+            row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
             row |= {"beaten_first": found.as_first.losing_line, "beaten_second": found.as_second.losing_line}
+            row["lines"] = list(found.as_first.lines + found.as_second.lines)
         else:
-            match = play_match(agent, "random", self.settings.rules, MATCH_GAMES)
+            match = play_match(agent, "random", self.rules, MATCH_GAMES)
             first, second = match.as_first, match.as_second
+            row["mistakes"] = mistakes(agent, self.rules)
         shares = {name: [count / side.games for count in side] for name, side in (("first", first), ("second", second))}
         return {"at": self.done, "exact": self.settings.is_small, **shares, **row}
+
+    def climb(self, last: bool = False) -> None:
+        """Reports the highest level that the agent beats, from 1 up: of a large game now and then, else at the end."""
+        due = self.done and not self.settings.is_small and self._allowance.allows("level")
+        if self.stopping.is_set() or not (last or due):
+            return
+        beaten, agent = 0, self.player()
+        with self._allowance.spending("level"):
+            for number in range(1, len(level_settings(self.rules)) + 1):
+                if play_match(agent, f"level:{number}", self.rules, LEVEL_GAMES).total.score <= 0.5:
+                    break
+                beaten = number
+        self.report("level", at=self.done, level=beaten)
 
     def report(self, kind: str, **content: Any) -> None:
         """Writes a line."""
@@ -327,7 +286,7 @@ def main(words: list[str] | None = None) -> int:
         for game in games:
             import_game(game)
         training = Training(Plan.from_dict(json.loads(sys.stdin.readline())), Path(folder), output)
-        training.stop_after(sys.stdin)
+        training.listen(sys.stdin)
         training.run()
     except Exception as error:
         output.write(json.dumps({"kind": "error", "reason": f"{type(error).__name__}: {error}"[:500]}) + "\n")

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents import QLearning, S0ValueTD, ValueTD, live_training, trained
-from tictac_agents.live_training import Plan, lesson, menu
+from tictac_agents import NTupleTD, QLearning, S0ValueTD, ValueTD, live_training, trained
+from tictac_agents.live_training import Allowance, lesson
 from tictac_agents.train import new_agent
+from tictac_agents.training_plans import Plan, menu
 from tictac_env.arena import verdict
 from tictac_env.position import Position
 
+TUPLES = {"agent": "NTupleTD", "game": "ConnectFour-v0", "opponent": None}
 SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "epsilon": 0.5}}
 
 
@@ -52,7 +54,8 @@ class Waiting(io.StringIO):
 def test_what_is_offered_can_be_trained() -> None:
     """Every preset is a plan, and what a form sends back is the same plan."""
     offered = menu()["agents"]
-    assert set(trained("table")) <= set(offered) <= set(trained("table", "network"))
+    tables = {*trained("table"), "NTupleTD"}
+    assert tables <= set(offered) <= tables | set(trained("network"))
     for name, agent in offered.items():
         for preset in agent["presets"].values():
             sent = json.loads(json.dumps(preset))
@@ -69,13 +72,18 @@ def test_what_is_offered_can_be_trained() -> None:
         ({"opponent": "q.npz"}, "no policy is called"),
         ({"opponent": 7}, "no policy is called 7"),
         ({"play_as": "third"}, "play_as"),
-        ({"total": 0}, "total must be"),
-        ({"total": 10**9}, "total must be"),
-        ({"game": "ConnectFour-v0", "total": 500_000}, "total must be"),
+        ({"total": 0}, "games must be a whole number from 1 to 20,000,000, not 0"),
+        ({"total": 10**9}, "games must be a whole number from 1 to 20,000,000, not 1000000000"),
+        ({"total": 7.5}, "games must be a whole number"),
+        ({"game": "ConnectFour-v0", "total": 500_000}, "from 1 to 100,000, not 500000"),
         ({"seed": -1}, "seed"),
-        ({"settings": {"epsilon": 2}}, "epsilon"),
+        ({"settings": {"epsilon": 2}}, r"\(epsilon\) must be a number from 0 to 1, not 2"),
+        ({"settings": {"epsilon": [0.5, -1]}}, "from 0 to 1, not -1"),
+        ({**TUPLES, "settings": {"tuples": 10_000}}, "Tuples must be a whole number from 1 to 120, not 10000"),
+        ({**TUPLES, "settings": {"threads": 64}}, "a setting of the agent must be one of"),
+        ({**TUPLES, "opponent": "random"}, "against itself"),
         ({"settings": {"epsilom": 0.2}}, "did you mean epsilon"),
-        ({"settings": {"learning_rate": "fast"}}, "learning_rate"),
+        ({"settings": {"learning_rate": "fast"}}, "Learning rate must be a number from 0.0001 to 1, not 'fast'"),
         ({"settings": {"opponent": "program:true"}}, "a setting of the agent must be one of"),
         ({"rewards": [1]}, "rewards"),
         ({"length": 3}, "length"),
@@ -91,8 +99,8 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
     said = train(tmp_path, monkeypatch, agent="QLearning", total=9_000, until_proven=True, **SELF_PLAY)
     assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
     first, last = rows(said)[0], rows(said)[-1]
-    assert first["beaten_first"] is not None and not first["infallible"]
-    assert last["infallible"] and last["exploitability"] == 0
+    assert first["beaten_first"] is not None and not first["infallible"] and first["lines"][2] > 0
+    assert last["infallible"] and last["exploitability"] == 0 and last["lines"][2] == 0
     assert verdict(QLearning.load(tmp_path / "agent.npz")).unbeatable
 
 
@@ -134,7 +142,7 @@ def test_it_stops_when_it_is_asked_and_keeps_what_was_learned(tmp_path: Path, mo
 
 def test_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = train(tmp_path, monkeypatch, agent="QLearning", total=-1)
-    assert line["kind"] == "error" and "total" in line["reason"]
+    assert line["kind"] == "error" and "games" in line["reason"]
 
 
 def test_a_large_game_is_judged_by_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +199,62 @@ def test_itself_is_itself_on_every_game(name: str, game: str) -> None:
     assert (lesson.opponent, lesson.seat, lesson.start) == ("rule", "second", "empty") and lesson.discount > 0
 
 
+def test_an_n_tuple_network_makes_fewer_mistakes_as_it_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a game too large for a verdict: against known positions, perfect play and the levels."""
+    monkeypatch.setattr(live_training, "PARTS", dict.fromkeys(live_training.PARTS, 10.0))  # however slow the machine
+    small = {"tuples": 20, "length": 5}
+    said = train(tmp_path, monkeypatch, **TUPLES, total=12_000, settings=small)
+    curve = rows(said)
+    assert len(curve) > 3 and curve[0]["at"] == 0 and curve[-1]["at"] == 12_000
+    assert curve[-1]["mistakes"] < 0.75 * curve[0]["mistakes"]
+    for seat in ("first", "second"):
+        assert sum(curve[-1]["perfect"][seat]) == pytest.approx(1)
+    levels = [line["level"] for line in said if line["kind"] == "level"]
+    assert all(1 <= level <= 10 for level in levels) and levels
+    assert NTupleTD.load(tmp_path / "agent.npz").num_games == 12_000
+
+
+def test_the_position_that_is_watched_is_thought_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [{"agent": "QLearning", "total": 300, **SELF_PLAY}, {"watch": "51"}]
+    source = Waiting("".join(json.dumps(line) + "\n" for line in lines))
+    said = train(tmp_path, monkeypatch, source)
+    seen = [line for line in said if line["kind"] == "thoughts"][-1]
+    agent = QLearning.load(tmp_path / "agent.npz")
+    here = Position.from_moves("TicTacToe-v0", "51")
+    assert (seen["moves"], seen["at"]) == ("51", 300)
+    values = {move["action"]: move["value"] for move in seen["thoughts"]["moves"]}
+    assert values == agent.values(here.own, here.opp)
+
+
+def test_work_beside_the_learning_keeps_to_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(live_training.time, "monotonic", lambda: now[0])
+    allowance = Allowance()
+    for _ in range(1000):
+        now[0] += 0.1
+        for kind in live_training.PARTS:
+            if allowance.allows(kind):
+                with allowance.spending(kind):
+                    now[0] += 0.5
+    spent = sum(allowance._spent.values())
+    assert 0.15 * now[0] < spent < 0.25 * now[0]
+
+
+@pytest.mark.parametrize("name", trained("network"))
+def test_a_network_learns_in_whole_rollouts(name: str) -> None:
+    """The total that is told beforehand is the one that is reached."""
+    pytest.importorskip("sb3_contrib")
+    plan = Plan(agent=name, opponent=None, total=50_000)
+    rollouts = menu()["agents"][name]["rollouts"]
+    rollout = rollouts[plan.game]
+    assert 50_000 <= plan.total < 50_000 + rollout and plan.total % rollout == 0
+    assert Plan.from_dict(plan.to_dict()) == plan
+    assert (
+        Plan(agent=name, opponent=None, game="KInARow-v0:5x6-4", total=1).total
+        == menu()["agents"][name]["rollouts"][""]
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", trained("network"))
 def test_networks_report_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,3 +262,4 @@ def test_networks_report_too(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     said = train(tmp_path, monkeypatch, agent=name, opponent=None, total=2_000)
     assert said[-1]["kind"] == "end", said[-1]
     assert (tmp_path / "agent.zip").is_file() and len(rows(said)) > 2
+    assert rows(said)[-1]["at"] == Plan(agent=name, opponent=None, total=2_000).total

@@ -35,7 +35,8 @@ def finished(client: Client, token: str) -> Any:
 
 def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     menu = trainer.get("/api/training/menu")
-    assert menu["first"]["preset"] in menu["agents"][menu["first"]["agent"]]["presets"]
+    for first in menu["first"].values():
+        assert first["preset"] in menu["agents"][first["agent"]]["presets"]
     small = {one["name"]: one["small"] for one in trainer.get("/api/about")["games"]}
     assert small["TicTacToe-v0"] and not small["ConnectFour-v0"]
     token = trainer.post(BEGIN, **SMALL)["token"]
@@ -103,10 +104,28 @@ def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left(
         assert until(client, last, "running")["place"] == 0
 
 
+def test_a_position_is_watched_while_an_agent_learns(trainer: Client) -> None:
+    token = trainer.post(BEGIN, **(SMALL | {"total": 1_000_000, "opponent": "minimax"}))["token"]
+    deadline = time.monotonic() + 60
+    for moves, legal in (("", 9), ("51", 7)):
+        seen: list[str] = []
+        while len(set(seen)) < 2:  # its values change as it learns
+            found = trainer.post(LOOK, token=token, moves=moves)["thoughts"]
+            assert time.monotonic() < deadline
+            if found and found["moves"] == moves:
+                assert len(found["thoughts"]["moves"]) == legal
+                seen.append(str(found["thoughts"]["moves"]))
+            time.sleep(0.1)
+    assert "is taken" in trainer.refused("POST", LOOK, 422, token=token, moves="55")
+    assert "is over" in trainer.refused("POST", LOOK, 422, token=token, moves="14253")
+    trainer.post("/api/training/stop", token=token)
+    assert finished(trainer, token)["thoughts"]["moves"] == "51"
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"total": "many"}, "total"),
+        ({"total": "many"}, "number of games must be"),
         ({"agent": "os"}, "agent"),
         ({"opponent": "file:x.npz"}, "policy's name"),
         ({"opponent": "mcts:100000000"}, "at most"),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.lazy import AGENTS, of_agents
+from tictac_env.position import format_moves
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import FILES, Opponents
 from tictac_env.web.requests import Fields, Refused
@@ -42,11 +43,14 @@ class Training:
 
     def __init__(self, plan: Any, folder: Path) -> None:
         self.plan = plan
-        self.file = folder / ("agent.zip" if plan.is_network else "agent.npz")
+        self.file = folder / plan.file_name
         self.asked_for = time.monotonic()
         self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
         self.rows: list[dict[str, Any]] = []
         self.lessons: list[dict[str, Any]] = []
+        self.thoughts: dict[str, Any] | None = None
+        self.level: dict[str, Any] | None = None
+        self._watched = ""
         self._asked_to_stop = False
         self._lock = threading.RLock()
         self._process: subprocess.Popen[str] | None = None
@@ -95,9 +99,11 @@ class Training:
                 "reason": self.reason,
                 "done": self.done,
                 "total": self.plan.total,
-                "unit": "steps" if self.plan.is_network else "games",
+                "unit": self.plan.unit,
                 "plan": self.plan.to_dict(),
                 "rows": self.rows[since:],
+                "thoughts": self.thoughts,
+                "level": self.level,
                 "lessons": [one["at"] for one in self.lessons],
                 "saved": self.file.is_file(),
                 "kept": self.kept,
@@ -114,6 +120,13 @@ class Training:
                 raise Refused(f"there are {len(self.lessons)} games to walk through, and no number {number}", 404)
             return self.lessons[number]
 
+    def watch(self, moves: str) -> None:
+        """Asks the process for its thoughts about the position after these moves, from now on."""
+        with self._lock:
+            if moves != self._watched and self.state == "running":
+                self._watched = moves
+                self._write(json.dumps({"watch": moves}))
+
     def stop(self) -> None:
         """Leaves the queue, or asks the process to stop and to keep what is learned; ends it if it does not."""
         with self._lock:
@@ -121,7 +134,7 @@ class Training:
                 self.state = "stopped"
             elif not self._asked_to_stop:
                 self._asked_to_stop = True
-                self._write("stop")
+                self._write(json.dumps("stop"))
                 self._end_after(GRACE, self.kill)
 
     def kill(self) -> None:
@@ -164,6 +177,10 @@ class Training:
             self.lessons.append(report)
         elif kind == "progress":
             self.done = report["done"]
+        elif kind == "thoughts":
+            self.thoughts = report
+        elif kind == "level":
+            self.level = report
         elif kind == "end":
             self.state = "proven" if report["proven"] else "stopped" if report["stopped"] else "done"
         elif kind == "error":
@@ -187,7 +204,7 @@ class Trainings:
 
     def menu(self, fields: Fields) -> Any:
         """What the form of trainings offers."""
-        return of_agents("training").menu()
+        return of_agents("plans").menu()
 
     def begin(self, opponents: Opponents, fields: Fields) -> dict[str, str]:
         """Begins a training by the plan that the fields are, or lets it wait for others to end; its token.
@@ -203,7 +220,7 @@ class Trainings:
                 raise Refused("in a training the opponent must be a policy's name, not a file")
             opponents.get(opponent, game)
         try:
-            plan = of_agents("training").Plan.from_dict(fields)
+            plan = of_agents("plans").Plan.from_dict(fields)
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:
@@ -226,9 +243,16 @@ class Trainings:
     def look(self, fields: Fields) -> dict[str, Any]:
         """The progress of the training of a token, and the points of its curve from number `since` on.
 
-        Its `place` in the queue is 1 if it is the next to begin, and 0 if it does not wait.
+        Its `place` in the queue is 1 if it is the next to begin, and 0 if it does not wait. With `moves` the position
+        after them is watched: its `thoughts` come with a later progress. They name the moves that they are about.
+
+        Raises:
+            Refused: there is no such training, or the moves lead to no unfinished position.
         """
         training = self.get(fields.text("token"))
+        if "moves" in fields:
+            position = Fields({"game": training.plan.game, "moves": fields["moves"]}).position(unfinished=True)
+            training.watch(format_moves(position.game, position.moves))
         with self._lock:
             waiting = self._waiting()
         place = waiting.index(training) + 1 if training in waiting else 0

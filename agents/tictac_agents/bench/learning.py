@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,25 +69,34 @@ class Curve:
 
     def _judged(self, agent: Any) -> dict[str, Any]:
         found: dict[str, Any] = {"exploitability": None, "mistakes": None, "v_perfect": None}
-        try:
+        with suppress(IllegalMove):
             if self._game.cells <= SMALL_CELLS:
                 truth = verdict(agent, self._game)
                 self.proven = truth.unbeatable
-                first, second = truth.as_first.against_best, truth.as_second.against_best
-                found["exploitability"], exact = truth.exploitability, True
+                first, second = (list(seat.against_best) for seat in (truth.as_first, truth.as_second))
+                v_perfect = {"first": first, "second": second, "exact": True}
+                found |= {"exploitability": truth.exploitability, "v_perfect": v_perfect}
             else:
-                policy, scale = as_policy(agent, self._game), self._scale
-                most = most_positions(policy, self._game, scale)
-                result = exact_results(
-                    policy, "perfect", self._game, max_positions=most, games=scale.exact_games, progress=False
-                )
-                first, second, exact = result.as_first.shares, result.as_second.shares, result.exact
-                if (name := REPORTING.get(game_name(self._game) or "")) is not None:
-                    some = part_of(suite(name), CURVE_POSITIONS)
-                    found["mistakes"] = move_accuracy(agent, some, self._game, progress=False).overall.mistakes[0]
-        except IllegalMove:
-            return found
-        return found | {"v_perfect": {"first": list(first), "second": list(second), "exact": exact}}
+                most = most_positions(as_policy(agent, self._game), self._game, self._scale)
+                v_perfect = against_perfect(agent, self._game, most, self._scale.exact_games)
+                found |= {"mistakes": mistakes(agent, self._game), "v_perfect": v_perfect}
+        return found
+
+
+def against_perfect(agent: Any, game: Game, max_positions: int, games: int) -> dict[str, Any]:
+    """The results of an agent against perfect play: the shares of games won, drawn and lost as "first" and "second",
+    and whether they are "exact"; they are of a sample of `games` if more than `max_positions` positions are followed.
+    """
+    found = exact_results(agent, "perfect", game, max_positions=max_positions, games=games, progress=False)
+    return {"first": list(found.as_first.shares), "second": list(found.as_second.shares), "exact": found.exact}
+
+
+def mistakes(agent: Any, game: Game) -> float | None:
+    """The share of an agent's moves that are mistakes, on some positions of the reporting suite; None without one."""
+    name = REPORTING.get(game_name(game) or "")
+    if name is None:
+        return None
+    return move_accuracy(agent, part_of(suite(name), CURVE_POSITIONS), game, progress=False).overall.mistakes[0]
 
 
 def part_of(whole: Suite, count: int) -> Suite:

@@ -152,18 +152,21 @@ class DQNSettings(DeepSettings):
         return self.train_freq if isinstance(self.train_freq, tuple) else (self.train_freq, "step")
 
     @property
-    def update_to_data_ratio(self) -> float:
-        """Gradient steps for each environment step.
+    def rollout(self) -> int:
+        """The steps of all boards between two updates; a run ends with a whole rollout.
 
         Raises:
             ValueError: `train_freq` counts games, whose lengths are not known beforehand.
         """
-        if self.gradient_steps == -1:
-            return 1.0
         steps, unit = self._frequency
         if unit == "episode":
             raise ValueError(f"train_freq={self.train_freq} counts games, not steps")
-        return self.gradient_steps / (steps * self.num_envs)
+        return steps * self.num_envs
+
+    @property
+    def update_to_data_ratio(self) -> float:
+        """Gradient steps for each environment step; the errors are those of `rollout`."""
+        return 1.0 if self.gradient_steps == -1 else self.gradient_steps / self.rollout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +206,14 @@ class MaskablePPOSettings(DeepSettings):
     target_kl: float | None = None
 
     @property
+    def rollout(self) -> int:
+        """The steps of all boards between two updates; a run ends with a whole rollout."""
+        return self.n_steps * self.num_envs
+
+    @property
     def update_to_data_ratio(self) -> float:
         """Gradient steps for each environment step."""
-        return self.n_epochs / (self.batch_size or self.n_steps * self.num_envs)
+        return self.n_epochs / (self.batch_size or self.rollout)
 
 
 SELF_PLAY: dict[str, Any] = {"opponent": None, "play_as": "first", "illegal": "raise", "start": "reachable"}

@@ -184,6 +184,11 @@ class NTupleTD(GamesLearner):
         weights = self._sums // self._averaged if self._averaged else self._weights
         return NTupleNetwork(self.game, self._learning.tuples, weights.astype(np.int32), self.symmetric)
 
+    @property
+    def learning(self) -> NTupleNetwork:
+        """The network that learns, with its weights as they are now; not to be changed."""
+        return self._learning
+
     def start_from(self, games: Sequence[str], chance: float) -> Self:
         """Lets games begin with the moves of given ones, of which nothing is learned, from now on.
 
