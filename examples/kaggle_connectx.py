@@ -17,9 +17,9 @@ from tictac_env.position import Position
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     from kaggle_environments import evaluate, make  # it tells of each environment that lacks a package
 
-# 1. A file for each player; `tictac export-agent PLAYER --output FILE` on the command line.
+# 1. A file for each player; `tictac export agent PLAYER -o FILE` on the command line.
 for player in ("ntuple:2", "minimax:4", "rule"):
-    main(["export-agent", player, "--output", f"{player.partition(':')[0]}.py"])
+    main(["export", "agent", player, "--output", f"{player.partition(':')[0]}.py"])
 
 # 2. Kaggle's loader takes the last callable of a file, and gives each move two seconds.
 env = make("connectx", configuration={"actTimeout": 2})

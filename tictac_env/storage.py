@@ -102,7 +102,8 @@ def _naming(target: Path) -> Iterator[None]:
     except OSError as error:
         name = error.filename
         if error.errno is not None and (name is None or str(name).endswith(PART)):
-            error.filename, error.filename2 = os.fspath(target), None
+            error.filename = os.fspath(target)
+            del error.filename2  # None would be told
         raise
 
 

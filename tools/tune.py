@@ -44,6 +44,7 @@ from tictac_agents.bench.records import show
 from tictac_agents.deep.callbacks import Judgement
 from tictac_agents.deep.settings import TUNED, tuned
 from tictac_agents.settings import Settings
+from tictac_agents.train import option
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.jobs import map_jobs
 from tictac_env.storage import save_text
@@ -270,8 +271,8 @@ def publish(study: optuna.Study, name: str, options: argparse.Namespace) -> None
     save(name, settings, {"trials": rows}, options.output)
     show(f"{options.algorithm}: CPU seconds until proven unbeatable, as far as they got", rows[:10])
     words = []
-    for option, value in changes(study.best_params).items():
-        words += [f"--{option.replace('_', '-')}"]
+    for setting, value in changes(study.best_params).items():
+        words += [option(setting)]
         words += [
             one if isinstance(one, str) else json.dumps(one)
             for one in (value if isinstance(value, tuple) else (value,))

@@ -6,6 +6,7 @@ import argparse
 import functools
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,11 +21,13 @@ from tictac_agents.checkpoint import Checkpoint
 from tictac_agents.deep import settings as deep
 from tictac_agents.settings import GameSettings, Settings, preset_settings, settings_of_class
 from tictac_env.arena import play_match, verdict
+from tictac_env.checks import positive
 from tictac_env.cli import main
-from tictac_env.cli.arguments import CommandParser, add_file, game_named, whole_number
+from tictac_env.cli.arguments import CommandParser, add_file, add_seed, game_named, whole_number
 from tictac_env.games import GAMES, did_you_mean, game_name
 from tictac_env.policies.loading import settings_of
 from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import check_writable
 
 SHORT_RUN = 100_000
 """Steps of a network's run if nothing says how many."""
@@ -116,6 +119,8 @@ def train(arguments: argparse.Namespace) -> Any:
     """
     settings = chosen(arguments)
     check_suffix(arguments.agent, arguments.save)
+    if arguments.save is not None:
+        check_writable(arguments.save)  # now, and not after an hour
     if getattr(arguments, "stop_when_proven", False) and not settings.is_small:
         raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
     trained = _train_network if AGENTS[arguments.agent].kind == "network" else _train_learner
@@ -150,6 +155,8 @@ def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, b
         length = {"total_games": total}
         if arguments.tensorboard is not None:
             callback = tictac_agents.GamesCurve(max(1, total // POINTS), arguments.tensorboard)
+    (name,) = length
+    positive(name, total, getattr(learner, "MAX_GAMES", math.inf))  # before the run is announced
     announce(arguments.agent, settings, f"{total:,} games")
     if arguments.resume is None:
         learner.learn(**length, callback=callback, checkpoint=arguments.save)
@@ -240,24 +247,25 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     kind = AGENTS[agent].kind
     parser.description = f"{agent}: {AGENTS[agent].help}."
     run = parser.add_argument_group("the run")
-    run.add_argument("--preset", help=f"settings to begin with: {', '.join(presets(agent)) or 'there are none'}")
-    run.add_argument("--seed", type=whole_number(), default=0, help="makes the run reproducible (default: %(default)s)")
+    named = f"the settings to begin with: {', '.join(presets(agent)) or 'there are none'}"
+    run.add_argument("--preset", metavar="NAME", help=named)
+    add_seed(run)
     best = ".zip; the best model is kept beside it, as NAME-best.zip"
     written = best if kind == "network" else ".npz, written now and then and at the end"
-    add_file(run, "--save", metavar="FILE", help=f"the file, {written}")
-    add_file(run, "--resume", metavar="FILE", help="continue the run that this file keeps; the other options as before")
+    add_file(run, "--save", help=f"the agent's file, {written}")
+    add_file(run, "--resume", help="continue the run that this file keeps; the other options as before")
     if kind != "table":
-        add_file(run, "--tensorboard", folder=True, metavar="FOLDER", help="where to log")
+        add_file(run, "--tensorboard", folder=True, help="log to this folder")
     if kind != "games":
-        run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats it")
+        run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats the agent")
         every, told = (20_000, "steps") if kind == "network" else (None, "games")
         default = "%(default)s" if every else "1000, or verdict_every"
         told += f" between two verdicts (default: {default})"
-        run.add_argument("--eval-freq", type=whole_number(1), default=every, help=told)
+        run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
     base = usual(agent)
     told = (
         f"The defaults are those tuned for {base.game}; other games have their own. If --opponent makes self-play of "
-        "games against an opponent, or the other way round, gamma, play-as and start follow."
+        "games against an opponent, or the other way round, gamma, seat and start follow."
     )
     title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
     settings = parser.add_argument_group(title, None if base == settings_class(agent)() else told)
@@ -265,13 +273,19 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     for one in fields(base):
         told = f"{explained[one.name]} (default: {_in_words(getattr(base, one.name))})"
         settings.add_argument(
-            f"--{one.name.replace('_', '-')}",
+            option(one.name),
+            dest=one.name,
             nargs="+",
             type=game_named if one.name == "game" else str,
             metavar="VALUE",
             default=argparse.SUPPRESS,  # so that only what is given changes settings
             help=told.replace("%", "%%"),
         )
+
+
+def option(setting: str) -> str:
+    """The option of a setting: its name, but --seat for `play_as`, as in other commands."""
+    return f"--{'seat' if setting == 'play_as' else setting.replace('_', '-')}"
 
 
 def explanations(kind: type[GameSettings]) -> dict[str, str]:

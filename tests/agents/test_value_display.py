@@ -50,7 +50,7 @@ def test_the_values_lie_as_the_board_with_gravity_above_their_columns() -> None:
     lines = values_text(Counting(position.game), position).splitlines()
     assert lines[0] == "   -1.000    -0.750    -0.500     -        +0.000    +0.250*  -12.500"
     assert lines[1] == "    .         .         .         O         .         .         ."
-    assert lines[-2:] == ["    .         .         X         X         .         .         .", "O to move"]
+    assert lines[-2:] == ["    .         .         X         X         .         .         .", "yellow O to move"]
     assert len(lines) == 8
 
 

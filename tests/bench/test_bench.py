@@ -24,7 +24,7 @@ from tictac_agents.bench.results import SCHEMA, truth_text
 from tictac_env.arena import ResultStore, exploitability
 from tictac_env.cli import main
 
-SMALL = ["--no-deep", "--shorter", "0.02", "--pair-games", "4", "--positions", "30", "--workers", "2"]
+SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "2"]
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
 CONNECT_FOUR = ("rule", "minimax-first:2", "NTupleTD")
 PLAYERS = """
@@ -55,7 +55,7 @@ def dies(observation, mask):
 
 def run(folder: Path, *words: str) -> dict[str, Any]:
     """The record of the job."""
-    assert main(["bench", *words, "--output", str(folder)]) == 0
+    assert main(["bench", *words, "--store", str(folder)]) == 0
     found: dict[str, Any] = json.loads((folder / "results.json").read_text())
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
     return found
@@ -200,7 +200,7 @@ def test_a_wrong_player_is_named_before_anything_is_done(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        status = main(["bench", "--output", str(tmp_path / "out"), "--game", "TicTacToe-v0", *SMALL, *words])
+        status = main(["bench", "--store", str(tmp_path / "out"), "--game", "TicTacToe-v0", *SMALL, *words])
     except SystemExit as error:
         status = int(str(error.code))
     assert status == 2 and message in capsys.readouterr().err and not (tmp_path / "out" / "results.json").exists()
@@ -228,7 +228,7 @@ def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) ->
 def test_a_stopped_run_continues_and_leaves_no_process(
     kills: int, how: signal.Signals, record: dict[str, Any], tmp_path: Path
 ) -> None:
-    job = ["bench", *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0", "--output", str(tmp_path)]
+    job = ["bench", *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0", "--store", str(tmp_path)]
     draw = random.Random(1)
     for _ in range(kills):
         program = subprocess.Popen(

@@ -24,7 +24,8 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 FISH = "function tictac; end; source {script}; complete -C {line}"
 CASES = [
-    ([""], {*COMMANDS}),
+    ([""], {name.partition(" ")[0] for name in COMMANDS}),
+    (["export", ""], {"page", "agent"}),
     (["play", "--game", ""], {*known_names()}),
     (["tournament", "random", "r"], {name for name in POLICIES if name.startswith("r")}),
     (["play", "--seat", ""], {"first", "second", "alternate"}),

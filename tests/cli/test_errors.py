@@ -9,23 +9,26 @@ import pytest
 
 from tictac_agents import QLearning
 from tictac_env import cli
+from tictac_env.cli.arguments import FORMER
+from tictac_env.cli.main import make_parser
 
 RUBRIC = 'game = "TicTacToe-v0"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
 MISTAKES = [
-    ("", "tictac: the following arguments are required: COMMAND; see tictac --help"),
     ("slove", "tictac: argument COMMAND: invalid choice: 'slove'"),
     ("solve 4 --wek", "tictac solve: unrecognized arguments: --wek; see tictac solve --help"),
-    ("solve --seconds -1", "--seconds: must be a number of at least 0, not '-1'"),
-    ("solve --seconds nan", "--seconds: must be a number of at least 0, not 'nan'"),
+    ("solve --time-limit -1", "--time-limit: must be a number of at least 0, not '-1'"),
+    ("solve --time-limit nan", "--time-limit: must be a number of at least 0, not 'nan'"),
     ("solve --threads 0", "--threads: must be an integer from 1 to 64, not '0'"),
     ("solve 48", "move 2 of '48' is '8'; moves of this game are 1234567"),
     ("solve 4444444", "move 7 of '4444444': column 4 is full"),
     ("solve 44553365", "move 8 of '44553365': the game was over before it"),
+    ("export agent rule", "the following arguments are required: -o/--output"),
+    ("export rule", "invalid choice: 'rule'"),
     ("solve 55 --game TicTacToe-v0", "move 2 of '55': 5 is taken"),
     ("solve 4 --game ConnectFive", "did you mean ConnectFour-v0?"),
-    ("render 44 -o board.jpg", ".svg, .png, .gif, not 'board.jpg'"),
-    ("render 49", "move 2 of '49' is '9'"),
-    ("render 44 -o bot.bin/board.svg", "bot.bin"),
+    ("render 45 -o board.jpg", ".svg, .png, .gif, not 'board.jpg'"),
+    ("render 40", "move 2 of '40' is '0'"),
+    ("render 45 -o bot.bin/board.svg", "bot.bin"),
     ("play levle:3", "did you mean level"),
     ("play nobody.npz", "'nobody.npz'"),
     ("play broken.npz", "broken.npz"),
@@ -36,8 +39,9 @@ MISTAKES = [
     ("play rule random --seat first", "name your opponent alone"),
     ("play rule random --delay -1", "--delay: must be a number from 0 to 60, not '-1'"),
     ("play rule --game Chess", "'Chess'"),
-    ("play rule --position 4444444", "column 4 is full"),
-    ("play rule --position 4455336", "4455336"),
+    ("play rule --position 44", "move 2 of '44': 4 is taken"),
+    ("play rule --position 4444444 --game ConnectFour-v0", "column 4 is full"),
+    ("play rule --position 14253", "14253"),
     ("audit rulle", "did you mean rule"),
     ("audit nobody", "no policy is called 'nobody'"),
     ("audit nobody", "an agent's file (.npz), a model of Stable-Baselines3 (.zip)"),
@@ -64,6 +68,11 @@ MISTAKES = [
     ("grade class class/anna.py --assignment small.toml", "'anna'"),
     ("grade --make-zip minimax --wheels nowhere", "'nowhere'"),
     ("train QLearning --gamma 9", "gamma must be a number"),
+    ("grade anna.py --assignment small.toml --csv grades.csv", "--csv --output FILE"),
+    ("grade anna.py --assignment small.toml --csv", "a single submission has no table"),
+    ("train QLearning --total-episodes -5", "total_episodes must be"),
+    ("train S2Network --total-games -5", "total_games must be"),
+    ("train QLearning --save bot.bin/q.npz", "bot.bin"),
     ("train QLearning --save q.txt", "must end in .npz, as in q.npz, not q.txt"),
     ("train NTupleTD --save q", "must end in .npz, as in q.npz, not q"),
     ("train DQN --save dqn.npz", "must end in .zip, as in dqn.zip, not dqn.npz"),
@@ -84,6 +93,33 @@ MISTAKES = [
     ("warm TicTacTo-v0", "did you mean TicTacToe-v0"),
     ("warm --only vectors", "--only must be one of 'vector', 'mini"),
 ]
+
+
+FORMER_NAMES = [
+    (f"{command} {name}".strip(), name, what) for command, of in FORMER.items() for name, what in of.items()
+]
+"""Each former command, and each former option with its command, with what became of it."""
+
+
+@pytest.mark.parametrize(("command", "name", "what"), FORMER_NAMES)
+def test_a_former_name_is_refused_with_the_new_one(
+    command: str, name: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (command.split(), [*command.split(), "5"]):
+        with pytest.raises(SystemExit, match="2"):
+            cli.main(words)
+        out, err = capsys.readouterr()
+        assert out == "" and f"{name} {what}; see tictac" in err and err.count("\n") == 1
+
+
+def test_a_former_name_is_no_name_of_today() -> None:
+    parser = make_parser()
+    parser.fill_all()
+    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    today = commands | commands["export"]._subparsers._group_actions[0].choices
+    assert not set(FORMER[""]) & set(today)
+    for command, names in FORMER.items():
+        assert not command or not set(names) & set(today[command]._option_string_actions)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tictac_env.cli.main import COMMANDS, STOPPED, make_parser
 
 LONG = {
     "play": "tictac_env.cli.play.Series.begin",
-    "play level:7 ntuple": "tictac_env.cli.play.TerminalTable.watch",
+    "play level:7 rule": "tictac_env.cli.play.TerminalTable.watch",
     "serve": "tictac_env.cli.make.serve",
     "train": "tictac_agents.train.new_agent",
     "bench": "tictac_env.cli.judge.of_agents",
@@ -25,12 +26,12 @@ LONG = {
     "grade class": "tictac_env.cli.grade.grade_class",
     "grade --assignment": "tictac_env.cli.grade._hand_out",
     "grade --make": "tictac_env.grading.autograder_zip.make_zip",
-    "export-agent": "tictac_env.cli.make.of_agents",
+    "export agent": "tictac_env.cli.make.of_agents",
     "audit mcts": "tictac_env.cli.judge.audit",
     'audit "program': "tictac_env.cli.judge.audit",
     "audit submission": "tictac_env.cli.judge.audit",
     "tournament": "tictac_env.cli.judge.round_robin",
-    "export-page": "tictac_env.cli.make.export_page",
+    "export page": "tictac_env.cli.make.export_page",
 }
 """Where the examples that begin with these words are stopped: their words and files are read by then."""
 FILES = {
@@ -50,8 +51,12 @@ def examples() -> list[str]:
     """The lines of all examples, without the remarks beside them and without redirections."""
     parser = make_parser()
     parser.fill_all()
-    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
-    lines = [line.strip() for name in COMMANDS for line in commands[name].epilog.splitlines()]
+    lines: list[str] = []
+    for name in COMMANDS:
+        found: Any = parser
+        for word in name.split():
+            (found,) = (one.choices[word] for one in found._actions if isinstance(one.choices, dict))
+        lines += map(str.strip, found.epilog.splitlines())
     return [re.split(r"\s{2,}|\s+>\s", line)[0] for line in lines if line.startswith("tictac ")]
 
 

@@ -87,15 +87,15 @@ LONG = {
     "train DQN": trained("DQN", "timesteps 1000000000", a_model, "sb3_contrib"),
     "train MaskablePPO": trained("MaskablePPO", "timesteps 1000000000", a_model, "sb3_contrib"),
     "tournament": Long("tournament bots:slow random --games 100000 --store results", "results/games.sqlite", games),
-    "prove": Long("prove bots.py:slow --game ConnectFour-v0 --folder proof", "proof", chunks),
+    "prove": Long("prove bots.py:slow --game ConnectFour-v0 --store proof", "proof", chunks),
     "solve": Long("solve 4 --no-book"),
     "audit": Long("audit bots:slow --card card"),
-    "grade": Long("grade class --assignment small.toml --csv grades.csv"),
+    "grade": Long("grade class --assignment small.toml --csv -o grades.csv"),
     "serve": Long("serve --port 0", needs="starlette"),
     "warm": Long("warm"),
     "play": Long("play level:1"),
 }
-SHORT = {"export-agent", "export-page", "render", "info", "completion"}
+SHORT = {"export agent", "export page", "render", "info", "completion"}
 """Commands that are over before one could stop them."""
 
 

@@ -180,7 +180,7 @@ def test_a_stopped_tournament_says_where_its_games_are(tmp_path: Path) -> None:
 def test_a_proof_is_that_of_python_and_leaves_its_certificate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["prove", "minimax", "--seat", "second", "--folder", str(tmp_path)]
+    words = ["prove", "minimax", "--seat", "second", "--store", str(tmp_path)]
     assert cli.main(words) == 0
     wanted = prove("minimax", 1, "TicTacToe-v0")
     assert capsys.readouterr().out == f"{wanted}\n"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import tictac_command
 import tictac_env
+from tictac_agents import QLearning
 from tictac_env import cli
-from tictac_env.cli.main import ALIASES, COMMANDS, make_parser
+from tictac_env.cli.main import COMMANDS, make_parser
 
 HEAVY = "numba", "scipy", "torch", "rich", "pygame", "matplotlib", "tictac_env.arena", "tictac_env.solver"
 
@@ -31,36 +33,32 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = ends([name, "--help"], capsys)
+    status, out, err = ends([*name.split(), "--help"], capsys)
     assert (status, err) == (0, "")
     assert out.startswith(f"usage: tictac {name}")
     assert "\nexamples:\n\n  tictac " in out
     assert max(map(len, out.splitlines())) < 100
 
 
-def test_former_names_go_on_working(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, former in ALIASES.items():
-        for alias in former:
-            assert ends([alias, "--help"], capsys) == ends([name, "--help"], capsys)
-
-
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_fits_on_a_screen_and_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = ends(["--help"], capsys)
-    assert status == 0
-    for name, (_, told) in COMMANDS.items():
-        assert f"    {name}" in out and told in " ".join(out.split())
+    lines = out.splitlines()
+    assert status == 0 and len(lines) < 24 and max(map(len, lines)) <= 80
+    shown = [line.split("  ")[1] for line in lines if line.startswith("  ")]
+    assert shown == ["tictac play", *COMMANDS]
+    assert cli.main([]) == 0 and capsys.readouterr().out == out
 
 
 RUNS: dict[str, tuple[list[str], str]] = {
-    "play": (["rule"], "You are X and play first, against rule."),
+    "play": (["rule"], "You are red X and play first, against rule."),
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
     "audit": (["own.npz", "--quick"], "own (QLearning) on Own-v0"),
     "prove": (["rule"], "rule as first"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
-    "bench": (["mine=rule", "--pair-games", "2"], "Own-v0, mine: "),
+    "bench": (["mine=rule", "--games", "2"], "Own-v0, mine: "),
     "solve": (["12"], "score "),
     "render": (["12"], " X [O]"),
-    "export-agent": (["rule", "-o", "rule.py"], "rule.py"),
+    "export agent": (["rule", "-o", "rule.py"], "rule.py"),
     "grade": (["submission.py", "--assignment", "own.toml"], "of 1 points"),
 }
 """For each command with the option --game words, and what is in its output."""
@@ -78,7 +76,7 @@ def test_every_command_takes_a_game_of_ones_own(
     for name, content in FILES.items():
         Path(name).write_text(content)
     for command, (words, told) in RUNS.items():
-        assert cli.main([command, *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
+        assert cli.main([*command.split(), *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
         out = capsys.readouterr().out
         assert told in out, command
         if command != "grade":  # whose game is not a default of the command's
@@ -90,8 +88,43 @@ def test_no_command_with_a_game_is_forgotten() -> None:
     parser = make_parser()
     parser.fill_all()
     (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    (forms,) = (one.choices for one in commands["export"]._actions if isinstance(one.choices, dict))
+    commands |= {f"export {name}": one for name, one in forms.items()}
     found = {name for name, one in commands.items() if "--game" in one._option_string_actions}
     assert found | {"train"} == {*RUNS, "serve"}  # train's own commands have it; tests/web has serve
+
+
+@pytest.mark.parametrize(
+    ("words", "game"),
+    [
+        ("play rule", "TicTacToe-v0"),
+        ("solve 12", "ConnectFour-v0"),
+        ("solve 52753311433677442422121 --json", "ConnectFour-v0"),
+        ("render 12", "TicTacToe-v0"),
+        ("audit rule --quick", "TicTacToe-v0"),
+        ("audit rule --quick --json", "TicTacToe-v0"),
+        ("prove rule --json", "TicTacToe-v0"),
+        ("tournament random rule --games 1", "TicTacToe-v0"),
+        ("tournament random rule --games 1 --csv", "TicTacToe-v0"),
+        ("export agent rule -o rule.py", "ConnectFour-v0"),
+        ("train QLearning --total-episodes 9", "TicTacToe-v0"),
+        ("train NTupleTD --total-games 9 --tuples 2 --length 3", "ConnectFour-v0"),
+        ("audit q.npz --quick", "KInARow-v0:3x4-3"),
+        ("play q.npz", "KInARow-v0:3x4-3"),
+        ("tournament q.npz random --games 1 --json", "KInARow-v0:3x4-3"),
+    ],
+)
+def test_the_first_line_names_the_game_if_it_was_not_given(
+    words: str, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first line of stderr, if the output is for programs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    monkeypatch.setattr("tictac_agents.train.MATCH_GAMES", 2)
+    QLearning("KInARow-v0:3x4-3", seed=0).save("q.npz")
+    assert cli.main(words.split()) in (0, 1)
+    out, err = capsys.readouterr()
+    assert game in (err if "--json" in words or "--csv" in words else out).splitlines()[0]
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -112,7 +145,7 @@ def test_the_package_can_be_run() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -m tictac_env render 4453 | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m tictac_env render 4583 | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -123,4 +156,18 @@ def test_ctrl_c_ends_a_command_in_one_line(monkeypatch: pytest.MonkeyPatch, caps
 
     monkeypatch.setattr("tictac_env.cli.show.information", stop)
     assert cli.main(["info"]) == 130
+    assert capsys.readouterr().err == "tictac: stopped\n"
+
+
+def test_ctrl_c_while_python_imports_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Stopped:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "tictac_env.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "tictac_env.cli")
+    monkeypatch.setattr(sys, "meta_path", [Stopped(), *sys.meta_path])
+    assert tictac_command.main() == 130
     assert capsys.readouterr().err == "tictac: stopped\n"

@@ -85,7 +85,7 @@ def test_ctrl_d_ends_the_game(game: str, play: Any) -> None:
 def test_ctrl_c_ends_a_search(play: Any) -> None:
     """While the opponent thinks."""
     child = play("perfect", "--position", "444413222242", "--seat", "second", "--game", "KInARow-v0:7x7-4")
-    child.expect(r"perfect \(X\) thinks")
+    child.expect(r"perfect \(red X\) thinks")
     child.sendintr()
     child.expect(r"tictac: stopped\r\n")
     assert ended(child) == 130

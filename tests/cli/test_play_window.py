@@ -64,7 +64,7 @@ def test_a_game_is_played_by_clicks_and_keys_with_a_hint(person: Any) -> None:
     table, game = WindowTable(), Session(Position.from_moves(TTT, "1532"), (None, load_player("rule", TTT)), 0)
     assert table.play(game) is False and not script.deeds
     assert "X to move - F1: hint, backspace: undo" in script.titles
-    assert "8: a draw | 4 6 7 9: a loss in 2 plies" in script.titles
+    assert "8: a draw | 4 6 7 9: a loss in 1 move" in script.titles
     assert game.position.to_moves().startswith("15328") and game.position.ply == 6
 
 

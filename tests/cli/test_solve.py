@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -20,11 +21,10 @@ def test_solve_prints_board_scores_best_moves_and_a_line(capsys: pytest.CaptureF
     assert cli.main(["solve", "52753311433677442422121"]) == 0
     out = capsys.readouterr().out
     for move, score in enumerate((2, 3, 7, 7, 8, 7, 2), 1):
-        assert f"{move:>3} {score:>4}{'  best' if move == 5 else ''}\n" in out
-    assert "score 8: the first player wins on ply " in out or "score 8: the second player wins on ply " in out
+        assert re.search(rf"^{move:>3} {score:>4}  W\d+ *{'best' if move == 5 else ''}$", out, re.MULTILINE)
     line = out.split("best play: ")[1].split("\n")[0]
-    ply = int(out.split("on ply ")[1].split("\n")[0])
-    assert ply == len("52753311433677442422121") + len(line)
+    moves = (len(line) + 1) // 2
+    assert f"score 8: yellow O wins in {moves} moves" in out and f"  W{moves}" in out
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_solve_prints_board_scores_best_moves_and_a_line(capsys: pytest.CaptureF
     [
         (["15243", "--game", "TicTacToe-v0"], "score "),
         (["15", "--game", "TicTacToe-v0", "--weak"], "score 0: a draw"),
-        (["12", "--game", "TicTacToe-v0", "--weak"], "score 1: the first player wins"),
-        (["4455336"], "score -18: the first player has won"),
+        (["12", "--game", "TicTacToe-v0", "--weak"], "score 1: X wins"),
+        (["4455336"], "score -18: red X has won"),
     ],
 )
 def test_positions_of_other_games_are_solved(
@@ -47,20 +47,20 @@ def test_positions_of_other_games_are_solved(
 def test_moves_may_be_set_apart(moves: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["solve", *moves, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["moves"] == "4453"
-    assert cli.main(["render", *moves]) == 0
+    assert cli.main(["render", *moves, "--game", "ConnectFour-v0"]) == 0
     assert capsys.readouterr().out == f"ConnectFour-v0\n{Position.from_moves('ConnectFour-v0', '4453')}\n"
 
 
 def test_a_limit_is_said_plainly(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["solve", "4", "--seconds", "0.05", "--no-book", "--table", "4"]) == 1
+    assert cli.main(["solve", "4", "--time-limit", "0.05", "--no-book", "--table", "4"]) == 1
     assert "not proven: in [" in capsys.readouterr().out
 
 
 def test_the_line_of_best_play_ends_where_time_does(capsys: pytest.CaptureFixture[str]) -> None:
     """The opening book has the score and the first moves; the rest would take long."""
-    assert cli.main(["solve", "--seconds", "0"]) == 0
+    assert cli.main(["solve", "--time-limit", "0"]) == 0
     out = capsys.readouterr().out
-    assert "score 1: the first player wins on ply 41" in out
+    assert "score 1: red X wins in 21 moves" in out
     assert "best play: 44444" in out
     assert "...\n" in out
 
@@ -73,7 +73,7 @@ def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["score"], tuple(told["action_scores"])) == (solution.score, solution.action_scores)
     assert tuple(told["best_actions"]) == solution.best_actions
     assert Position.from_moves("ConnectFour-v0", told["moves"] + told["best_play"]).is_over
-    assert cli.main(["solve", "4", "--seconds", "0.02", "--no-book", "--table", "4", "--json"]) == 1
+    assert cli.main(["solve", "4", "--time-limit", "0.02", "--no-book", "--table", "4", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["score"] is None and told["lower"] <= -1 <= told["upper"]
 
@@ -100,7 +100,7 @@ def test_a_gif_plays_the_game(tmp_path: Path) -> None:
     images = pytest.importorskip("PIL.Image")
     game, moves = GAMES[0]
     path = tmp_path / "game.gif"
-    assert cli.main(["render", moves, "-o", str(path), "--cell-size", "20", "--seconds", "0.5"]) == 0
+    assert cli.main(["render", moves, "-o", str(path), "--cell-size", "20", "--delay", "0.5", "--game", game]) == 0
     with images.open(path) as image:
         assert image.n_frames == len(moves) + 1 and image.info["loop"] == 0
         for ply in range(image.n_frames):
@@ -116,7 +116,7 @@ def test_without_pillow_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     for suffix in ("png", "gif"):
-        assert cli.main(["render", "44", "-o", str(tmp_path / f"board.{suffix}")]) == 2
+        assert cli.main(["render", "45", "-o", str(tmp_path / f"board.{suffix}")]) == 2
         assert 'pip install "tictac-env[video]"' in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -128,7 +128,7 @@ def test_info_tells_what_is_installed(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["packages"][""]["numpy"] == np.__version__
     assert {"TicTacToe-v0", "ConnectFour-v0", "KInARow-v0"} <= {*found["games"]} & {*found["gymnasium"]}
     assert "tictac_env/ConnectFour-v0" in found["pettingzoo"]
-    assert "perfect" in found["policies"] and Path(found["cache"]["folder"]).is_dir()
+    assert "perfect" in found["players"] and Path(found["cache"]["folder"]).is_dir()
     assert cli.main(["info"]) == 0
     out = capsys.readouterr().out
     assert found["cache"]["folder"] in out and f"numpy {np.__version__}" in out

@@ -57,7 +57,7 @@ def words_of(agent: str, run: dict[str, Any]) -> list[str]:
     words = [agent]
     for name, value in run.items():
         values = value if isinstance(value, tuple) else (value,)
-        words += [f"--{name.replace('_', '-')}", *(one if isinstance(one, str) else json.dumps(one) for one in values)]
+        words += [train.option(name), *(one if isinstance(one, str) else json.dumps(one) for one in values)]
     return words
 
 
@@ -182,7 +182,7 @@ def test_on_a_large_game_a_match_says_how_good_the_agent_is(
     ("words", "seat", "said"),
     [
         ("", "alternate", "random, first and second in turn: 20 games"),
-        ("--play-as second --opponent rule", "second", "rule, as the second player: 20 games"),
+        ("--seat second --opponent rule", "second", "rule, as the second player: 20 games"),
         ("--opponent none", "first", "itself: 20 games"),
     ],
 )

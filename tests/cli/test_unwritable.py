@@ -29,21 +29,21 @@ class Written(NamedTuple):
 
 
 QUICK = {
-    "svg": Written("render 4453 -o {}/a.svg"),
+    "svg": Written("render 4583 -o {}/a.svg"),
     "table": Written(f"train {TRAINED} --save {{}}/q.npz"),
     "grade": Written("grade anna.py --assignment small.toml -o {}/grade.txt", "anna"),
-    "table of grades": Written("grade class --assignment small.toml --csv {}/grades.csv", "bert"),
+    "table of grades": Written("grade class --assignment small.toml --csv -o {}/grades.csv", "bert"),
     "hand-out": Written("grade --assignment minimax --hand-out {}"),
-    "proof": Written("prove rule --folder {}/proof"),
+    "proof": Written("prove rule --store {}/proof"),
     "tournament": Written("tournament random rule --games 4 --store {}/results"),
 }
 MORE = QUICK | {
     "card": Written("audit rule --card {}", "exploitability"),
     "autograder": Written("grade --make-zip minimax -o {}/minimax.zip"),
-    "export-agent": Written("export-agent rule -o {}/agent.py"),
-    "png": Written("render 4453 -o {}/a.png", needs="PIL"),
-    "gif": Written("render 4453 -o {}/a.gif", needs="PIL"),
-    "export-page": Written("export-page {}/site", needs="starlette"),
+    "export agent": Written("export agent rule -o {}/agent.py"),
+    "png": Written("render 4583 -o {}/a.png", needs="PIL"),
+    "gif": Written("render 4583 -o {}/a.gif", needs="PIL"),
+    "export page": Written("export page {}/site", needs="starlette"),
     "games learner": Written("train GameTree --total-games 20 --save {}/tree.npz"),
     "network": Written("train DQN --total-timesteps 512 --save {}/dqn.zip", needs="sb3_contrib"),
 }

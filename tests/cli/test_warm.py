@@ -100,5 +100,5 @@ def test_a_folder_that_is_not_kept_is_refused(
 ) -> None:
     monkeypatch.setattr("tictac_env.cli.make.KEPT", False)
     monkeypatch.setattr("tictac_env.cli.make.WARNING", "set TICTAC_CACHE_DIR")
-    assert cli.main(["compile"]) == 2
+    assert cli.main(["warm"]) == 2
     assert "tictac: set TICTAC_CACHE_DIR" in capsys.readouterr().err

@@ -100,7 +100,7 @@ def test_sides_are_swapped_and_keys_move_on_the_board(page: Any) -> None:
     cell.settle()
     assert cell.table.position.moves[0] == 1 and cell.table.position.ply == 2
     cell.click("text=Swap sides")
-    assert cell.table.position.ply == 1 and "You are O" in cell.text(".status")
+    assert cell.table.position.ply == 1 and "You are yellow O" in cell.text(".status")
     cell.click("text=New game")
     assert cell.table.position.ply == 1
     assert cell.wrong == []

@@ -37,8 +37,8 @@ def test_the_wheel_has_both_packages_whole_and_the_assignments_and_nothing_else(
     with zipfile.ZipFile(next(built.glob("*.whl"))) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
         commands = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert "tictac = tictac_env.cli:main" in archive.read(commands).decode()
-    assert inside == {
+        assert "tictac = tictac_command:main" in archive.read(commands).decode()
+    assert inside - {"tictac_command.py"} == {
         f"{name}/{path.relative_to(folder).as_posix()}"
         for name, folder in FOLDERS.items()
         for path in folder.rglob("*")

@@ -94,7 +94,7 @@ def test_the_board_is_shown_and_the_side_and_its_moves_are_named() -> None:
     assert terminal.asked[0].startswith("X") and "1-9" in terminal.asked[0] and "qwe" in terminal.asked[0]
     terminal = Terminal("5")
     terminal.act(Position.from_moves("ConnectFour-v0", "1"))
-    assert terminal.asked[0].startswith("O") and "1-7" in terminal.asked[0] and "qwe" not in terminal.asked[0]
+    assert terminal.asked[0].startswith("yellow O") and "1-7" in terminal.asked[0] and "qwe" not in terminal.asked[0]
 
 
 def test_human_is_a_policy_by_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_a_position_without_known_moves_has_no_last_mark() -> None:
     position = Position.from_array("ConnectFour-v0", played.to_array())
     assert all(shape.role != "last" for shape in scene(position).shapes)
     text = render.render_text(position)
-    assert text.count("*X*") == 4 and "[" not in text and text.endswith("\nX wins")
+    assert text.count("*X*") == 4 and "[" not in text and text.endswith("\nred X wins")
 
 
 def test_the_players_differ_in_shape_and_in_lightness() -> None:
@@ -193,8 +193,8 @@ def test_impossible_cell_sizes_are_refused(cell_size: Any) -> None:
         ("TicTacToe-v0", "12539", "*X* O  O/ 4 *X* 6/ 7  8 [X]/X wins with 1 5 9"),
         ("TicTacToe-v0", "415273", "*O**O*[O]/ X  X  6/ X  8  9/O wins with 1 2 3"),
         ("TicTacToe-v0", "512837469", " O  X  X/ X  X  O/ O  O [X]/draw"),
-        ("ConnectFour-v0", "4453", " .  . [O] X  X  .  ./ 1  2  3  4  5  6  7/X to move"),
-        ("ConnectFour-v0", "1213141", "*X* O  O  O  .  .  ./ 1  2  3  4  5  6  7/X wins in column 1"),
+        ("ConnectFour-v0", "4453", " .  . [O] X  X  .  ./ 1  2  3  4  5  6  7/red X to move"),
+        ("ConnectFour-v0", "1213141", "*X* O  O  O  .  .  ./ 1  2  3  4  5  6  7/red X wins in column 1"),
     ],
 )
 def test_text_shows_the_documented_board(game: str, moves: str, end: str) -> None:

@@ -165,7 +165,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 def test_the_folder_is_small_whole_and_refers_to_nothing_outside(tmp_path: Path, capsys: Any) -> None:
     target = tmp_path / "deep" / "site"
-    assert cli.main(["export-page", str(target)]) == 0
+    assert cli.main(["export", "page", str(target)]) == 0
     assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
     files = contents(target)
     assert files.keys() == export.page_files().keys() and sum(map(len, files.values())) < 840_000
@@ -195,7 +195,7 @@ def test_an_export_is_replaced_and_nothing_else_is(tmp_path: Path, capsys: Any) 
         if record_text is not None:
             (other / "export.json").write_text(record_text)
         before = contents(other)
-        assert cli.main(["export-page", str(other)]) == 2
+        assert cli.main(["export", "page", str(other)]) == 2
         assert "is neither empty nor an earlier export" in capsys.readouterr().err and contents(other) == before
-    assert cli.main(["export-page", str(other / "letter.txt")]) == 2
+    assert cli.main(["export", "page", str(other / "letter.txt")]) == 2
     assert "is a file" in capsys.readouterr().err

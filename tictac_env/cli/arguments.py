@@ -6,15 +6,18 @@ import argparse
 import contextlib
 import json
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import parse_whole
-from tictac_env.games import Game
+from tictac_env.games import Game, game_name
 from tictac_env.games.registry import import_game, known_names
 from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, game_for
@@ -24,6 +27,31 @@ WRONG = 2
 """The exit status after an error."""
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""
+FORMER: dict[str, dict[str, str]] = {
+    "": {
+        "compile": "is now warm",
+        "conformance": "was removed: play your environment next to connect_four_v0.env()",
+        "export-agent": "is now export agent",
+        "export-page": "is now export page",
+    },
+    "audit": {
+        "--activation": "was removed: export the network to ONNX",
+        "--html": "is now --card",
+        "--sample": "was removed: a suite is judged whole",
+    },
+    "bench": {"--output": "is now --store", "--pair-games": "is now --games"},
+    "grade": {
+        "--csv *.csv": "is now --csv --output FILE",
+        "--format json": "is now --json",
+        "--format text": "is the default",
+        "--jobs": "is now --workers",
+    },
+    "prove": {"--folder": "is now --store"},
+    "render": {"--seconds": "is now --delay"},
+    "solve": {"--seconds": "is now --time-limit"},
+    "train": {"--play-as": "is now --seat"},
+}
+"""The former commands, and the former options of each command as patterns, and what became of them."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -54,7 +82,17 @@ class CommandParser(argparse.ArgumentParser):
                     command.fill_all()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class's, but the command's own parser reports unknown arguments."""
+        """As the base class's, but the command's own parser reports unknown arguments, and former ones by their new
+        names.
+        """
+        words = sys.argv[1:] if args is None else list(args)
+        command = self.prog.partition(" ")[2].partition(" ")[0]
+        names = [word.partition("=")[0] for word in words] if command else words[:1]
+        for name, (pattern, what) in product(
+            [*names, *map(" ".join, pairwise(words))], FORMER.get(command, {}).items()
+        ):
+            if fnmatchcase(name, pattern):
+                self.error(f"{name} {what}")
         self.fill()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -76,15 +114,14 @@ class _Formatter(argparse.HelpFormatter):
         )
 
 
-def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of: str = "") -> None:
-    """Adds `--game`; by default it is that of the agent in the argument `of`, if that is a file (`chosen_game`)."""
+def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of_players: bool = True) -> None:
+    """Adds `--game`; `chosen_game` says which game it asks for, also if it is not given."""
     games = (
         f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False, or "
+        "a game of your own as module:Name-v0, whose module is imported"
     )
-    games += "a game of your own as module:Name-v0, whose module is imported"
-    otherwise = f"the one that the {of}'s file names, else {default}" if of else default
-    default_here = None if of else default
-    game = parser.add_argument("--game", type=game_named, default=default_here, help=f"{games} (default: {otherwise})")
+    otherwise = f"the game of the player's file, else {default}" if of_players else default
+    game = parser.add_argument("--game", type=game_named, metavar="GAME", help=f"{games} (default: {otherwise})")
     parser.set_defaults(default_game=default)
     complete_words(game, "games", known_names())
 
@@ -98,26 +135,30 @@ def game_named(text: str) -> str:
 
 
 def chosen_game(options: argparse.Namespace, *players: str) -> Game:
-    """The game of `--game`, else the one that the players' files name, else the command's default."""
-    return game_for(options.game, *players, default=options.default_game)
+    """The game of `--game`, else the one that the players' files name, else the command's default. If it is not given
+    and the output is for programs, stderr names it.
+    """
+    game = game_for(options.game, *players, default=options.default_game)
+    if options.game is None and any(vars(options).get(form) for form in ("json", "csv")):
+        print(game_name(game) or game, file=sys.stderr)
+    return game
 
 
 def add_moves(parser: argparse.ArgumentParser) -> None:
     """Adds `moves`, which may be several words: "4453", or "4 4 5 3" without quotes."""
-    parser.add_argument(
-        "moves", nargs="*", help="the moves so far, as in 4453 or 4 4 5 3 or 4,4,5,3; none: the empty board"
-    )
+    told = "the moves so far, as in 4453 or 4 4 5 3 or 4,4,5,3; none: the empty board"
+    parser.add_argument("moves", nargs="*", metavar="MOVES", help=told)
 
 
 def add_player(parser: argparse.ArgumentParser, *names: str, more: str = "", **keywords: Any) -> None:
     """Adds an argument that is a player; `more` ends its help, after the accepted forms."""
-    player = parser.add_argument(*names, help=f"{ACCEPTED}{more}", **keywords)
+    player = parser.add_argument(*names, metavar="PLAYER", help=f"{ACCEPTED}{more}", **keywords)
     complete_words(player, "players", list(POLICIES), files=True)
 
 
 def add_file(parser: argparse._ActionsContainer, *names: str, folder: bool = False, **keywords: Any) -> None:
     """Adds an argument that is a file, or a folder."""
-    path = parser.add_argument(*names, type=Path, **keywords)
+    path = parser.add_argument(*names, **{"type": Path, "metavar": "FOLDER" if folder else "FILE", **keywords})
     setattr(path, COMPLETE, "directory" if folder else "file")
 
 
@@ -141,20 +182,28 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def add_json_or_csv(parser: argparse.ArgumentParser, rows: str) -> argparse._ActionsContainer:
+    """Adds `--json` and `--csv`, a table of these rows, of which only one may be given; returns their group."""
+    forms = parser.add_mutually_exclusive_group()
+    add_json(forms)
+    forms.add_argument("--csv", action="store_true", help=f"print {rows} as CSV")
+    return forms
+
+
 def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
     """Adds `--workers` and `--ray`; `chosen_workers` says what they ask for."""
     parser.add_argument(
         "--workers",
         type=whole_number(1),
         metavar="N",
-        help=f"how many processes do it (default: {default}), or with --ray how many CPUs of the cluster (all)",
+        help=f"processes that share the work (default: {default}), or with --ray CPUs of the cluster (default: all)",
     )
     parser.add_argument(
         "--ray",
         nargs="?",
         const="",
         metavar="HOST:PORT",
-        help="do it on a Ray cluster: on the one with this address (or auto), else on one that is started here",
+        help="work on the Ray cluster at this address (auto finds it), or on one that is started here",
     )
     parser.set_defaults(default_workers=default)
 
@@ -170,12 +219,11 @@ def chosen_workers(options: argparse.Namespace) -> Workers:
     return Cluster(options.ray or None, options.workers)
 
 
-def add_seed(parser: argparse.ArgumentParser, default: int | None = 0) -> None:
+def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> None:
     """Adds `--seed`."""
-    shown = "another one each time" if default is None else str(default)
-    parser.add_argument(
-        "--seed", type=whole_number(), default=default, help=f"the same seed gives the same results (default: {shown})"
-    )
+    shown = "another seed each time" if default is None else str(default)
+    told = f"the same seed gives the same results (default: {shown})"
+    parser.add_argument("--seed", type=whole_number(), default=default, metavar="N", help=told)
 
 
 def print_json(value: Any) -> None:

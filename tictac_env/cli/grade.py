@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tictac_env.cli.arguments import add_file, complete_words, game_named, whole_number
+from tictac_env.cli.arguments import add_file, add_json_or_csv, complete_words, game_named, whole_number
 from tictac_env.games import get_game
 from tictac_env.grading.classes import class_tournament, grade_class
 from tictac_env.grading.grading import PAGE, grade, gradescope, nbgrader, points
@@ -17,7 +17,7 @@ from tictac_env.grading.rubric import assignment_folder, assignments, load_rubri
 from tictac_env.grading.submissions import handed_in_by_all, is_class
 from tictac_env.storage import check_writable, save_text
 
-FORMATS = ("text", "json", "gradescope", "nbgrader")
+FORMATS = ("gradescope", "nbgrader")
 
 
 def add_grade(parser: argparse.ArgumentParser) -> None:
@@ -27,36 +27,41 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
     )
     complete_words(told, "assignments", assignments(), files=True)
     parser.add_argument(
-        "--game", type=game_named, help="the rubric's game, needed if it is one of your own: module:Name-v0"
+        "--game",
+        type=game_named,
+        metavar="GAME",
+        help="the rubric's game, needed if it is one of your own: module:Name-v0",
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="the form of the results (default: text)")
-    add_file(parser, "-o", "--output", metavar="FILE", help="write the result there (default: print it)")
+    forms = add_json_or_csv(parser, "the points of all submissions")
+    forms.add_argument("--format", choices=FORMATS, help="print what this platform reads")
+    add_file(parser, "-o", "--output", help="write the result there; the text is still printed")
     parser.add_argument("--cell", metavar="NAME", help="print the points of this line of the rubric alone")
-    add_file(parser, "--csv", metavar="FILE", help="also write a table of all submissions")
     parser.add_argument("--tournament", action="store_true", help="also play everybody against everybody")
-    parser.add_argument("--jobs", type=whole_number(1), help="submissions graded at a time (default: the cores)")
+    parser.add_argument(
+        "--workers", type=whole_number(1), metavar="N", help="submissions graded at a time (default: one for each core)"
+    )
     parser.add_argument(
         "--unconfined", action="store_true", help="run submissions even if this system cannot confine them"
     )
-    parser.add_argument("--page", default=PAGE, metavar="URL", help="the page of links (default: %(default)s)")
+    parser.add_argument("--page", default=PAGE, metavar="URL", help="the page of the links (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the assignments")
-    add_file(parser, "--hand-out", folder=True, metavar="FOLDER", help="copy what pupils get of the assignment there")
+    add_file(parser, "--hand-out", folder=True, help="copy there what pupils get of the assignment")
     parser.add_argument("--make-zip", metavar="NAME", help="make the autograder of an assignment, for Gradescope")
-    add_file(parser, "--wheels", folder=True, metavar="FOLDER", help="wheels that it installs from, without a network")
+    add_file(parser, "--wheels", folder=True, help="wheels from which the autograder is installed, without a network")
 
 
 def run_grade(options: argparse.Namespace) -> int:
-    """Grades what others have written, by proof: what a submission plays is judged exactly, by a rubric of theorems.
+    """Grades what others have written, by proof: a rubric of theorems judges exactly how a submission plays.
 
-    A submission is a Python file, a notebook, or a folder with one; it runs in a process of its own, within limits, and
-    is asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the submissions, and
-    a tournament if wanted. docs/teaching/README.md explains it.
+    A submission is a Python file, a notebook, or a folder with one of these. It runs in a process of its own, within
+    limits, and is asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the
+    submissions, and a tournament if wanted. docs/teaching/README.md explains it.
 
     Examples:
       tictac grade --list
       tictac grade --assignment minimax --hand-out work        (what pupils get)
       tictac grade work/submission.py --assignment minimax
-      tictac grade class/ --assignment minimax --csv grades.csv --tournament
+      tictac grade class/ --assignment minimax --tournament --csv -o grades.csv
       tictac grade submission.py --assignment mine.toml --format gradescope -o results.json
       tictac grade --make-zip minimax --wheels wheels/         (for Gradescope)
     """
@@ -91,9 +96,8 @@ def _run(options: argparse.Namespace) -> int:
     for path in options.submissions:
         if not path.exists():
             raise ValueError(f"there is no submission {str(path)!r}")
-    for path in (options.csv, options.output):
-        if path is not None:
-            check_writable(path)  # now, and not after an hour
+    if options.output is not None:
+        check_writable(options.output)  # now, and not after an hour
     alone = len(options.submissions) == 1 and not is_class(options.submissions[0], rubric.file)
     if alone or options.cell is not None or options.format == "gradescope":
         if len(options.submissions) > 1 or options.tournament or options.csv:
@@ -102,34 +106,37 @@ def _run(options: argparse.Namespace) -> int:
             print(points(options.submissions[0], rubric, options.cell, unconfined=options.unconfined))
             return 0
         found = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
-        _tell(options, str(found), {"json": found.to_dict, "gradescope": lambda: gradescope(found)}, [found])
+        _tell(options, str(found), found.to_dict, [found])
         return 0
     class_ = handed_in_by_all(options.submissions, rubric.file)
-    report = grade_class(class_, rubric, options.jobs, options.page, progress=True, unconfined=options.unconfined)
+    report = grade_class(class_, rubric, options.workers, options.page, progress=True, unconfined=options.unconfined)
     text = str(report)
     if options.tournament:
         played = class_tournament(report)
         text = f"{text}\n\n{played}\n\n{played.ratings()}"
-    _tell(options, text, {"json": report.to_dict}, report.grades)
-    if options.csv:
-        save_text(options.csv, report.to_csv())
+    _tell(options, text, report.to_dict, report.grades, report.to_csv)
     return 0
 
 
-def _tell(options: argparse.Namespace, text: str, forms: Any, grades: Any) -> None:
-    if options.format != "text":
-        found = forms[options.format]() if options.format in forms else [nbgrader(one) for one in grades]
-        if options.format == "nbgrader" and len(found) == 1:
-            (found,) = found
-        text = json.dumps(found, indent=1, allow_nan=False)
+def _tell(options: argparse.Namespace, text: str, to_dict: Any, grades: Any, to_csv: Any = None) -> None:
+    """Prints or writes the result in the form that the options name; of what is written the text is printed, too."""
+    if options.csv:
+        told = to_csv().rstrip("\n")
+    elif options.format or options.json:
+        found: Any = to_dict()
+        if options.format == "gradescope":
+            found = gradescope(grades[0])
+        elif options.format == "nbgrader":
+            found = [nbgrader(one) for one in grades]
+            found = found[0] if len(found) == 1 else found
+        told = json.dumps(found, indent=1, allow_nan=False)
+    else:
+        told = text
     if options.output is None:
-        print(text, flush=True)
+        print(told, flush=True)
         return
-    try:
-        save_text(options.output, text + "\n")
-    except OSError:
-        print(text, flush=True)  # so that it is not lost
-        raise
+    print(text, flush=True)  # first, so that it is not lost if the file cannot be written
+    save_text(options.output, told + "\n")
     print(options.output)
 
 

@@ -21,6 +21,7 @@ from tictac_env.cli.arguments import (
     add_file,
     add_game,
     add_json,
+    add_json_or_csv,
     add_player,
     add_seed,
     add_workers,
@@ -46,38 +47,40 @@ BESIDE = Path("next to the player's file")
 
 def add_audit(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_game(parser, of="player")
+    add_game(parser)
     parser.add_argument(
-        "--suite", help="the positions to judge its moves on: a suite's name or file (default: the game's own)"
+        "--suite", metavar="NAME", help="the positions that judge its moves, by name or file (default: the game's own)"
     )
     parser.add_argument(
         "--replies",
         type=whole_number(),
         default=REPLIES,
-        metavar="POSITIONS",
-        help="how far the shortest lost game of a large game is sought, 0 for not at all (default: %(default)s)",
+        metavar="N",
+        help="positions searched for the shortest lost game of a large game, 0 for none (default: %(default)s)",
     )
     parser.add_argument(
         "--opponent",
         action="append",
         default=[],
         metavar="PLAYER",
-        help="also play a match; may be given several times",
+        help="also play a match against this player; may be repeated",
     )
-    parser.add_argument("--games", type=whole_number(1), default=100, help="of a match (default: %(default)s)")
+    parser.add_argument(
+        "--games", type=whole_number(1), default=100, metavar="N", help="the games of a match (default: %(default)s)"
+    )
     parser.add_argument("--quick", action="store_true", help="leave the exact verdict out, which may take minutes")
-    reading = parser.add_argument_group("how to read a player that does not say it")
+    reading = parser.add_argument_group("players that do not say how they are to be read")
     reading.add_argument(
         "--observation",
         choices=(*OBSERVATION_TYPES, PLANES_LAST),
-        help="what a function or a network sees (default: planes, or what fits the network's input)",
+        help="the observation of a function or a network (default: planes, or what fits the network's input)",
     )
     reading.add_argument(
         "--time-limit",
         type=decimal(),
         default=Reading.time_limit,
         metavar="SECONDS",
-        help="what a program may take for a move, an ONNX network for up to 64 (default: %(default)g)",
+        help="the time of a program for a move, of an ONNX network for up to 64 (default: %(default)g)",
     )
     add_seed(parser)
     add_json(parser)
@@ -87,7 +90,6 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         folder=True,
         nargs="?",
         const=BESIDE,
-        metavar="FOLDER",
         help="also write README.md and verdict.json (default: next to the player's file)",
     )
 
@@ -95,11 +97,11 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
 def run_audit(options: argparse.Namespace) -> int:
     """Judges a player, and prints one record of how good it is.
 
-    The record has the exact verdict (can it be beaten, and by which game, board by board), its mistakes on positions of
-    known value next to those of random play, and matches, if wanted.
+    The record has the exact verdict (can the player be beaten, and by which game, board by board), its mistakes on
+    positions of known value next to those of random play, and matches, if wanted.
 
-    The player may be anybody's: docs/audit.md shows each kind. Python files and programs are run, with
-    your rights; agents' files, models, weights and networks are only read.
+    The player may be anybody's: docs/audit.md shows each kind. Python files and programs run with your rights. Agents'
+    files, models and networks are only read.
 
     Examples:
       tictac audit rule
@@ -147,18 +149,27 @@ def _print_in_colour(text: str) -> None:
 
 def add_prove(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_game(parser, of="player")
-    parser.add_argument("--seat", choices=SEATS, default="first", help="which side it plays (default: %(default)s)")
+    add_game(parser)
+    parser.add_argument("--seat", choices=SEATS, default="first", help="the player's seat (default: %(default)s)")
     parser.add_argument(
-        "--claim", choices=list(CLAIMS), default="never loses", help="what is to be proven (default: %(default)s)"
+        "--claim", choices=list(CLAIMS), default="never loses", help="the claim to prove (default: %(default)s)"
     )
     parser.add_argument(
-        "--refutations", type=whole_number(1), default=1, metavar="N", help="end once N are found (default: 1)"
+        "--refutations",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="end after N games that refute it (default: 1)",
     )
     parser.add_argument(
-        "--to-the-end", action="store_true", help="ask about all positions, even if N games refute the claim"
+        "--to-the-end", action="store_true", help="go through all positions, even if N games refute the claim"
     )
-    add_file(parser, "--folder", folder=True, help="where the work and the certificate are kept (default: nowhere)")
+    add_file(
+        parser,
+        "--store",
+        folder=True,
+        help="keep the work and the certificate there, and continue from them (default: nowhere)",
+    )
     add_seed(parser)
     add_workers(parser)
     add_json(parser)
@@ -169,13 +180,13 @@ def run_prove(options: argparse.Namespace) -> int:
     it.
 
     Nothing is sampled. On Connect Four a first player that is hard to beat meets some 100 million positions: this takes
-    minutes if it does not search. With a folder, the same command goes on where it was stopped, and leaves the
-    certificate there. The exit status is 1 if the claim is refuted.
+    minutes if it does not search. With --store the same command goes on where it was stopped, and the folder gets the
+    certificate. The exit status is 1 if the claim is refuted.
 
     Examples:
       tictac prove minimax --seat second
       tictac prove q.npz --claim wins
-      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --folder proof --workers 2
+      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --store proof --workers 2
     """
     proof = prove(
         options.player,
@@ -184,7 +195,7 @@ def run_prove(options: argparse.Namespace) -> int:
         claim=options.claim,
         refutations=options.refutations,
         seed=options.seed,
-        folder=options.folder,
+        folder=options.store,
         to_the_end=options.to_the_end,
         workers=chosen_workers(options),
     )
@@ -201,42 +212,35 @@ STORE = "games.sqlite"
 
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
-    add_player(parser, "players", nargs="+", metavar="PLAYER", more="; NAME=PLAYER to call it NAME")
-    add_game(parser, of="player")
+    add_player(parser, "players", nargs="+", more="; NAME=PLAYER to call it NAME")
+    add_game(parser)
     parser.add_argument(
         "--openings",
         type=whole_number(),
         default=0,
-        metavar="PLIES",
-        help="begin from every position after PLIES plies (default: the empty board)",
+        metavar="N",
+        help="begin from every position after N moves (default: 0, the empty board)",
     )
     parser.add_argument(
         "--sample",
         type=whole_number(1),
-        metavar="COUNT",
-        help="begin from COUNT of these openings, drawn by the seed",
+        metavar="N",
+        help="begin from N of these openings, drawn by the seed",
     )
     parser.add_argument(
         "--games",
         type=whole_number(1),
-        help="of each pair (default: each opening from both seats, 100 of a single one)",
+        metavar="N",
+        help="the games of each pair (default: each opening from both seats, 100 from a single one)",
     )
-    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="what a move may take, by the clock")
-    add_file(
-        parser,
-        "--store",
-        folder=True,
-        metavar="FOLDER",
-        help=f"keep the games in {STORE} there, and continue from them",
-    )
+    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the time for a move, by the clock")
+    add_file(parser, "--store", folder=True, help=f"keep the games in {STORE} there, and continue from them")
     parser.add_argument(
         "--anchor", metavar="NAME", help="the player whose rating is 0 (default: random, or the weakest)"
     )
     add_seed(parser)
     add_workers(parser)
-    written = parser.add_mutually_exclusive_group()
-    add_json(written)
-    written.add_argument("--csv", action="store_true", help="print the ratings as CSV")
+    add_json_or_csv(parser, "the ratings")
 
 
 def run_tournament(options: argparse.Namespace) -> int:
@@ -290,45 +294,44 @@ def run_tournament(options: argparse.Namespace) -> int:
 
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
-    add_player(parser, "players", nargs="*", metavar="PLAYER", more="; NAME=PLAYER to call it NAME")
+    add_player(parser, "players", nargs="*", more="; NAME=PLAYER to call it NAME")
     game = parser.add_argument(
         "--game",
         type=game_named,
         action="append",
-        help="the game; may be given several times (default: the one that the players' files name, else tic-tac-toe; "
-        "without players both games)",
+        metavar="GAME",
+        help="may be repeated (default: the game of the players' files, else TicTacToe-v0; without players both games)",
     )
     complete_words(game, "games", known_names())
     parser.add_argument(
         "--against",
         nargs="+",
-        metavar="NAME",
-        help='who plays instead of the usual players: learners and policies by name, files; "usual" stands for these',
+        metavar="PLAYER",
+        help='the players instead of the usual ones: learners, other names, files; "usual" stands for the usual ones',
     )
     parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
     parser.add_argument("--no-deep", action="store_true", help="leave out what needs torch")
     scale = parser.add_argument_group("the amount of work")
-    scale.add_argument("--pair-games", type=whole_number(1), metavar="N", help="games that a pair plays")
-    scale.add_argument("--positions", type=whole_number(1), help="positions on which moves are judged")
-    scale.add_argument("--seeds", type=whole_number(1), help="how many times each learner is trained")
+    scale.add_argument("--games", type=whole_number(1), metavar="N", help="the games of each pair")
+    scale.add_argument("--positions", type=whole_number(1), metavar="N", help="the positions on which moves are judged")
+    scale.add_argument("--seeds", type=whole_number(1), metavar="N", help="the trainings of each learner")
     scale.add_argument("--shorter", type=decimal(), metavar="PART", help="the part of its training that a learner gets")
     parser.add_argument(
         "--time-limit",
         type=decimal(),
         default=10.0,
         metavar="SECONDS",
-        help="what a move may take, by the clock (default: %(default)g)",
+        help="the time for a move, by the clock (default: %(default)g)",
     )
     add_seed(parser)
     add_workers(parser, min(2, os.cpu_count() or 1))
     parser.add_argument("--fresh", action="store_true", help="delete what is kept, and begin again")
     add_file(
         parser,
-        "--output",
+        "--store",
         folder=True,
         default=Path("build/bench"),
-        metavar="FOLDER",
-        help="where the results are (default: %(default)s)",
+        help="keep the results there, and continue from them (default: %(default)s)",
     )
     parser.add_argument("--began", type=decimal(), help=argparse.SUPPRESS)  # when `make bench` began to install
 
@@ -340,9 +343,9 @@ def run_bench(options: argparse.Namespace) -> int:
     network, a program, a language model at its address (docs/audit.md shows each kind). If a player raises an error,
     plays an illegal move, or hangs, it costs nobody but itself.
 
-    The folder gets report.html, a page to show to others, results.json and results.csv. What is done is kept there: the
-    same command goes on where it was stopped, and with a further player only its part is new. After Ctrl-C the jobs
-    under way are finished; after a second one nothing is.
+    The folder of --store gets report.html, a page to show to others, results.json and results.csv. The same command
+    goes on where it was stopped, and with a further player only its part is new. After Ctrl-C the jobs under way are
+    finished; after a second Ctrl-C they are not.
 
     Examples:
       tictac bench
@@ -358,7 +361,7 @@ def run_bench(options: argparse.Namespace) -> int:
     of_agents("bench")(
         players,
         **({"games": list(dict.fromkeys(games))} if games else {}),
-        output=options.output,
+        output=options.store,
         names=options.against,
         full=options.full,
         deep=not options.no_deep,
@@ -367,7 +370,7 @@ def run_bench(options: argparse.Namespace) -> int:
         workers=chosen_workers(options),
         fresh=options.fresh,
         began=options.began,
-        pair_games=options.pair_games,
+        pair_games=options.games,
         positions=options.positions,
         seeds=options.seeds,
         shorter=options.shorter,

@@ -7,6 +7,7 @@ the arguments, and the function returns the exit status.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import importlib
 import inspect
@@ -26,29 +27,23 @@ from tictac_env.cli.arguments import WRONG, CommandParser
 COMMANDS: dict[str, tuple[str, str]] = {
     "play": ("play", "play against any player, in the terminal or in a window"),
     "serve": ("make", "the page in the browser: play, look inside, train"),
-    "export-page": ("make", "the page as a folder that needs no server"),
-    "export-agent": ("make", "a player as one file that needs NumPy only, for Kaggle"),
     "train": ("make", "train an agent, and report how good it has become"),
+    "bench": ("judge", "the benchmark: every kind of agent on both games, and yours"),
     "audit": ("judge", "one record of how good a player is"),
-    "grade": ("grade", "grade what others have written, by a rubric of theorems"),
-    "prove": ("judge", "every reply to a player: a proof that it never loses, or wins"),
     "tournament": ("judge", "everybody against everybody, with ratings"),
-    "bench": ("judge", "the benchmark: every kind of agent on both games, and yours among them"),
-    "solve": ("show", "the exact score of a position and of each move"),
+    "solve": ("show", "the exact value of a position and of each move"),
+    "export page": ("make", "the page as a folder that needs no server"),
+    "export agent": ("make", "a player as one file that needs NumPy only, for Kaggle"),
+    "grade": ("grade", "grade what others have written, by a rubric of theorems"),
+    "prove": ("judge", "a proof that a player never loses, or always wins"),
     "render": ("show", "a position or a game as text, SVG, PNG or GIF"),
     "warm": ("make", "compile beforehand what first uses would wait for"),
-    "info": ("show", "versions, games, policies, the cache, the machine"),
-    "completion": ("make", "a script for the completion of words by your shell"),
+    "info": ("show", "versions, games, players, the cache, the machine"),
+    "completion": ("make", "a script with which your shell completes words"),
 }
 """The commands: the module of each, and its line in `tictac --help`."""
-EPILOG = """examples:
-
-  tictac play level:3 --game TicTacToe-v0
-  tictac solve 4453
-
-A command explains itself: tictac solve --help
-"""
-ALIASES = {"warm": ["compile"]}
+IN_FRONT = 7
+"""The number of commands that `tictac --help` shows first."""
 
 STOPPED, BROKEN_PIPE = 130, 141
 """Exit statuses: Ctrl-C or SIGTERM; nobody reads the output any more."""
@@ -56,6 +51,7 @@ STOPPED, BROKEN_PIPE = 130, 141
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0, 2 after an error, 130 after Ctrl-C, and 1 if a limit was reached.
+    Without words it prints the help.
 
     SIGTERM, with which batch systems and containers end programs, does what Ctrl-C does: what is learned or played so
     far is kept wherever Ctrl-C keeps it.
@@ -77,7 +73,11 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.path.append(os.getcwd())  # a player may be a function in a file of the current folder
     try:
         with _terminable():
-            options = make_parser().parse_args(words)
+            parser = make_parser()
+            options = parser.parse_args(words)
+            if "run" not in options:
+                parser.print_help()
+                return 0
             status: int = options.run(options)
             sys.stdout.flush()
     except BrokenPipeError:  # as in `tictac solve | head`
@@ -110,19 +110,37 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+class _Overview(CommandParser):
+    """The parser of `tictac` alone, whose help fits on one screen."""
+
+    def format_help(self) -> str:
+        lines = [f"  {name:14}{told}" for name, (_, told) in COMMANDS.items()]
+        front, more = "\n".join(lines[:IN_FRONT]), "\n".join(lines[IN_FRONT:])
+        begin = "Tic-tac-toe and Connect Four: play, train, judge and solve. To begin, type\n\n  tictac play"
+        ask = "tictac COMMAND --help explains a command; tictac --version"
+        return f"{begin}\n\ncommands ({ask}):\n{front}\n\nmore commands:\n{more}\n"
+
+
 def make_parser() -> CommandParser:
     """The parser of the command line; each command's arguments are added when the command is used."""
-    parser = CommandParser(
-        prog="tictac",
-        description="Tic-tac-toe and Connect Four: play, train, judge and solve.",
-        epilog=EPILOG,
-    )
+    parser = _Overview(prog="tictac")
     parser.add_argument("--version", action="version", version=f"tictac-env {tictac_env.__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    commands = {"": _add_commands(parser, required=False)}
     for name, (module, title) in COMMANDS.items():
-        fill = functools.partial(_fill, f"{__package__}.{module}", name.replace("-", "_"))
-        commands.add_parser(name, help=title, aliases=ALIASES.get(name, []), fill=fill)
+        group, _, own = name.rpartition(" ")
+        if group not in commands:
+            commands[group] = _add_commands(
+                commands[""].add_parser(group, help=title, description=f"For more: tictac {name} --help")
+            )
+        fill = functools.partial(_fill, f"{__package__}.{module}", name.replace(" ", "_"))
+        commands[group].add_parser(own, help=title, fill=fill)
     return parser
+
+
+def _add_commands(parser: CommandParser, required: bool = True) -> argparse._SubParsersAction[CommandParser]:
+    return parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=required, parser_class=CommandParser
+    )
 
 
 def _fill(module: str, name: str, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""The commands that make something or serve it: train, exports, the page, compiled code, shell completion."""
+"""The commands that make something or serve it: train, export, serve, warm, completion."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def add_train(parser: CommandParser) -> None:
 def run_train(options: argparse.Namespace) -> int:
     """Trains an agent, whose settings are the options, and says how good it has become.
 
-    An agent explains its own settings: tictac train QLearning --help. Networks learn on one thread of torch's: they are
-    small, and more threads are many times slower. Ctrl-C ends a training and keeps what is learned.
+    Each agent explains its own settings: tictac train QLearning --help. Networks learn on one thread of torch's: they
+    are small, and more threads are many times slower. Ctrl-C ends a training and keeps what is learned.
 
     Examples:
       tictac train QLearning --preset self-play --stop-when-proven --save q.npz
@@ -55,8 +55,8 @@ def run_train(options: argparse.Namespace) -> int:
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_file(parser, "--output", "-o", required=True, metavar="FILE", help="the Python file, which is replaced")
-    add_game(parser, default="ConnectFour-v0", of="player")
+    add_file(parser, "-o", "--output", required=True, help="the Python file, which is replaced")
+    add_game(parser, default="ConnectFour-v0")
     add_seed(parser)
 
 
@@ -68,10 +68,10 @@ def run_export_agent(options: argparse.Namespace) -> int:
     search (mcts, level:5 and above) and the exact solver (perfect) cannot be exported.
 
     Examples:
-      tictac export-agent ntuple:4 --output submission.py
-      tictac export-agent models/dqn.zip --output submission.py
-      tictac export-agent minimax:6 --game KInARow-v0:5x6-4 --output small.py
-      tictac export-agent q.npz --output tictactoe.py         of tic-tac-toe, as the file says
+      tictac export agent ntuple:4 -o submission.py
+      tictac export agent models/dqn.zip -o submission.py
+      tictac export agent minimax:6 --game KInARow-v0:5x6-4 -o small.py
+      tictac export agent q.npz -o tictactoe.py               an agent of tic-tac-toe, as its file says
     """
     game = chosen_game(options, options.player)
     size = of_agents("export")(options.player, options.output, game, options.seed)
@@ -80,7 +80,7 @@ def run_export_agent(options: argparse.Namespace) -> int:
 
 
 def add_export_page(parser: argparse.ArgumentParser) -> None:
-    add_file(parser, "folder", folder=True, metavar="FOLDER", help="new, empty, or an earlier export")
+    add_file(parser, "folder", folder=True, help="a new or empty folder, or an earlier export")
 
 
 def run_export_page(options: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def run_export_page(options: argparse.Namespace) -> int:
     index.html, or put the folder on any web host.
 
     Examples:
-      tictac export-page site
+      tictac export page site
       xdg-open site/index.html
     """
     sizes = export_page(options.folder)
@@ -171,7 +171,7 @@ def add_warm(parser: argparse.ArgumentParser) -> None:
     games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=named)
     complete_words(games, "games", known_names())
     parser.add_argument(
-        "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks"
+        "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks (default: all)"
     )
 
 
@@ -203,7 +203,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
 def run_completion(options: argparse.Namespace) -> int:

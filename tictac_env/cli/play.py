@@ -17,7 +17,7 @@ from tictac_env.games import game_name
 from tictac_env.policies import load_player
 from tictac_env.policies.human import moves_in_words, read_move
 from tictac_env.position import Position, format_moves
-from tictac_env.render.text import status
+from tictac_env.render.text import side_name, status
 from tictac_env.render.window import WAITING_FPS, Window, WindowClosed, check_screen
 from tictac_env.rng import new_state
 
@@ -41,17 +41,16 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         parser,
         "players",
         nargs="*",
-        metavar="PLAYER",
-        more="; or human, for two people (default: level:5). Two players are watched, the first of them begins",
+        more="; or human, for two people (default: level:5). Two players play each other, the first of them begins",
     )
-    add_game(parser, "ConnectFour-v0", of="player")
+    add_game(parser)
     parser.add_argument(
         "--seat",
         choices=(*SEATS, "alternate"),
         default="alternate",
-        help="yours; alternate: first, and the other in each further game",
+        help="your seat; alternate: first, then second, and so on from game to game (default: %(default)s)",
     )
-    parser.add_argument("--position", metavar="MOVES", default="", help="begin with these moves, as in 4453")
+    parser.add_argument("--position", metavar="MOVES", default="", help="the moves with which games begin, as in 51")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
     parser.add_argument("--window", action="store_true", help="play by clicks in a window (needs the extra human)")
     parser.add_argument(
@@ -67,20 +66,19 @@ def add_play(parser: argparse.ArgumentParser) -> None:
 def run_play(options: argparse.Namespace) -> int:
     """Plays against any player, in the terminal or in a window, or shows a game of two players move by move.
 
-    Type the number of a column or, where stones do not fall, of a cell; on a 3 x 3 board also q w e, a s d, z x c,
-    which lie like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends
-    the game.
+    You type the number of a cell or, if stones fall, of a column. On a 3 x 3 board the keys q w e, a s d, z x c lie
+    like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends the game.
 
-    In the window click a column or a cell, or press its key; backspace takes back, F1 shows the values in the title,
-    Enter begins a new game, Esc closes the window.
+    In the window you click a cell or a column, or press its key. Backspace takes back, F1 shows the values in the
+    title, Enter begins a new game, Esc closes the window.
 
     Examples:
-      tictac play                                      Connect Four against level:5
-      tictac play level:3 --game TicTacToe-v0 --seat second
+      tictac play                                      tic-tac-toe against level:5
+      tictac play level:3 --game ConnectFour-v0 --seat second
       tictac play q.npz                                against an agent you have trained, at its game
-      tictac play perfect --window --position 4453
+      tictac play minimax --window --position 51
       tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
-      tictac play level:7 ntuple --delay 0.5           two players, watched
+      tictac play level:7 rule --delay 0.5             two players, watched
     """
     names = options.players or ["level:5"]
     start = Position.from_moves(chosen_game(options, *names), options.position)
@@ -115,7 +113,7 @@ class Table(ABC):
 
     @abstractmethod
     def watch(self, session: Session, delay: float) -> None:
-        """Shows a game of two policies to its end, with a pause of `delay` seconds before each move.
+        """Shows a game of two players to its end, with a pause of `delay` seconds before each move.
 
         Raises:
             IllegalMove, gymnasium.error.DependencyNotInstalled, KeyboardInterrupt: as `play` does.
@@ -126,7 +124,7 @@ class Table(ABC):
         """Plays a game to its end; True if the person wants another one.
 
         Raises:
-            IllegalMove: a policy's choice is illegal.
+            IllegalMove: a player's choice is illegal.
             gymnasium.error.DependencyNotInstalled: it needs pygame, which is missing.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
@@ -147,7 +145,7 @@ class Table(ABC):
 
     @abstractmethod
     def _reply(self, session: Session, delay: float = 0) -> None:
-        """Plays the move of the policy that is to move, after `delay` seconds."""
+        """Plays the move of the player that is to move, after `delay` seconds."""
 
     @abstractmethod
     def _after(self, session: Session) -> bool | None:
@@ -192,7 +190,8 @@ class TerminalTable(Table):
         if self._show_hints:
             self._hint(session)
         while True:
-            typed = self._ask(f"{'XO'[position.seat]}, your move ({moves_in_words(game)}, or help): ").strip().lower()
+            side = side_name(game, position.seat)
+            typed = self._ask(f"{side}, your move ({moves_in_words(game)}, or help): ").strip().lower()
             action = read_move(typed, game)
             if action in position.legal_actions:
                 session.play(action)
@@ -220,7 +219,7 @@ class TerminalTable(Table):
 
     def _reply(self, session: Session, delay: float = 0) -> None:
         seat = session.position.seat
-        who = f"{session.name(seat)} ({'XO'[seat]})"
+        who = _named(session, seat)
         if on_terminal := sys.stdout.isatty():  # to be written over
             print(thinking := f"{who} thinks ...", end="\r", flush=True)
         time.sleep(delay)
@@ -287,7 +286,7 @@ class WindowTable(Table):
             return session.choose()
 
         seat = session.position.seat
-        self._window.title = f"{session.name(seat)} ({'XO'[seat]}) thinks ..."
+        self._window.title = f"{_named(session, seat)} thinks ..."
         session.play(self._wait_for(session, choose))
 
     def _turn(self, session: Session) -> bool:
@@ -352,13 +351,19 @@ class WindowTable(Table):
 
 
 def _who_plays(session: Session) -> str:
-    game = game_name(session.position.game) or session.position.game
+    rules = session.position.game
+    game, sides = game_name(rules) or rules, [side_name(rules, seat) for seat in (0, 1)]
     if session.hot_seat:
-        return f"{game}: X plays first, O second, both at this keyboard."
+        return f"{game}: {sides[0]} plays first, {sides[1]} second, both at this keyboard."
     if None not in session.sides:
-        return f"{game}: {session.name(0)} (X) plays first, {session.name(1)} (O) second."
+        return f"{game}: {_named(session, 0)} plays first, {_named(session, 1)} second."
     seat = session.sides.index(None)
-    return f"{game}: You are {'XO'[seat]} and play {('first', 'second')[seat]}, against {session.name(1 - seat)}."
+    return f"{game}: You are {sides[seat]} and play {SEATS[seat]}, against {session.name(1 - seat)}."
+
+
+def _named(session: Session, seat: int) -> str:
+    """A player with the name of its stones, as in "rule (O)"."""
+    return f"{session.name(seat)} ({side_name(session.position.game, seat)})"
 
 
 def _command(typed: str, commands: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Games between people and policies: one game that can be taken back, a series of games, and hints."""
+"""Games between people and other players: one game that can be taken back, a series of games, and hints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.policies import OpponentPool, Player, Policy, answer
 from tictac_env.position import Position, format_moves
+from tictac_env.render.text import side_name
 from tictac_env.rng import advance, mix, new_state
-from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.solver.enumerate import value_in_words
 from tictac_env.solver.exact import Bounds, shared_solver
 
 SECONDS = 10.0
@@ -72,7 +73,7 @@ class Session:
         self.position = after
 
     def choose(self) -> int:
-        """The action of the policy that is to move; the game does not change.
+        """The action of the player that is to move; the game does not change.
 
         Raises:
             IllegalMove: its choice is illegal; the message names it.
@@ -104,7 +105,7 @@ class Session:
         if outcome.winner is None:
             return "A draw."
         if self.hot_seat:
-            return f"{'XO'[outcome.winner]} wins."
+            return f"{side_name(self.position.game, outcome.winner)} wins."
         name = self.name(outcome.winner)
         return "You win." if name is None else f"{name} wins."
 
@@ -175,11 +176,7 @@ def hints(position: Position, seconds: float = SECONDS) -> list[str]:
 
 def _value(position: Position, bounds: Bounds, seconds: float) -> str:
     if bounds.proven:
-        score = bounds.lower
-        if score == 0:
-            return "a draw"
-        plies = plies_to_go(position.game, position.ply, score)
-        return f"a {'win' if score > 0 else 'loss'} in {plies} {'ply' if plies == 1 else 'plies'}"
+        return value_in_words(position.game, position.ply, bounds.lower)
     if bounds.lower > 0 or bounds.upper < 0:
         return "a win" if bounds.lower > 0 else "a loss"
     if bounds.lower == 0 or bounds.upper == 0:

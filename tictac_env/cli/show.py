@@ -19,8 +19,16 @@ import numpy as np
 import pettingzoo
 
 import tictac_env
-from tictac_env.checks import SEATS
-from tictac_env.cli.arguments import add_file, add_game, add_json, add_moves, decimal, print_json, whole_number
+from tictac_env.cli.arguments import (
+    add_file,
+    add_game,
+    add_json,
+    add_moves,
+    chosen_game,
+    decimal,
+    print_json,
+    whole_number,
+)
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
 from tictac_env.games import describe_game, game_name
 from tictac_env.games.registry import known_names
@@ -28,31 +36,33 @@ from tictac_env.lazy import needing
 from tictac_env.policies import POLICIES
 from tictac_env.position import Position, format_moves
 from tictac_env.render import render_rgb, render_svg
+from tictac_env.render.text import side_name
 from tictac_env.solver import NotProven, Solver
-from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.solver.enumerate import moves_to_win
 from tictac_env.storage import save_text, writing
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
-    add_game(parser, "ConnectFour-v0")
-    parser.add_argument("--weak", action="store_true", help="only who wins (1, 0, -1), which is faster")
-    parser.add_argument("--seconds", type=decimal(), help="search for at most this many seconds")
-    parser.add_argument(
-        "--threads", type=whole_number(1, 64), default=1, help="how many threads search (default: %(default)s)"
-    )
+    add_game(parser, "ConnectFour-v0", of_players=False)
+    parser.add_argument("--weak", action="store_true", help="find only who wins (1, 0, -1), which is faster")
+    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the search ends by then")
+    threads = whole_number(1, 64)
+    parser.add_argument("--threads", type=threads, default=1, metavar="N", help="search on N threads (default: 1)")
     parser.add_argument(
         "--table", type=decimal(), default=64, metavar="MB", help="memory for the search (default: %(default)s)"
     )
-    parser.add_argument("--no-book", action="store_true", help="search early positions too")
+    parser.add_argument("--no-book", action="store_true", help="search early positions too, without the opening book")
     add_json(parser)
 
 
 def run_solve(options: argparse.Namespace) -> int:
-    """Prints the board, the exact score of each move, the best moves and a line of best play.
+    """Prints the board, the exact score and the value of each move, the best moves and a line of best play.
 
-    A score is +n where the side to move wins with its n-th stone counted from the last one it could place, -n where it
-    loses so, 0 where the game is drawn. The exit status is 1 if a limit ends the search before the score is known.
+    W21 means that the side to move wins in 21 moves of its own, L21 that it loses to the 21st move of the other side,
+    = a draw. The score +n says that the side to move wins with its n-th stone counted from the last one it could place,
+    -n that it loses so, 0 that the game is drawn. The game is Connect Four, as with the solvers that write moves like
+    4453, unless --game names another one. The exit status is 1 if a limit ends the search before the score is known.
 
     Examples:
       tictac solve 4453
@@ -61,13 +71,13 @@ def run_solve(options: argparse.Namespace) -> int:
       tictac solve 44 --json
     """
     began = time.monotonic()
-    position = Position.from_moves(options.game, " ".join(options.moves))
+    position = Position.from_moves(chosen_game(options), " ".join(options.moves))
     header = {"game": describe_game(position.game), "moves": position.to_moves()}
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     if not options.json:
         print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
     try:
-        solution = solver.solve_many([position], options.weak, time_limit=options.seconds)[0]
+        solution = solver.solve_many([position], options.weak, time_limit=options.time_limit)[0]
     except NotProven as limit:
         bounds = limit.bounds
         if options.json:
@@ -77,7 +87,7 @@ def run_solve(options: argparse.Namespace) -> int:
             print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
         return 1
     nodes, seconds = solver.nodes, solver.seconds
-    end = None if options.seconds is None else began + options.seconds
+    end = None if options.time_limit is None else began + options.time_limit
     line = None if options.weak else _best_line(solver, position, end)
     if options.json:
         exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
@@ -86,7 +96,8 @@ def run_solve(options: argparse.Namespace) -> int:
     for action, score in enumerate(solution.action_scores):
         if score is not None:
             best = "  best" if action in solution.best_actions else ""
-            print(f"{format_moves(position.game, [action]):>3} {score:>4}{best}")
+            value = "" if options.weak or not score else moves_to_win(position.game, position.ply, score)
+            print(f"{format_moves(position.game, [action]):>3} {score:>4}  {'L=W'[np.sign(score) + 1]}{value:<3}{best}")
     print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
     if line is not None:
         print(f"best play: {line or 'the game is over'}")
@@ -95,14 +106,14 @@ def run_solve(options: argparse.Namespace) -> int:
 
 
 def _in_words(position: Position, score: int, weak: bool) -> str:
-    """The meaning of a score, as in "the second player wins on ply 41"."""
+    """The meaning of a score, as in "red X wins in 21 moves"."""
     if score == 0:
         return "a draw"
-    winner = SEATS[position.seat if score > 0 else 1 - position.seat]
+    winner = side_name(position.game, position.seat if score > 0 else 1 - position.seat)
     if weak or position.is_over:
-        return f"the {winner} player {'has won' if position.is_over else 'wins'}"
-    ply = position.ply + plies_to_go(position.game, position.ply, score)
-    return f"the {winner} player wins on ply {ply}"
+        return f"{winner} {'has won' if position.is_over else 'wins'}"
+    moves = moves_to_win(position.game, position.ply, score)
+    return f"{winner} wins in {moves} {'move' if moves == 1 else 'moves'}"
 
 
 def _best_line(solver: Solver, position: Position, end: float | None) -> str:
@@ -126,29 +137,34 @@ LAST = 4
 
 def add_render(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
-    add_game(parser, "ConnectFour-v0")
-    add_file(parser, "-o", "--output", metavar="FILE", help=f"a file that ends in {', '.join(SUFFIXES)}")
+    add_game(parser, of_players=False)
+    add_file(parser, "-o", "--output", help=f"the picture, a file that ends in {', '.join(SUFFIXES)}")
+    size = whole_number(1, 512)
     parser.add_argument(
-        "--cell-size", type=whole_number(1, 512), default=64, metavar="PIXELS", help="of a cell (default: %(default)s)"
+        "--cell-size", type=size, default=64, metavar="PIXELS", help="the side of a cell (default: %(default)s)"
     )
     parser.add_argument(
-        "--seconds", type=decimal(0.02, 60), default=0.7, help="how long a GIF shows a position (default: %(default)s)"
+        "--delay",
+        type=decimal(0.02, 60),
+        default=0.7,
+        metavar="SECONDS",
+        help="the time for which a GIF shows each position (default: %(default)s)",
     )
 
 
 def run_render(options: argparse.Namespace) -> int:
     """Draws a position or a whole game: as text, SVG, PNG, or a GIF that plays the game move by move.
 
-    What is drawn follows from the suffix of the file: .svg and .png show the last position, .gif the game from its
-    first move. Without a file the board is printed.
+    The suffix of the file says what is drawn: .svg and .png show the last position, .gif the game from its first move.
+    Without a file the board is printed.
 
     Examples:
-      tictac render 4453
-      tictac render 4453 -o position.svg
-      tictac render 15243 --game TicTacToe-v0 -o position.png --cell-size 96
-      tictac render 44536217 -o game.gif --seconds 0.5
+      tictac render 15243
+      tictac render 15243 -o position.svg
+      tictac render 4453 --game ConnectFour-v0 -o position.png --cell-size 96
+      tictac render 15243 -o game.gif --delay 0.5
     """
-    position = Position.from_moves(options.game, " ".join(options.moves))
+    position = Position.from_moves(chosen_game(options), " ".join(options.moves))
     game = game_name(position.game) or position.game
     if options.output is None:
         print(f"{game}\n{position}")
@@ -160,14 +176,14 @@ def run_render(options: argparse.Namespace) -> int:
         with writing(options.output) as file:
             pillow().fromarray(render_rgb(position, options.cell_size)).save(file, "PNG", optimize=True)
     elif suffix == ".gif":
-        save_gif(options.output, position, options.cell_size, options.seconds)
+        save_gif(options.output, position, options.cell_size, options.delay)
     else:
         raise ValueError(f"--output must end in {', '.join(SUFFIXES)}, not {str(options.output)!r}")
     print(f"{options.output} ({game})")
     return 0
 
 
-def save_gif(path: Path, position: Position, cell_size: int, seconds: float) -> None:
+def save_gif(path: Path, position: Position, cell_size: int, delay: float) -> None:
     """Writes the game that led to a position, a picture for each ply from the empty board on; it repeats for ever.
 
     Raises:
@@ -181,7 +197,7 @@ def save_gif(path: Path, position: Position, cell_size: int, seconds: float) -> 
     images = pillow()
     palette = images.fromarray(np.concatenate(pixels)).quantize(256)  # one for all, so that nothing flickers
     frames = [images.fromarray(one).quantize(palette=palette, dither=images.Dither.NONE) for one in pixels]
-    milliseconds = [round(1000 * seconds)] * len(frames)
+    milliseconds = [round(1000 * delay)] * len(frames)
     milliseconds[-1] *= LAST
     with writing(path) as file:
         frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
@@ -203,7 +219,7 @@ def add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def run_info(options: argparse.Namespace) -> int:
-    """Says what is installed here: versions, games, environments, policies, the cache of machine code, the machine.
+    """Lists what is installed here: versions, games, environments, players, the cache of machine code, the machine.
 
     Examples:
       tictac info
@@ -232,7 +248,7 @@ def information() -> dict[str, Any]:
         "games": known_names(),
         "gymnasium": gymnasium,
         "pettingzoo": aec,
-        "policies": list(POLICIES),
+        "players": list(POLICIES),
         "cache": {
             "folder": str(folder),
             "kept": KEPT,
@@ -252,7 +268,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         versions = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
         missing = f'; pip install "tictac-env[{extra}]"' if extra and None in packages.values() else ""
         yield f"{extra or 'base'}: {versions}{missing}"
-    for name in ("games", "gymnasium", "pettingzoo", "policies"):
+    for name in ("games", "gymnasium", "pettingzoo", "players"):
         yield f"{name}: {', '.join(found[name])}"
     cache = found["cache"]
     yield f"cache: {cache['folder']}, {cache['megabytes']:.1f} MB" + (

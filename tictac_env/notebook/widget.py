@@ -15,6 +15,7 @@ from tictac_env.checks import flag
 from tictac_env.cli.session import Series
 from tictac_env.games import shown
 from tictac_env.position import Position
+from tictac_env.render.text import side_name
 from tictac_env.solver.exact import shared_solver
 from tictac_env.web import insight
 from tictac_env.web.export import STATIC, joined
@@ -157,7 +158,7 @@ class NotebookTable:
         session = self._session
         if session.position.is_over:
             return session.result()
-        side = "XO"[session.position.seat]
+        side = side_name(session.position.game, session.position.seat)
         if session.hot_seat:
             return f"{side} to move."
         if session.persons_turn:

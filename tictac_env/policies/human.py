@@ -10,6 +10,7 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import Game
 from tictac_env.policies.policy import Policy
 from tictac_env.position import MOVE_CHARACTERS, Position
+from tictac_env.render.text import side_name
 
 if TYPE_CHECKING:
     from tictac_env.render.window import Window
@@ -44,7 +45,8 @@ class HumanPolicy(Policy):
     def act(self, position: Position, seed: int) -> int:
         self._tell(str(position))
         while True:
-            answer = self._ask(f"{'XO'[position.seat]}, your move ({moves_in_words(position.game)}): ").strip().lower()
+            asked = f"{side_name(position.game, position.seat)}, your move ({moves_in_words(position.game)}): "
+            answer = self._ask(asked).strip().lower()
             action = read_move(answer, position.game)
             if action in position.legal_actions:
                 return action

@@ -7,7 +7,7 @@
 .  .  .  O  .  .  .
 .  . [O] X  X  .  .
 1  2  3  4  5  6  7
-X to move
+red X to move
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from tictac_env.games import Game
 from tictac_env.position import Position, format_moves
 
 NAMES = ("X", "O")
+COLOURS = ("red", "yellow")
+
+
+def side_name(game: Game, seat: int) -> str:
+    """The name of the first or second player's stones: X or O, if stones fall "red X" or "yellow O"."""
+    return f"{COLOURS[seat]} {NAMES[seat]}" if game.stones_fall else NAMES[seat]
 
 
 def render_text(position: Position, over: bool = False) -> str:
@@ -65,7 +71,7 @@ def render_text(position: Position, over: bool = False) -> str:
 
 
 def status(position: Position, over: bool = False) -> str:
-    """The state of the game, as in "X to move", "X wins in column 4", "X wins with 1 5 9" and "draw".
+    """The state of the game, as in "X to move", "red X wins in column 4", "X wins with 1 5 9" and "draw".
 
     With gravity a win is given by the column of the last move, if that is known, else by the cells of the winning
     line as in move strings. If the game is `over` and the board does not show it, the side to move lost by an illegal
@@ -73,10 +79,10 @@ def status(position: Position, over: bool = False) -> str:
     """
     outcome = position.outcome
     if outcome is None:
-        return f"{NAMES[position.seat]} {'loses by an illegal move' if over else 'to move'}"
+        return f"{side_name(position.game, position.seat)} {'loses by an illegal move' if over else 'to move'}"
     if outcome.winner is None:
         return "draw"
-    winner = NAMES[outcome.winner]
+    winner = side_name(position.game, outcome.winner)
     if not position.game.stones_fall:
         return f"{winner} wins with " + " ".join(_number(position, row, col) for row, col in outcome.cells)
     return f"{winner} wins" if position.last_cell is None else f"{winner} wins in column {position.last_cell[1] + 1}"

@@ -79,6 +79,27 @@ def plies_to_go(game: Game, ply: int, score: int) -> int:
     return 2 * turns - 1 if score > 0 else 2 * turns
 
 
+def moves_to_win(game: Game, ply: int, score: int) -> int:
+    """The number of moves of its own with which the winner ends a game at `ply` with that exact score, which is not 0:
+    of Connect Four from the empty board 21, at ply 41.
+    """
+    return (plies_to_go(game, ply, score) + 1) // 2
+
+
+def value_in_words(game: Game, ply: int, score: int) -> str:
+    """The meaning of an exact score to the side to move at `ply`, as in "a win in 21 moves": of the winner's own.
+
+    Example:
+        >>> from tictac_env.games import get_game
+        >>> value_in_words(get_game("ConnectFour-v0"), 0, 1)
+        'a win in 21 moves'
+    """
+    if score == 0:
+        return "a draw"
+    moves = moves_to_win(game, ply, score)
+    return f"a {'win' if score > 0 else 'loss'} in {moves} {'move' if moves == 1 else 'moves'}"
+
+
 @functools.lru_cache(maxsize=8)
 def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
     """The table of all positions of `game`; tic-tac-toe's 5,478 take a few hundredths of a second.

@@ -11,7 +11,7 @@ from typing import Any
 import tictac_env
 from tictac_agents import AGENTS
 from tictac_agents.bench.records import key_of
-from tictac_agents.train import new_agent, presets, usual
+from tictac_agents.train import new_agent, option, presets, usual
 from tictac_env.arena.verdicts import gives_probabilities
 from tictac_env.games import Game
 from tictac_env.policies import Player, Policy, load_player
@@ -169,7 +169,7 @@ class Training:
         for one in fields(self.settings):
             value = getattr(self.settings, one.name)
             if one.name == "game" or value != getattr(base, one.name):
-                options.append(f"--{one.name.replace('_', '-')} {'none' if value is None else value}")
+                options.append(f"{option(one.name)} {'none' if value is None else value}")
         if self.kind == "network" and self.settings.is_small:
             options.append(f"--stop-when-proven --eval-freq {self.every(self.settings.total_timesteps)}")
         return " ".join(["tictac train", self.algorithm, *options, f"--seed {self.seed}"])

@@ -238,14 +238,14 @@ def test_only_people_are_refused_on_small_boards() -> None:
 
 def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "submission.py"
-    assert main(["export-agent", "rule", "--output", str(path)]) == 0
+    assert main(["export", "agent", "rule", "--output", str(path)]) == 0
     assert path.read_text() == submission("rule") and str(path) in capsys.readouterr().out
     assert export_agent("rule", path) == path.stat().st_size
     QLearning("TicTacToe-v0", seed=0).save(tmp_path / "q.npz")
-    assert main(["export-agent", str(tmp_path / "q.npz"), "-o", str(path)]) == 0
+    assert main(["export", "agent", str(tmp_path / "q.npz"), "-o", str(path)]) == 0
     assert "TicTacToe-v0: q" in path.read_text()
     before = path.read_text()
-    assert main(["export-agent", "perfect", "-o", str(path)]) == 2
+    assert main(["export", "agent", "perfect", "-o", str(path)]) == 2
     assert "cannot be exported" in capsys.readouterr().err and path.read_text() == before
 
 
