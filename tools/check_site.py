@@ -94,6 +94,8 @@ def broken(address: str, page: Path, site: Path) -> str:
         target /= "index.html"
     if not target.is_relative_to(site) or not target.exists():
         return "there is no such file"
+    if "=" in parts.fragment:  # a game on the page to play on, which is no anchor
+        return ""
     if parts.fragment and target.suffix == ".html" and parts.fragment != "__top":
         return "" if unquote(parts.fragment) in contents(target).anchors else "there is no such anchor"
     return ""

@@ -2,7 +2,7 @@
 
 The pages in docs/ are read as they are. Three kinds of page are made here, at build time, so that nothing is written
 twice: a page for each environment, agent and package from the docstrings, which mkdocstrings shows; the notebooks with
-their outputs; and a copy of every file of the repository that a page links to.
+their outputs; and a copy of every file of the repository that a page links to. In `play/` is the page without a server.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ import tictac_agents
 import tictac_env
 from benchmarks.published import SYSTEMS
 from tictac_env.envs.entry_points import PAGES
+from tictac_env.web.export import export_page
 from tools.results_tables import TABLES, Table, markdown
 
 ROOT = Path(__file__).parents[1]
+PLAY = "play"
+"""The folder of the page that plays without a server."""
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
     from mkdocs.structure.pages import Page
 
 
@@ -59,7 +63,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     for uri, text in pages().items():
         files.append(File.generated(config, uri, content=text))
-    for source in sorted((ROOT / "docs" / "notebooks").glob("*.py")):
+    for source in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         for uri, content in notebook_pages(source).items():
             files.append(File.generated(config, uri, content=content))
     for uri, path in outside().items():
@@ -68,6 +72,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         else:
             files.append(File.generated(config, uri, abs_src_path=str(path)))
     return files
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Adds the page to play on, which is no page of MkDocs' and so not in mkdocs.yml."""
+    from mkdocs.structure.nav import Link
+
+    nav.items.insert(1, Link("Play", f"{PLAY}/index.html"))
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Writes the page to play on."""
+    export_page(Path(config.site_dir) / PLAY)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -111,7 +128,7 @@ def uri_of(path: Path) -> str:
     """The place of a file of the repository in the site."""
     name = path.relative_to(ROOT).as_posix()
     if name.startswith("docs/notebooks/"):
-        return name.removeprefix("docs/").replace(".py", ".md")  # a notebook's source stands for the notebook
+        return name.removeprefix("docs/").replace(".ipynb", ".md")  # its page, with the outputs
     if name.startswith("docs/"):
         return name.removeprefix("docs/")
     if path.suffix in SHOWN:
@@ -150,26 +167,23 @@ def as_page(path: Path) -> str:
     return f"# `{path.relative_to(ROOT)}`\n\n```{SHOWN[path.suffix]}\n{text.rstrip()}\n```\n"
 
 
-# Notebooks: plain Python files, executed and shown with their outputs.
+# Notebooks: executed, and shown with their outputs.
 
 SECONDS = 300
 """The most that a cell may take."""
 
 
 def notebook_pages(source: Path) -> dict[str, str | bytes]:
-    """The files of a notebook: its page, its pictures and its `.ipynb`, each by its place.
-
-    Its form is Jupytext's "percent": a line `# %%` begins a cell, `# %% [markdown]` one of text.
+    """The files made of a notebook: its page and its pictures, each by its place.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised; the message shows the cell and the error.
     """
-    import jupytext
     import nbformat
     from nbclient import NotebookClient
     from nbconvert import MarkdownExporter
 
-    notebook = jupytext.read(source, fmt="py:percent")
+    notebook = nbformat.read(source, as_version=4)
     began = time.perf_counter()
     paths = [str(ROOT), str(ROOT / "agents"), os.environ.get("PYTHONPATH", "")]
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, paths)), OMP_NUM_THREADS="1")
@@ -178,13 +192,10 @@ def notebook_pages(source: Path) -> dict[str, str | bytes]:
     name = source.stem
     text, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": name, "output_files_dir": name})
     title, _, rest = text.lstrip().partition("\n")
-    note = f"*A notebook, run when these pages were built, in {seconds:.0f} seconds: [{name}.ipynb]({name}.ipynb).*"
-    made: dict[str, str | bytes] = {
-        f"notebooks/{name}.md": f"{title}\n\n{note}\n{rest}",
-        f"notebooks/{name}.ipynb": nbformat.writes(notebook),
-    }
-    made |= {f"notebooks/{path}": content for path, content in resources["outputs"].items()}
-    return made
+    download = f'<a href="{source.name}" download>{source.name}</a>'  # a Markdown link would lead to this page
+    note = f"*A notebook, run when these pages were built, in {seconds:.0f} seconds: {download}.*"
+    pictures = {f"notebooks/{path}": content for path, content in resources["outputs"].items()}
+    return {f"notebooks/{name}.md": f"{title}\n\n{note}\n{rest}", **pictures}
 
 
 # Pages from docstrings. An agent's page adds its rows of the recorded results.

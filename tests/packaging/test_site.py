@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
+from tictac_env.grading.submissions import notebook_source
 from tools import check_site, docs_site
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def faults(folder: Path, **pages: str) -> list[str]:
@@ -65,13 +67,17 @@ def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
         ("teaching/README.md", "[x](../../examples/hex.py)", "[x](../repository/examples/hex.py.md)"),
         ("deep.md", "[x](../benchmarks/results/learning.png)", "[x](repository/benchmarks/results/learning.png)"),
         ("repository/CONTRIBUTING.md", "[x](docs/new_game.md)", "[x](../new_game.md)"),
-        ("start.md", "[x](notebooks/solver.py)", "[x](notebooks/solver.md)"),
+        ("start.md", "[x](notebooks/solver.ipynb)", "[x](notebooks/solver.md)"),
         ("tables.md", "[x](https://example.org)", "[x](https://example.org)"),
         ("tables.md", "`x](../README.md)`", "`x](../README.md)`"),
     ],
 )
 def test_links_of_the_repository_become_links_of_the_site(uri: str, link: str, becomes: str) -> None:
     assert docs_site.for_site(link, uri) == becomes
+
+
+def test_a_link_to_a_game_on_the_page_to_play_is_no_anchor(tmp_path: Path) -> None:
+    assert faults(tmp_path, index='<a href="#game=TicTacToe-v0">play</a>') == []
 
 
 def test_the_site_has_the_files_that_pages_link_to() -> None:
@@ -112,10 +118,18 @@ def test_docstrings_get_sections_that_the_site_knows() -> None:
     assert docs_site.as_markdown(f"{text}\nExample:\n    >>> 1\n    1") == f"{shown}Examples:\n    >>> 1\n    1"
 
 
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs(notebook: Path) -> None:
+    found = json.loads(notebook.read_text(encoding="utf-8"))
+    code = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
+    assert code and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    assert found["metadata"]["kernelspec"]["name"] == "python3"  # so that it opens without a question
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     pytest.importorskip("matplotlib").use("agg")
-    exec(compile(notebook.read_text(), notebook.name, "exec"), {"__name__": "__main__"})
+    exec(compile(notebook_source(notebook), notebook.name, "exec"), {"__name__": "__main__"})
