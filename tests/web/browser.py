@@ -65,7 +65,8 @@ class Visitor:
 
     def moves(self) -> list[str]:
         """The names of the moves played."""
-        return [name.strip("[]") for name in str(self.page.inner_text("#moves")).split()]
+        names = self.page.locator("#moves button").evaluate_all("all => all.map(one => one.dataset.name)")
+        return [str(name) for name in names]
 
     def position(self, game: str) -> Position:
         """The position on the board."""
@@ -73,18 +74,22 @@ class Visitor:
 
     def wait_for_moves(self, count: int) -> None:
         """Waits until so many moves are played."""
-        script = "count => document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length === count"
+        script = "count => document.querySelectorAll('#moves button').length === count"
         self.page.wait_for_function(script, arg=count)
 
     def wait_for_line(self, text: str) -> None:
-        """Waits until the list of moves reads so; the one that led to what is shown is in brackets."""
-        self.page.wait_for_function("text => document.getElementById('moves').innerText === text", arg=text)
+        """Waits until these are the moves, the current one in brackets, as in "4 [4] 5"."""
+        self.page.wait_for_function(
+            """text => [...document.querySelectorAll('#moves button')].map(one => one.ariaCurrent === 'step' ?
+                `[${one.dataset.name}]` : one.dataset.name).join(' ') === text""",
+            arg=text,
+        )
 
     def wait_for_answer(self, ply: int) -> None:
         """Waits until the move made at `ply` is answered, or the game is over."""
         self.page.wait_for_function(
             """ply => { const said = document.getElementById('status').innerText;
-                return document.getElementById('moves').innerText.split(/\\s+/).filter(Boolean).length > ply
+                return document.querySelectorAll('#moves button').length > ply
                     && /win|lose|draw|Your move/.test(said) && !/thinking/.test(said); }""",
             arg=ply,
         )

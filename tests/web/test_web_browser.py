@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from browser import DESKTOP, PHONE, Visitor, served
 from chromium import needs_chromium
 
 from tictac_env.arena import round_robin
+from tictac_env.games import KInARow
 from tictac_env.position import Position
 from tictac_env.solver import solve
 from tictac_env.solver.enumerate import tabulate
@@ -108,7 +110,7 @@ def test_keys_and_buttons(visitor: Visitor) -> None:
     visitor.wait_for_moves(2)
     visitor.page.click("#swap")
     visitor.wait_for_moves(3)
-    visitor.wait_for("you are yellow")
+    visitor.wait_for("You are yellow")
     visitor.press("r")
     visitor.wait_for_moves(1)  # the opponent, who now plays first, has begun
 
@@ -346,25 +348,143 @@ def test_two_agents_are_watched_and_a_game_is_replayed(reader: Visitor) -> None:
     reader.page.select_option("select[name=rival]", "table")
     reader.wait_for_moves(2)
     reader.page.click("#run")
-    assert reader.page.inner_text("#run") == "Play"
+    assert reader.page.inner_text("#run") == "Run"
     reader.page.click("#run")
-    reader.page.wait_for_selector("#run:disabled")
+    reader.page.wait_for_selector("#run:has-text('Replay')")
     assert reader.position(TTT).is_over
     count = len(reader.moves())
-    reader.page.click("[data-step=first]")
-    reader.page.click("#run")
-    reader.page.wait_for_selector("#run:disabled")
+    reader.page.click("#run")  # from the first move on
+    reader.page.wait_for_function("() => document.querySelectorAll('.board .stone').length === 1")
+    reader.page.wait_for_selector("#run:has-text('Replay')")
     assert len(reader.moves()) == count == reader.page.locator(".board .stone").count()
 
 
-def test_a_line_says_what_the_opponent_is(visitor: Visitor) -> None:
-    visitor.open(f"game={TTT}&opponent=minimax")
-    said = []
-    for name in ("minimax", "minimax-first", "level:3", "ntuple"):
-        visitor.page.select_option("select[name=opponent]", name)
-        visitor.page.wait_for_function("name => location.hash.includes(`opponent=${name}&`)", arg=name)
-        said.append(visitor.page.inner_text("#setup p"))
-    assert len(set(said)) == 4 and all(said)
+def test_every_opponent_on_offer_has_a_line(visitor: Visitor) -> None:
+    for game in (TTT, C4):
+        visitor.open(f"game={game}&opponent=nobody&moves=1&seat=second")  # no opponent is to move
+        page = visitor.page
+        options = page.locator("select[name=opponent] option").evaluate_all("all => all.map(one => one.value)")
+        kinds = {name.partition(":")[0]: name for name in options if name != "other"}
+        assert {"level", "random", "rule", "minimax", "minimax-first", "mcts", "perfect", "ntuple"} <= kinds.keys()
+        lines = []
+        for name in kinds.values():
+            page.select_option("select[name=opponent]", name)
+            page.wait_for_function("name => location.hash.includes(`opponent=${name}&`)", arg=name)
+            lines.append(page.inner_text("#setup .line-of"))
+        assert all(lines) and len(set(lines)) == len(kinds)
+
+
+@pytest.mark.parametrize(("game", "first", "second"), [(TTT, "X", "O"), (C4, "red", "yellow")])
+def test_the_sides_have_the_names_of_their_game(visitor: Visitor, game: str, first: str, second: str) -> None:
+    visitor.open(f"game={game}&opponent=nobody&moves=1")
+    page = visitor.page
+    shown = page.locator("select[name=seat] option").all_inner_texts()[:2]
+    assert shown == [f"first ({first})", f"second ({second})"]
+    assert visitor.said().startswith(second.capitalize())
+    assert first in page.locator("#board ol").text_content()
+    page.select_option("select[name=opponent]", "random")
+    visitor.wait_for(f"You are {first}")
+    page.select_option("select[name=seat]", "second")
+    visitor.wait_for(f"You are {second}")
+    if game == TTT:
+        assert not {"red", "yellow"} & set(re.findall("[a-z]+", page.locator("#play").inner_html().lower()))
+
+
+@pytest.mark.parametrize(
+    ("link", "game", "moves", "named"),
+    [
+        (f"game={C4}&moves=4444444", C4, [], "column 4 is full"),
+        (f"game={C4}&moves=49&seat=second&opponent=random", C4, ["?"], "9"),  # the opponent begins
+        ("game=Chess-v0&moves=12", TTT, [], "Chess-v0"),
+        ("game=KInARow-v0:9x9-4", TTT, [], "KInARow-v0:9x9-4"),
+        (f"game={C4}&moves=44&seed=abc&opponent=nobody", C4, ["4", "4"], "abc"),
+        ("seed=-1", TTT, [], "-1"),
+        ("", TTT, [], ""),
+    ],
+)
+def test_a_bad_link_shows_a_board_and_its_fault(
+    browser: Any, address: str, link: str, game: str, moves: list[str], named: str
+) -> None:
+    visitor = Visitor(browser, address)
+    visitor.page.goto(f"{address}#{link}")
+    visitor.page.wait_for_selector("html[data-ready]")
+    visitor.wait_for_moves(len(moves))
+    assert "?" in moves or visitor.moves() == moves
+    assert visitor.page.locator("select[name=game]").input_value() == game
+    assert visitor.page.locator(".board .stone").count() == len(moves)
+    assert named in visitor.page.inner_text("#trouble") and visitor.page.is_visible("#trouble") == bool(named)
+    assert "bits" not in visitor.page.inner_text("#trouble")
+    visitor.wrong.clear()  # the browser logs the refusals
+    visitor.close()
+
+
+def test_a_size_out_of_range_is_refused_in_the_form(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.select_option("select[name=game]", "other")
+    rows, cols, connect = (page.locator(f"input[name={name}]") for name in ("rows", "cols", "connect"))
+    for size in [(5, 6), (7, 7), (9, 3), (2, 20), (8, 8), (31, 1), (40, 40)]:
+        rows.fill(str(size[0]))
+        cols.fill(str(size[1]))
+        connect.fill("2" if max(size) > 1 else "1")
+        try:
+            possible = bool(KInARow.make(*size, 2))
+        except ValueError:
+            possible = False
+        assert page.evaluate("document.getElementById('setup').checkValidity()") == possible, size
+    before = len(visitor.asked)
+    page.get_by_role("button", name="Set up").click()  # 40 x 40
+    assert len(visitor.asked) == before and page.is_hidden("#trouble")
+    limits = page.locator(".limit").all_inner_texts()
+    assert [limit.replace("–", "-") for limit in limits] == ["1-1", "1-1", "1-40"]
+    for field, number in ((rows, 4), (cols, 5), (connect, 3)):
+        field.fill(str(number))
+    page.get_by_role("button", name="Set up").click()
+    page.wait_for_function("() => document.querySelectorAll('#board .target').length === 5")
+
+
+def test_the_moves_are_buttons_that_step_and_blunders_are_marked(reader: Visitor) -> None:
+    reader.open(f"game={TTT}&opponent=nobody&moves=1257")  # 2 loses, and X's 5 keeps the win, O's 7 loses sooner
+    page = reader.page
+    reader.wait_for_line("1 2 5 [7]")
+    assert page.locator("#moves .blunder").count() == 0
+    page.check("#show-review")
+    page.wait_for_selector("#moves .blunder")
+    marked = page.locator("#moves button").evaluate_all("all => all.map(one => one.classList.contains('blunder'))")
+    position = Position.start(TTT)
+    wanted = []
+    for action in Position.from_moves(TTT, "1257").moves:
+        after = position.play(action)
+        wanted.append(
+            solve(position).score > 0 >= -solve(after).score or solve(position).score == 0 > -solve(after).score
+        )
+        position = after
+    assert marked == wanted and wanted[1]  # the second player's too
+    assert "blunder" in page.locator("#moves button").nth(1).get_attribute("aria-label")
+    second = page.locator("#moves button").nth(1)
+    second.click()
+    reader.wait_for_line("1 [2] 5 7")
+    assert page.locator(".board .stone").count() == 2
+    assert second.evaluate("one => one === document.activeElement") and page.locator("#moves .blunder").count() == 1
+    page.uncheck("#show-review")
+    page.wait_for_selector("#moves .blunder", state="detached")
+
+
+def test_a_move_is_seen_at_once_and_taken_back_if_the_server_is_lost(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=nobody")
+    held: list[Any] = []
+    visitor.page.route("**/api/position*", lambda route: held.append(route))
+    visitor.click(4)
+    assert visitor.page.locator(".board .stone").count() == 1 and visitor.moves() == []
+    visitor.page.wait_for_timeout(50)
+    held[0].abort()
+    visitor.page.wait_for_selector("#trouble:not([hidden])")
+    assert visitor.page.locator(".board .stone").count() == 0
+    visitor.page.unroute_all(behavior="ignoreErrors")
+    visitor.click(4)
+    visitor.wait_for_moves(1)
+    assert visitor.page.is_hidden("#trouble")
+    visitor.wrong.clear()  # the browser logs the failed request
 
 
 def test_quick_keys_are_not_lost(reader: Visitor) -> None:
@@ -416,7 +536,7 @@ def test_waiting_is_said(visitor: Visitor) -> None:
     for path in ("reply", "exact"):
         visitor.page.route(f"**/api/{path}", lambda route: held.append(route))
     visitor.click(4)
-    visitor.wait_for("compiling, once")
+    visitor.wait_for("takes longer")
     visitor.press("x")
     visitor.page.wait_for_function("() => /^Exact values under way/.test(document.getElementById('insight').innerText)")
     for route in held:
@@ -487,7 +607,7 @@ def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     reader.wait_for("Column 4 is full.")
     reader.page.fill("#load-moves", "4449")
     reader.page.click("#load button")
-    reader.page.wait_for_function("() => /move 4 of/.test(document.getElementById('trouble').innerText)")
+    reader.page.wait_for_function("() => /move 4 of/i.test(document.getElementById('trouble').innerText)")
 
 
 @slow

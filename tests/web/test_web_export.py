@@ -168,7 +168,7 @@ def test_the_folder_is_small_whole_and_refers_to_nothing_outside(tmp_path: Path,
     assert cli.main(["export", "page", str(target)]) == 0
     assert capsys.readouterr().out.startswith(f"{target / 'index.html'} (8 files, ")
     files = contents(target)
-    assert files.keys() == export.page_files().keys() and sum(map(len, files.values())) < 840_000
+    assert files.keys() == export.page_files().keys() and sum(map(len, files.values())) < 870_000
     text = b"".join(files.values()).decode()
     assert all("www.w3.org" in word for word in text.split() if "://" in word)  # the name of SVG, which nobody loads
     assert 'type="module"' not in text and "import {" not in text

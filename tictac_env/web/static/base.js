@@ -5,7 +5,7 @@ function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === false || value === null || value === undefined) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "vars") for (const [key, one] of Object.entries(value)) element.style.setProperty(`--${key}`, one);
+    else if (name === "vars") Object.entries(value).forEach(([key, one]) => element.style.setProperty(`--${key}`, one));
     else element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
@@ -17,9 +17,11 @@ export const svg = (tag, properties = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 export const byId = (id) => document.getElementById(id);
 export const option = (name, shown, chosen) => el("option", { value: name, selected: name === chosen }, shown);
-export const button = (shown, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, shown);
+export const button = (shown, onclick, properties = {}) =>
+  el("button", { type: "button", onclick, ...properties }, shown);
 export const card = (title, ...content) => el("section", { class: "card" }, el("h2", {}, title), content);
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const sentence = (text) => capital(text) + (/[.!?…]$/.test(text) ? "" : ".");
 export const count = (number) => number.toLocaleString("en");
 
 // heads: for each column what its head shows, and its class.
@@ -35,8 +37,10 @@ export const server = {
     const headers = { "Content-Type": "application/json" };
     const body = JSON.stringify(fields);
     const asked = method === "GET" ? fetch(query ? `${path}?${query}` : path) : fetch(path, { method, headers, body });
-    const response = await asked;
-    const found = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+    const response = await asked.catch(() => {
+      throw new Error("The server does not answer. Is it still running?");
+    });
+    const found = await response.json().catch(() => ({ error: `The server answered with status ${response.status}.` }));
     if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
     return found;
   },

@@ -2,8 +2,10 @@
 
 import { el, svg } from "./base.js";
 
-const SIDES = ["red cross", "yellow ring"];
 export const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves, if there are no more
+
+// The names of the first and the second player: by the colour of the stones that fall, or by the sign.
+export const sides = ({ falls }) => (falls ? ["red", "yellow"] : ["X", "O"]);
 
 // The frame around the cells, and the size of the picture, in cells.
 function sizes({ rows, cols, shift, falls }) {
@@ -26,9 +28,21 @@ export class Board {
     Object.assign(this, { position, open, notes });
     if (!sameBoard) this.build();
     this.root.classList.toggle("open", open);
-    this.pictures.replaceChildren(picture(position, sameBoard ? newStones(before, position) : []));
+    if (!sameBoard || drawn(before) !== drawn(position)) {
+      this.pictures.replaceChildren(picture(position, sameBoard ? newStones(before, position) : []));
+    } else if (position.line.length && !before.line.length) {
+      this.pictures.firstChild.append(...winningLine(position)); // a stone that falls here falls on
+    }
     this.update();
     this.list.replaceChildren(...rowsInWords(position));
+  }
+
+  // Shows a move at once, before its position is known.
+  place(move) {
+    const { position } = this;
+    const cells = position.cells.map((row) => [...row]);
+    cells[move.cell[0]][move.cell[1]] = position.seat + 1;
+    this.show({ ...position, cells, last: move.cell }, { open: false });
   }
 
   annotate(notes) {
@@ -89,7 +103,7 @@ export class Board {
       return `Column ${action + 1}, ${stones === rows ? "full" : `${stones} of ${rows}`}`;
     }
     const stone = cells[Math.floor(action / cols)][action % cols];
-    return `Cell ${action + 1}, ${stone ? SIDES[stone - 1] : "empty"}`;
+    return `Cell ${action + 1}, ${stone ? sides(this.position)[stone - 1] : "empty"}`;
   }
 
   // Returns what play(move) returns.
@@ -105,9 +119,12 @@ export class Board {
     this.pictures.querySelector(".ghost")?.remove();
     if (!move || !move.cell) return;
     const [row, col] = move.cell;
+    const { falls, seat, shift } = this.position;
     const { frame } = sizes(this.position);
-    const [cx, cy] = [frame + col + row * this.position.shift + 0.5, frame + row + 0.5];
-    this.pictures.firstChild.append(svg("circle", { cx, cy, r: 0.3, class: `ghost seat${this.position.seat}` }));
+    const [x, y] = [frame + col + row * shift + 0.5, frame + row + 0.5];
+    const ghost = falls ? circle(x, y, 0.3, "ghost") : svg("g", { class: "ghost drawn" }, signOf(x, y, seat + 1));
+    ghost.classList.add(`seat${seat}`);
+    this.pictures.firstChild.append(ghost);
   }
 
   focused(action) {
@@ -127,6 +144,8 @@ export class Board {
   }
 }
 
+const drawn = ({ cells, last }) => String([cells, last]);
+
 function newStones(before, after) {
   const found = [];
   after.cells.forEach((row, r) => row.forEach((stone, c) => stone && !before.cells[r][c] && found.push(`${r},${c}`)));
@@ -135,7 +154,7 @@ function newStones(before, after) {
 
 function rowsInWords(position) {
   return position.cells.map((row, r) => {
-    const stones = row.map((stone, c) => stone && `${c + 1} ${SIDES[stone - 1]}`).filter(Boolean);
+    const stones = row.map((stone, c) => stone && `${c + 1} ${sides(position)[stone - 1]}`).filter(Boolean);
     return el("li", {}, `Row ${r + 1}: ${stones.join(", ") || "empty"}`);
   });
 }
@@ -145,7 +164,6 @@ function rowsInWords(position) {
 export function picture(position, fresh = []) {
   const { rows, cols, shift, cells, falls } = position;
   const { frame, width, height } = sizes(position);
-  const winning = new Set(position.line.map(String));
   const [stones, marks, holes] = [[], [], []];
   for (let row = 0; row < rows; row += 1) {
     for (let col = 0; col < cols; col += 1) {
@@ -154,11 +172,22 @@ export function picture(position, fresh = []) {
       const stone = cells[row][col];
       holes.push([x, y]);
       if (stone) stones.push((falls ? disc : sign)(x, y, stone, fresh.includes(cell), row));
-      if (winning.has(cell)) marks.push(falls ? circle(x, y, 0.4, "line") : square(x, y, "line", 0.43));
-      if (cell === String(position.last)) marks.push(falls ? circle(x, y, 0.085, "last") : circle(x + 0.36, y - 0.36, 0.055, "last"));
+      if (cell === String(position.last)) {
+        marks.push(falls ? circle(x, y, 0.085, "last") : circle(x + 0.36, y - 0.36, 0.055, "last"));
+      }
     }
   }
-  return svg("svg", { viewBox: `0 0 ${width} ${height}` }, (falls ? rack : tiles)(width, height, holes, stones), names(position), marks);
+  const ground = (falls ? rack : tiles)(width, height, holes, stones);
+  return svg("svg", { viewBox: `0 0 ${width} ${height}` }, ground, names(position), winningLine(position), marks);
+}
+
+// A frame around each stone of the line that has won.
+function winningLine(position) {
+  const { frame } = sizes(position);
+  return position.line.map(([row, col]) => {
+    const [x, y] = [frame + col + row * position.shift + 0.5, frame + row + 0.5];
+    return position.falls ? circle(x, y, 0.4, "line") : square(x, y, "line", 0.43);
+  });
 }
 
 // The names of the moves: over each column, or in each empty cell.
@@ -174,7 +203,8 @@ function names({ rows, cols, shift, cells, falls }) {
 }
 
 function rack(width, height, holes, stones) {
-  const frame = `M0 .35a.35 .35 0 0 1 .35 -.35H${width - 0.35}a.35 .35 0 0 1 .35 .35V${height - 0.35}a.35 .35 0 0 1 -.35 .35H.35a.35 .35 0 0 1 -.35 -.35Z`;
+  const [right, low, turn] = [width - 0.35, height - 0.35, "a.35 .35 0 0 1"];
+  const frame = `M0 .35${turn} .35 -.35H${right}${turn} .35 .35V${low}${turn} -.35 .35H.35${turn} -.35 -.35Z`;
   const cut = holes.map(([x, y]) => `M${x - 0.4} ${y}a.4 .4 0 1 0 .8 0a.4 .4 0 1 0 -.8 0Z`).join("");
   return [
     svg("rect", { x: 0.05, y: 0.05, width: width - 0.1, height: height - 0.1, rx: 0.33, class: "well" }),
@@ -201,8 +231,10 @@ function disc(x, y, stone, falling, row) {
 }
 
 function sign(x, y, stone, fresh) {
-  return svg("g", { class: `stone drawn seat${stone - 1}${fresh ? " fresh" : ""}` }, strokes(x, y, stone, 0.24, 0.15));
+  return svg("g", { class: `stone drawn seat${stone - 1}${fresh ? " fresh" : ""}` }, signOf(x, y, stone));
 }
+
+const signOf = (x, y, stone) => strokes(x, y, stone, 0.24, 0.15);
 
 // The first player's sign is a cross, the second's a ring: colour alone never distinguishes them.
 function strokes(x, y, stone, reach, width) {

@@ -1,10 +1,13 @@
 // What an agent thinks of each move and what it is worth in truth, as notes on the board; and a game's evaluation.
 
-import { button, capital, el, post, svg } from "./base.js";
+import { button, capital, el, post, sentence, svg } from "./base.js";
+import { sides } from "./board.js";
 
 const SHORT = { win: "W", loss: "L", draw: "=" };
 const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
-const LEGEND = "W3: won in 3 moves of the winner's. =: drawn. L5: lost in 5. Solid frame: best in truth.";
+const LEGEND =
+  "W3: a win with the third own move from here. L5: a loss to the other side's fifth. =: a draw. " +
+  "Solid frame: a best move.";
 const FAVOURITE = "Dashed frame: the agent's choice.";
 
 // Asks for what is to be seen of a position, and shows each part as it comes; after half a second, what is under way.
@@ -16,7 +19,7 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }, sh
   const tell = () => {
     const { notes, text } = notesOf(thought, truth);
     const underway = waited && missing.size ? `${capital([...missing].join(" and "))} under way…` : "";
-    show({ notes, text: [text, underway, ...failed].join(" ").trim() });
+    show({ notes, text: [text, underway, ...failed.map(sentence)].join(" ").trim() });
   };
   const part = async (name, asked, keep) => {
     missing.add(name);
@@ -29,8 +32,9 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }, sh
     tell();
   };
   const slow = setTimeout(() => (waited = true) && tell(), 500);
+  const thinking = thoughts && post("/api/thoughts", { ...fields, opponent: thinker, seed });
   await Promise.all([
-    thoughts && part("thoughts", post("/api/thoughts", { ...fields, opponent: thinker, seed }), (found) => (thought = found)),
+    thinking && part("thoughts", thinking, (found) => (thought = found)),
     exact && part("exact values", post("/api/exact", fields), (found) => (truth = found)),
   ]);
   clearTimeout(slow);
@@ -44,20 +48,22 @@ export function notesOf(thought, truth) {
   if (thought) {
     const best = Math.max(...thought.moves.map((move) => measure(thought.kind, move) ?? -Infinity));
     const chosen = thought.moves.filter((move) => measure(thought.kind, move) === best);
-    lines.push(`${capital(thought.text)}, for the side to move.`, choice(thought, chosen));
+    const whose = thought.kind === "chances" ? "" : ", for the side to move";
+    lines.push(sentence(thought.text + whose), choice(thought, chosen));
     const framed = new Set(chosen.length < thought.moves.length ? chosen : []);
     for (const move of thought.moves) add(move.action, thoughtPart(thought.kind, move, best, framed.has(move)));
   }
   if (truth) {
     lines.push(LEGEND);
-    if (!truth.complete) lines.push("Not all values are known here.");
+    if (!truth.complete) lines.push("? and ≈: the search found no exact value in time.");
     for (const move of truth.moves) add(move.action, exactPart(move));
   }
   const note = (found) => ({
     spoken: found.map((part) => part.spoken).join("; "),
     shown: () => found.map((part) => part.element()),
   });
-  return { notes: new Map([...parts].map(([action, found]) => [action, note(found)])), text: lines.filter(Boolean).join(" ") };
+  const notes = new Map([...parts].map(([action, found]) => [action, note(found)]));
+  return { notes, text: lines.filter(Boolean).join(" ") };
 }
 
 // What the frames of an agent's thoughts mean: nothing is framed if it prefers no move.
@@ -65,8 +71,9 @@ function choice({ kind, moves }, chosen) {
   if (!chosen.length) return "";
   if (chosen.length === 1) return moves.length > 1 ? FAVOURITE : "";
   const equal = chosen.length === moves.length;
-  if (kind === "chances") return equal ? "It plays at random among these." : "Dashed frames: it plays at random among these.";
-  return equal ? "To the agent, all are equal." : "Dashed frames: equal to the agent.";
+  const random = "it plays at random among these.";
+  if (kind === "chances") return equal ? capital(random) : `Dashed frames: ${random}`;
+  return equal ? "The agent values all moves equally." : "Dashed frames: the agent values these moves equally.";
 }
 
 const measure = (kind, move) => move[{ visits: "visits", values: "value", chances: "chance" }[kind]];
@@ -86,7 +93,8 @@ function thoughtPart(kind, move, best, framed) {
   }
   const bar = { share: `${Math.round(100 * Math.max(0, Math.min(1, share)))}%` };
   const content = () => [text, more && el("small", {}, more), el("i", { class: "share", vars: bar })];
-  return { spoken, element: () => el("span", { class: `thought${framed ? " chosen" : ""}`, title: spoken }, content()) };
+  const properties = { class: `thought${framed ? " chosen" : ""}`, title: spoken };
+  return { spoken, element: () => el("span", properties, content()) };
 }
 
 function exactPart(move) {
@@ -105,31 +113,47 @@ function compact(number) {
 
 const [WIDE, HIGH] = [100, 40];
 
-// A bar for each position of a game, blunders marked.
+const reviews = new Map(); // the complete ones, by game and moves: a walk through a game asks once
+
+async function reviewOf({ game, moves }) {
+  const key = `${game} ${moves}`;
+  const found = reviews.get(key) || (await post("/api/review", { game, moves }));
+  if (reviews.size > 100) reviews.clear();
+  if (found.complete) reviews.set(key, found);
+  return found;
+}
+
+// Shows a bar for each position of a game, blunders marked; returns the plies of the blunders.
 // go(ply) shows that position; late() says whether the answer is no longer wanted.
 export async function showReview(root, position, at, go, late) {
-  const { plies, complete } = await post("/api/review", { game: position.game, moves: position.moves });
-  if (late()) return;
+  if (root.hidden) root.replaceChildren(el("p", { class: "soft" }, "The evaluation is under way…"));
+  root.hidden = false;
+  const { plies, complete } = await reviewOf(position);
+  if (late()) return new Set();
+  const names = sides(position);
+  const inWords = ({ text }) => text.replace("the first player", names[0]).replace("the second player", names[1]);
   const most = Math.max(1, ...plies.map((one) => Math.abs(one.score || 0)));
-  const bars = plies.map((one, ply) => bar(one, ply, WIDE / plies.length, most, ply === at, go));
-  const blunders = plies.filter((one) => one.blunder).map(({ ply, text }) => {
-    const move = button(`Move ${ply}, ${position.names[ply - 1]}`, () => go(ply), { class: "quiet" });
-    return el("li", {}, move, ` is a blunder: before it ${plies[ply - 1].text}, now ${text}.`);
+  const bars = plies.map((one, ply) => bar(one, inWords(one), WIDE / plies.length, most, ply === at, go));
+  const blunders = plies.filter((one) => one.blunder);
+  const lines = blunders.map((one) => {
+    const move = button(`Move ${one.ply}, ${position.names[one.ply - 1]}`, () => go(one.ply), { class: "quiet" });
+    const before = inWords(plies[one.ply - 1]);
+    return el("li", {}, move, ` is a blunder by ${names[(one.ply - 1) % 2]}. Before: ${before}. Now: ${inWords(one)}.`);
   });
   const none = complete
     ? "No blunders: no move gave away a win or a draw."
-    : "No blunder among the positions whose values are known here.";
+    : "No blunders among the positions whose values are known.";
   const view = { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", class: "bars", "aria-hidden": "true" };
-  const words = `After ${at} ${at === 1 ? "move" : "moves"}: ${plies[at].text}.`;
   root.replaceChildren(
-    el("p", { class: "soft" }, `${words} Upwards the first player wins, downwards the second; a long bar soon.`),
+    el("p", {}, `After ${at} ${at === 1 ? "move" : "moves"}: ${inWords(plies[at])}.`),
     svg("svg", view, svg("line", { x1: 0, x2: WIDE, y1: HIGH / 2, y2: HIGH / 2 }), bars),
-    el("ul", { class: "blunders" }, blunders.length ? blunders : el("li", {}, none)),
+    el("p", { class: "soft" }, `Bar up: ${names[0]} wins. Bar down: ${names[1]} wins. The longer the bar, the sooner.`),
+    el("ul", { class: "blunders" }, lines.length ? lines : el("li", {}, none)),
   );
-  root.hidden = false;
+  return new Set(blunders.map((one) => one.ply));
 }
 
-function bar({ outcome, score, blunder, text }, ply, width, most, now, go) {
+function bar({ ply, outcome, score, blunder }, words, width, most, now, go) {
   const length = outcome === null ? 0 : outcome * (8 + 12 * (Math.abs(score) / most));
   const kind = outcome === null ? "open" : { 1: "seat0", 0: "even", "-1": "seat1" }[outcome];
   const height = Math.max(1.2, Math.abs(length));
@@ -141,5 +165,5 @@ function bar({ outcome, score, blunder, text }, ply, width, most, now, go) {
     marks.push(svg("path", { class: "blunder", d }));
   }
   if (now) marks.unshift(svg("rect", { x: ply * width, y: 0, width, height: HIGH, class: "now" }));
-  return svg("g", { onclick: () => go(ply) }, marks, svg("title", {}, `after move ${ply}: ${text}`));
+  return svg("g", { onclick: () => go(ply) }, marks, svg("title", {}, `after move ${ply}: ${words}`));
 }

@@ -1,7 +1,7 @@
 // Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
 
 import { NAMES } from "./board.js";
-import { byId, capital, el, get, readLink, store, stored } from "./base.js";
+import { byId, capital, el, get, readLink, sentence, store, stored } from "./base.js";
 import { Table } from "./play.js";
 import { Tournament } from "./tournament.js";
 import { Training } from "./training.js";
@@ -64,7 +64,7 @@ function startAddress({ address, qr }) {
 }
 
 function trouble(text) {
-  byId("trouble").textContent = text;
+  byId("trouble").textContent = text && sentence(text);
   byId("trouble").hidden = !text;
 }
 
@@ -73,7 +73,7 @@ async function start() {
   const about = await get("/api/about");
   startAddress(about);
   const table = new Table(about, trouble);
-  const views = { play: (state) => table.open(state) };
+  const views = { play: (state) => table.follow(state) };
   const opened = {}; // when they are first looked at
   if (about.training) {
     views.train = async () => (opened.train ??= new Training(about, await get("/api/training/menu"), table, trouble));
@@ -100,7 +100,7 @@ async function start() {
     const unchanged = view === "play" && table.shown && !state.game;
     await views[view](unchanged ? table.state : state);
   };
-  addEventListener("hashchange", show);
+  addEventListener("hashchange", () => show().catch((error) => trouble(error.message)));
   startKeys(table);
   await show();
   document.documentElement.dataset.ready = "yes";

@@ -1,10 +1,10 @@
 // The game on the board: the form that sets it up, moves and answers, steps back and on, and what is shown of it.
 
-import { Board } from "./board.js";
-import { byId, el, get, keep, newSeed, NOBODY, option, positionAfter, post, trainedName, writeLink } from "./base.js";
+import { Board, sides } from "./board.js";
+import { byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
+import { positionAfter, post, sentence, trainedName, writeLink } from "./base.js";
 import { insightOf, showReview } from "./insight.js";
 
-const SIDE = ["red", "yellow"];
 const OTHER = "other";
 const WATCH = "watch"; // the seat of a visitor who watches
 const YOU = "you"; // the name of the visitor in a link
@@ -12,35 +12,44 @@ const SIZED = /^KInARow-v0:(\d+)x(\d+)-(\d+)(,gravity=False)?$/;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const later = (action) => setTimeout(action, 500);
 const has = (select, value) => [...select.options].some((one) => one.value === value);
+const isSeed = (text) => /^\d+$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 
-// A line on the opponents, by the first part of their names.
+// A line on each opponent, by the first part of its name.
 const LINES = {
-  level: "Level 1 plays at random; each level is stronger than the one below.",
-  random: "Plays any legal move, each equally often.",
-  minimax: "Looks some moves ahead; plays at random among equal moves.",
-  "minimax-first": "Looks ahead like minimax, but always plays the first of equal moves.",
-  mcts: "Tries each move in simulated games; the number says in how many.",
-  ntuple: "A network that has learned from games against itself.",
-  perfect: "Plays the exact best move as far as time allows.",
+  [NOBODY]: "You move for both sides.",
+  level: "Level 1 plays at random; level 10 is the strongest.",
+  random: "It plays any legal move, each equally often.",
+  rule: "It wins if it can, blocks if it must, and likes the centre.",
+  minimax: "It looks ahead; of equally good moves it plays any.",
+  "minimax-first": "It looks ahead; of equally good moves it plays the first.",
+  mcts: "It tries out games in its head; the number says how many.",
+  ntuple: "A network that learned by playing against itself.",
+  perfect: "It plays a best move; with “:0.1” one move in ten is random.",
+  table: "It knows the exact value of each move and plays a best one.",
+  book: "It plays perfectly while its book of openings lasts.",
+  training: "The agent that you trained during this visit.",
+  file: "An agent that was trained and saved.",
   league: "An agent that somebody trained here and kept.",
 };
 
 export class Table {
   constructor(about, trouble) {
+    this.usual = about.games[0]; // the game that is shown if a link names none
     this.trouble = trouble; // shows an error, or nothing
     this.said = "";
+    this.fault = ""; // of the link that was followed
     this.turn = 0; // changes with every change of the game, so that late answers are dropped
     this.looks = 0; // changes with every look inside, for the same reason
     this.state = {};
+    this.blunders = new Set(); // the plies of the blunders of the game, once it is evaluated
     this.answered = new Set(); // boards and opponents that have answered here: their machine code is there
     this.keys = Promise.resolve(); // settles when what the last key asked for is done
     this.running = 0; // the number of the run that shows move after move; 0 if it pauses
     this.runs = 0;
     this.answering = null; // settles when the opponent has answered
-    const play = ({ then }) => this.open({ ...this.state, moves: then, at: undefined });
-    this.board = new Board(byId("board"), { play, illegal: (text) => this.say(text) });
-    this.setup = new Setup(byId("setup"), about, (chosen) => this.change(chosen));
-    const on = (id, event, action) => byId(id).addEventListener(event, action);
+    this.board = new Board(byId("board"), { play: (move) => this.play(move), illegal: (text) => this.say(text) });
+    this.setup = new Setup(byId("setup"), about, (chosen) => this.attempt(() => this.change(chosen)));
+    const on = (id, event, action) => byId(id).addEventListener(event, (found) => this.attempt(() => action(found)));
     on("retry", "click", () => (this.answering = this.answer(++this.turn)));
     on("run", "click", () => (this.running ? this.pause() : this.run()));
     on("undo", "click", () => this.undo());
@@ -54,8 +63,17 @@ export class Table {
     for (const id of ["show-thoughts", "show-exact", "show-review", "thinker"]) on(id, "change", () => this.look());
     on("load", "submit", (event) => {
       event.preventDefault();
-      this.open({ ...this.state, moves: byId("load-moves").value.trim(), at: undefined, first: "", second: "" });
+      return this.open({ ...this.state, moves: byId("load-moves").value.trim(), at: undefined, first: "", second: "" });
     });
+  }
+
+  // Does what a visitor asked for; if it fails, says why.
+  async attempt(action) {
+    try {
+      await action();
+    } catch (error) {
+      this.trouble(error.message);
+    }
   }
 
   // A new game, with whatever was chosen otherwise.
@@ -67,7 +85,7 @@ export class Table {
   // If both players are agents, they begin at once.
   async change(chosen) {
     await this.adopt(chosen);
-    if (this.watched && !this.running) this.run();
+    if (this.watched && !this.running && this.goesOn()) await this.run();
   }
 
   adopt(chosen) {
@@ -76,22 +94,53 @@ export class Table {
     return this.open({ ...this.state, ...chosen, first: "", second: "" }, "The game goes on. ");
   }
 
+  // Shows the visitor's move at once, and what follows from it as soon as that is known.
+  play(move) {
+    if (move.cell) this.board.place(move);
+    return this.open({ ...this.state, moves: move.then, at: undefined });
+  }
+
+  // Shows the game of a link. If the link is wrong, says so, and shows the start of its game, or of the usual game.
+  async follow(state) {
+    const { game = this.usual.name, moves = "", seed } = state;
+    const followed = { ...state, game };
+    const faults = [];
+    if (seed !== undefined && !isSeed(String(seed))) {
+      faults.push(`The seed of a link is an integer from 0 to 2^53 − 1, not “${seed}”; a new one was drawn.`);
+      followed.seed = undefined;
+    }
+    try {
+      await positionAfter(game, moves);
+    } catch (error) {
+      const known = await positionAfter(game, "").then(Boolean, () => false);
+      Object.assign(followed, { game: known ? game : this.usual.name, moves: "", at: undefined });
+      faults.push(known
+        ? `This link does not work: ${sentence(error.message)} The board shows the start of the game.`
+        : `This link names the game “${game}”, which is not played here. The board shows ${this.usual.title}.`);
+    }
+    await this.open(followed, "", faults.join(" "));
+  }
+
   // Shows a game. Unless `at` says so, its last position, where the opponent answers if it is its turn.
-  // `said` comes before what is said of the position.
-  async open(state, said = "") {
+  // `said` comes before what is said of the position; `fault` says what was wrong with the link.
+  async open(state, said = "", fault = "") {
     const turn = ++this.turn;
     this.said = said;
     const before = this.state;
+    byId("play").setAttribute("aria-busy", "true");
     try {
-      const game = state.game || "ConnectFour-v0";
+      const game = state.game || this.usual.name;
       const line = await positionAfter(game, state.moves || "");
       const seat = ["second", WATCH].includes(state.seat) ? state.seat : "first";
-      const { opponent, rival } = await this.setup.show({ game, opponent: state.opponent, rival: state.rival, seat });
+      const { opponent, rival } = await this.setup.show({ ...state, game, seat, names: sides(line) });
       if (turn !== this.turn) return;
-      const at = Math.min(Number(state.at ?? line.ply) || 0, line.ply);
-      this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, rival, seat, seed: state.seed ?? newSeed() };
+      const at = Math.min(/^\d+$/.test(state.at) ? Number(state.at) : line.ply, line.ply);
+      const seed = state.seed ?? newSeed();
+      this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, rival, seat, seed };
+      if (line !== this.line) this.blunders = new Set();
       this.line = line;
-      this.trouble("");
+      this.fault = fault;
+      this.trouble(fault);
       this.fillThinkers();
       await this.show(turn);
       const waits = !this.shown.over && at === line.ply && !this.mayMove() && !this.watched;
@@ -99,7 +148,11 @@ export class Table {
     } catch (error) {
       if (turn !== this.turn) return;
       this.trouble(error.message);
-      if (before.game) this.setup.show(before);
+      if (!before.game) return;
+      this.board.show(this.shown, { open: this.mayMove(), notes: this.board.notes });
+      this.setup.show({ ...before, names: sides(this.line) });
+    } finally {
+      if (turn === this.turn) byId("play").removeAttribute("aria-busy");
     }
   }
 
@@ -135,10 +188,12 @@ export class Table {
     return this.watched && seat ? this.state.rival : this.state.opponent;
   }
 
-  // Shows move after move, and lets agents go on, until the game is over or somebody pauses.
+  // Shows move after move, and lets agents go on, until the game is over or somebody pauses. From its last position a
+  // game is replayed.
   async run() {
     const run = (this.running = ++this.runs);
     this.showRun();
+    if (!this.goesOn()) await this.step(0);
     while (run === this.running && this.goesOn()) {
       await new Promise((done) => setTimeout(done, Number(byId("speed").value)));
       if (run !== this.running || !this.goesOn()) break;
@@ -155,12 +210,19 @@ export class Table {
   }
 
   goesOn() {
-    return this.state.at < this.line.ply || (this.watched && !this.shown.over);
+    return this.state.at < this.line.ply || this.agentsMove();
+  }
+
+  agentsMove() {
+    return this.watched && !this.shown.over && this.state.at === this.line.ply;
   }
 
   showRun() {
-    byId("run").textContent = this.running ? "Pause" : "Play";
-    byId("run").disabled = !this.running && !this.goesOn();
+    const agents = this.agentsMove();
+    byId("run").textContent = this.running ? "Pause" : agents ? "Run" : "Replay";
+    byId("run").disabled = !this.running && !agents && !this.line.ply;
+    byId("run").classList.toggle("running", this.running > 0);
+    byId("run").classList.toggle("main", agents && !this.running);
   }
 
   mayMove() {
@@ -173,11 +235,12 @@ export class Table {
     const began = performance.now();
     const name = this.nameOf(this.shown.seat);
     byId("retry").hidden = true;
-    this.trouble("");
-    this.say(`${name} is thinking…`);
+    this.trouble(this.fault);
+    this.say(`${this.said}${name} is thinking…`);
     byId("board").classList.add("thinking");
     const first = !this.answered.has(`${game} ${opponent}`);
-    const slow = later(() => turn === this.turn && first && this.say(`${name} is thinking… Its machine code may be compiling, once.`));
+    const hint = `${name} is thinking… Its first move takes longer.`;
+    const slow = later(() => turn === this.turn && first && this.say(hint));
     try {
       const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });
       this.answered.add(`${game} ${opponent}`);
@@ -185,11 +248,11 @@ export class Table {
       if (rest > 0) await new Promise((done) => setTimeout(done, rest));
       if (turn !== this.turn) return;
       const said = `${this.nameOf(1 - position.seat)} plays ${position.names[position.ply - 1]}. `;
-      await this.open({ ...this.state, moves: keep(position).moves, at: undefined }, said);
+      await this.open({ ...this.state, moves: keep(position).moves, at: undefined }, said, this.fault);
     } catch (error) {
       if (turn !== this.turn) return;
       this.trouble(error.message);
-      this.say(`${name} does not answer. Retry, or play its move yourself.`);
+      this.say(`${name} does not answer. Press Retry, or play its move yourself.`);
       byId("retry").hidden = false;
       this.board.show(this.shown, { open: true, notes: this.board.notes });
     } finally {
@@ -201,9 +264,11 @@ export class Table {
   // Takes back moves until it is the visitor's turn, or to the start.
   async undo() {
     const { game, opponent, at } = this.state;
-    if (!at) return this.say("There is nothing to take back.");
+    if (!at) return this.say("There is no move to take back.");
+    const alone = opponent === NOBODY || this.watched;
+    const isMine = async (ply) => (await positionAfter(game, this.line.history[ply])).seat === this.mine;
     let to = at - 1;
-    while (opponent !== NOBODY && !this.watched && to > 0 && (await positionAfter(game, this.line.history[to])).seat !== this.mine) to -= 1;
+    while (!alone && to > 0 && !(await isMine(to))) to -= 1;
     return this.open({ ...this.state, moves: this.line.history[to], at: undefined }, "Taken back. ");
   }
 
@@ -221,9 +286,14 @@ export class Table {
   // Shows an earlier position of the game; nobody answers there.
   step(at) {
     if (at < 0 || at > this.line.ply) return;
+    const before = this.state.at;
     this.state.at = at;
     this.said = "";
-    return this.show(++this.turn);
+    const turn = ++this.turn;
+    return this.attempt(() => this.show(turn).catch((error) => {
+      if (turn === this.turn) this.state.at = before;
+      throw error;
+    }));
   }
 
   // Copies a link, without the token of a training, which is its owner's.
@@ -235,9 +305,9 @@ export class Table {
     writeLink(state);
     try {
       await navigator.clipboard.writeText(link);
-      this.say("The link is in the clipboard.");
+      this.say("The link is copied.");
     } catch {
-      this.say(`The link: ${link}`);
+      this.say(`Copy this link: ${link}`);
     }
   }
 
@@ -249,6 +319,7 @@ export class Table {
     const noted = !this.shown.over && (thoughts || exact);
     byId("thinker-row").hidden = !thoughts;
     if (!review) byId("review").hidden = true;
+    if (!review) this.mark(new Set());
     const note = ({ notes, text }) => {
       if (late()) return;
       this.board.annotate(notes);
@@ -259,63 +330,97 @@ export class Table {
     const thinker = chosen === "opponent" ? this.player(this.shown.seat) : chosen;
     try {
       const asked = { thoughts, exact, thinker, seed: Number(this.state.seed) };
-      await Promise.all([
-        noted && insightOf(this.shown, asked, note),
-        review && showReview(byId("review"), this.line, this.state.at, (ply) => this.step(ply), late),
-      ]);
+      await Promise.all([noted && insightOf(this.shown, asked, note), review && this.evaluate(late)]);
     } catch (error) {
-      if (!late()) byId("insight").textContent = error.message;
+      if (late()) return;
+      byId("insight").textContent = sentence(error.message);
+      byId("review").hidden = true;
     }
+  }
+
+  async evaluate(late) {
+    const blunders = await showReview(byId("review"), this.line, this.state.at, (ply) => this.step(ply), late);
+    if (!late()) this.mark(blunders);
   }
 
   fillThinkers() {
     const nobody = this.state.opponent === NOBODY;
     const select = byId("thinker");
     const chosen = select.value;
-    this.setup.fill(select, chosen, nobody ? [] : [option("opponent", "the opponent's")]);
+    this.setup.fill(select, chosen, nobody ? [] : [option("opponent", "the opponent")]);
     select.value = has(select, chosen) ? chosen : nobody ? this.setup.offer.thinker || "mcts" : "opponent";
   }
 
   showSteps() {
     const { at } = this.state;
-    const { ply, names } = this.line;
+    const { ply } = this.line;
     const slider = byId("ply");
     slider.max = ply;
     slider.value = at;
+    slider.disabled = !ply;
     slider.setAttribute("aria-valuetext", `after ${at} of ${ply} moves`);
-    byId("moves").textContent = names.map((name, i) => (i + 1 === at ? `[${name}]` : name)).join(" ");
+    if (byId("moves").dataset.line !== `${this.state.game} ${this.line.moves}`) this.listMoves();
+    this.mark(this.blunders);
     byId("undo").disabled = !at;
+    byId("restart").classList.toggle("main", this.shown.over && !this.watched);
     this.showRun();
     for (const one of document.querySelectorAll("[data-step]")) {
       one.disabled = at === (["first", "back"].includes(one.dataset.step) ? 0 : ply);
     }
   }
 
+  // A button for each move, which steps to the position after it.
+  listMoves() {
+    const { names, moves, falls } = this.line;
+    const buttons = names.map((name, i) => {
+      const side = el("span", { class: falls ? `dot seat${i % 2}` : "sign-of" }, falls ? "" : sides(this.line)[i % 2]);
+      return el("button", { type: "button", "data-name": name, onclick: () => this.step(i + 1) }, side, name);
+    });
+    byId("moves").dataset.line = `${this.state.game} ${moves}`;
+    byId("moves").replaceChildren(...buttons.map((one) => el("li", {}, one)));
+  }
+
+  // Marks the move that led to what is shown, and the blunders.
+  mark(blunders) {
+    this.blunders = blunders;
+    [...byId("moves").querySelectorAll("button")].forEach((one, i) => {
+      const [now, blunder] = [i + 1 === this.state.at, blunders.has(i + 1)];
+      if (now) one.setAttribute("aria-current", "step");
+      else one.removeAttribute("aria-current");
+      one.classList.toggle("blunder", blunder);
+      const side = sides(this.line)[i % 2];
+      one.setAttribute("aria-label", `Move ${i + 1}, ${side}: ${one.dataset.name}${blunder ? ", a blunder" : ""}`);
+      one.title = `After move ${i + 1}${blunder ? ", a blunder" : ""}`;
+    });
+  }
+
   nameOf(seat) {
     const { first, second } = this.state;
     const opponent = this.player(seat);
+    const side = sides(this.line)[seat];
     const named = seat ? second : first;
-    if (named) return `${named === YOU ? "You" : named} (${SIDE[seat]})`;
-    if (opponent === NOBODY) return seat ? "Yellow" : "Red";
-    const shown = this.setup.named.find((one) => one.name === opponent);
-    return shown ? shown.shown : opponent.replace(/^(file|league):/, "").replace(/^level:/, "Level ");
+    if (named) return `${named === YOU ? "You" : named} (${side})`;
+    if (opponent === NOBODY) return capital(side);
+    const listed = this.setup.named.find((one) => one.name === opponent);
+    const shown = listed ? listed.shown : opponent.replace(/^(file|league):/, "").replace(/^level:/, "Level ");
+    return this.watched ? `${shown} (${side})` : shown;
   }
 
   inWords() {
     const { winner, over, seat } = this.shown;
     const alone = this.state.opponent !== NOBODY && !this.watched;
-    if (over && winner === null) return `${this.said}A draw: the board is full.`;
+    if (over && winner === null) return `${this.said}The game is a draw: the board is full.`;
     if (over && alone) return this.said + (winner === this.mine ? "You win!" : "You lose.");
     const isYou = (one) => (one ? this.state.second : this.state.first) === YOU;
     if (over) return `${this.said}${this.nameOf(winner)} ${isYou(winner) ? "win" : "wins"}.`;
-    if (alone && seat === this.mine) return `${this.said}Your move, you are ${SIDE[seat]}.`;
+    if (alone && seat === this.mine) return `${this.said}Your move. You are ${sides(this.line)[seat]}.`;
     return `${this.said}${this.nameOf(seat)} to move.`;
   }
 
   // Does what a key asks for once the keys before it are done, and a move once it is answered: no quick key is lost.
   press(action, isMove) {
     const ready = this.keys.then(() => isMove && this.answering);
-    this.keys = ready.then(action).catch((error) => this.trouble(error.message));
+    this.keys = ready.then(() => this.attempt(action));
   }
 
   say(text) {
@@ -323,46 +428,48 @@ export class Table {
   }
 }
 
+// The sizes of board that the server plays: a row more, or 8 for small boards, times the columns is at most 63.
+const most = {
+  rows: (cols) => Math.max(cols <= 7 ? 7 : 1, Math.floor(63 / cols) - 1),
+  cols: (rows) => Math.max(rows <= 7 ? 7 : 1, Math.floor(63 / (rows + 1))),
+  connect: (rows, cols) => Math.max(rows, cols),
+};
+
 // The form of the game: which board, against whom, in which seat; or which two agents play.
 class Setup {
   // changed({game, opponent, rival, seat}) is called when the visitor chooses otherwise.
   constructor(form, { games, names = [], sizes = true }, changed) {
+    this.form = form;
     this.changed = changed;
     this.named = names; // {name, shown} of opponents that are not shown by their names: the trainings of this visit
     this.any = sizes; // whether other sizes and other opponents than those listed can be played
     const other = (shown) => (sizes ? option(OTHER, shown) : null);
     this.game = el("select", { name: "game" }, games.map((one) => option(one.name, one.title)), other("another size"));
-    const size = (name, value) => el("input", { name, type: "number", min: 1, max: 15, value, required: true });
-    this.sizes = [size("rows", 5), size("cols", 6), size("connect", 4)];
     this.falls = el("input", { type: "checkbox", name: "falls", checked: true });
-    this.sized = el("fieldset", { class: "sizes", hidden: true },
-      el("legend", {}, "Size"),
-      ["Rows", "Columns", "In a row"].map((shown, i) => el("label", {}, shown, this.sizes[i])),
-      el("label", { class: "check" }, this.falls, "Stones fall"),
-      el("button", { type: "submit" }, "Set up"),
-    );
-    this.other = () => other("another…");
     this.opponent = el("select", { name: "opponent" });
     const label = "Name of another opponent";
-    this.typed = el("input", { name: "named", placeholder: "mcts:2000", maxlength: 96, "aria-label": label, hidden: true });
-    this.seat = el("select", { name: "seat" }, option("first", "first (red cross)"));
-    this.seat.append(option("second", "second (yellow ring)"), option(WATCH, "neither: watch"));
+    const hint = "such as mcts:2000";
+    this.typed = el("input", { name: "named", placeholder: hint, maxlength: 96, "aria-label": label, hidden: true });
+    const seats = ["first", "second"].map((one) => option(one, one));
+    this.seat = el("select", { name: "seat" }, seats, option(WATCH, "neither: watch"));
     this.rival = el("select", { name: "rival" });
     this.line = el("p", { class: "soft line-of" });
+    this.opponentLabel = el("span", {}, "Opponent");
     this.rivalRow = el("label", { hidden: true }, "Second player", this.rival);
     form.append(
       el("label", {}, "Game", this.game),
-      this.sized,
-      el("label", {}, "Opponent", this.opponent),
+      this.sizeFields(),
+      el("label", {}, this.opponentLabel, this.opponent),
       this.typed,
-      el("label", {}, "You play", this.seat),
       this.rivalRow,
+      el("label", {}, "You play", this.seat),
       this.line,
     );
     form.addEventListener("submit", (event) => event.preventDefault() || this.tell());
     this.game.addEventListener("change", () => {
-      this.sized.hidden = this.game.value !== OTHER;
+      this.showSizes(this.game.value === OTHER);
       if (this.sized.hidden) this.tell();
+      else this.sizes[0].focus();
     });
     this.opponent.addEventListener("change", () => {
       this.typed.hidden = this.opponent.value !== OTHER;
@@ -373,20 +480,53 @@ class Setup {
     for (const one of [this.seat, this.rival]) one.addEventListener("change", () => this.tell());
   }
 
+  // The fields for a board of another size, each with its limits, which depend on the others.
+  sizeFields() {
+    const size = (name, value) => el("input", { name, type: "number", min: 1, value, required: true });
+    this.sizes = [size("rows", 5), size("cols", 6), size("connect", 4)];
+    this.limits = this.sizes.map(() => el("span", { class: "limit" }));
+    const titles = ["Rows", "Columns", "In a row"];
+    this.sized = el("fieldset", { class: "sizes", hidden: true, disabled: true },
+      el("legend", {}, "Size"),
+      this.sizes.map((input, i) => el("label", {}, el("span", {}, `${titles[i]} `, this.limits[i]), input)),
+      el("p", { class: "soft" }, "The more rows, the fewer columns fit, and the other way round."),
+      el("label", { class: "check" }, this.falls, "Stones fall"),
+      el("button", { type: "submit" }, "Set up"),
+    );
+    this.sized.addEventListener("input", () => this.limit());
+    this.limit();
+    return this.sized;
+  }
+
+  limit() {
+    const [rows, cols] = this.sizes.map((input) => Math.max(1, Math.floor(Number(input.value))));
+    [most.rows(cols), most.cols(rows), most.connect(rows, cols)].forEach((limit, i) => {
+      this.sizes[i].max = limit;
+      this.limits[i].textContent = `1–${limit}`;
+    });
+  }
+
+  showSizes(shown) {
+    this.sized.hidden = this.sized.disabled = !shown; // the browser checks no field of a disabled set
+  }
+
   tell() {
+    if (!this.form.reportValidity()) return;
     const opponent = this.opponent.value === OTHER ? this.typed.value.trim() : this.opponent.value;
     const [rows, cols, connect] = this.sizes.map((input) => input.value);
     const sized = `KInARow-v0:${rows}x${cols}-${connect}${this.falls.checked ? "" : ",gravity=False"}`;
-    this.changed({ game: this.game.value === OTHER ? sized : this.game.value, opponent, rival: this.rival.value, seat: this.seat.value });
+    const game = this.game.value === OTHER ? sized : this.game.value;
+    this.changed({ game, opponent, rival: this.rival.value, seat: this.seat.value });
   }
 
-  // Shows a state; the opponents offered are those of its game. Returns those to play, if it names none.
-  async show({ game, opponent, rival, seat }) {
+  // Shows a state; the opponents offered are those of its game. names: of its sides. Returns those to play, if the
+  // state names none.
+  async show({ game, opponent, rival, seat, names }) {
     if (this.offeredFor !== game || this.isUnknown(opponent)) this.offer = await get("/api/opponents", { game });
     this.offeredFor = game;
     await this.recall(opponent);
-    this.fill(this.opponent, "", [option(NOBODY, "nobody: both sides are yours")]);
-    this.opponent.append(this.other() || "");
+    this.fill(this.opponent, "", [option(NOBODY, "nobody: you play both")]);
+    if (this.any) this.opponent.append(option(OTHER, "another: type its name"));
     const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
     const known = has(this.opponent, chosen);
     this.opponent.value = known ? chosen : OTHER;
@@ -398,14 +538,18 @@ class Setup {
     const second = rival && (this.any || has(this.rival, rival)) ? rival : this.offer.default;
     if (!has(this.rival, second)) this.rival.append(option(second, second));
     this.rival.value = second;
-    this.rivalRow.hidden = seat !== WATCH || chosen === NOBODY;
+    const watched = seat === WATCH && chosen !== NOBODY;
+    this.rivalRow.hidden = !watched;
+    this.opponentLabel.textContent = watched ? "First player" : "Opponent";
+    ["first", "second"].forEach((one, i) => (this.seat.options[i].textContent = `${one} (${names[i]})`));
     this.seat.value = seat;
     this.seat.disabled = chosen === NOBODY;
-    this.sized.hidden = has(this.game, game) && game !== OTHER;
-    this.game.value = this.sized.hidden ? game : OTHER;
+    this.game.value = has(this.game, game) ? game : OTHER;
+    this.showSizes(this.game.value === OTHER);
     const sizes = SIZED.exec(game);
     if (sizes) this.sizes.forEach((input, i) => (input.value = sizes[i + 1]));
     if (sizes) this.falls.checked = !sizes[4];
+    this.limit();
     return { opponent: chosen, rival: seat === WATCH ? second : null };
   }
 
