@@ -34,7 +34,7 @@ SMALL = {
     "benchmarks.ntuple": "learn NTupleTD_3_min --seeds 2 --games 300 --positions 50",
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
-    "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule",
+    "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule --attacks 50",
     "benchmarks.differential": "--games 20000",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
