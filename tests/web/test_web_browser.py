@@ -302,6 +302,46 @@ def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: P
 
 
 @slow
+def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp_path: Path) -> None:
+    """Trained, kept, known by its name after a reload and after a restart of the server, rated and judged."""
+    with served("--league", str(tmp_path)) as found:
+        visitor = Visitor(browser, found)
+        visitor.open("view=league")
+        assert "No agent" in visitor.page.inner_text("#league")
+        page = train(visitor, 60, ".keep:not([hidden])")
+        page.fill("[name=agent-name]", "Élan 7")
+        page.click(".keep button")
+        page.wait_for_selector(".keep a[download]")
+        page.reload()
+        page.wait_for_selector(".keep a[download]")
+        assert page.input_value("[name=agent-name]") == "Élan 7"
+        page.click("text=Play what was trained")
+        visitor.wait_for("Your move")
+        visitor.open(page.evaluate("location.hash.slice(1)"))
+        assert page.locator("select[name=opponent] option:checked").inner_text() == "Élan 7"
+        visitor.click(0)
+        visitor.wait_for_answer(0)
+        page.click("[data-view=league]")
+        page.wait_for_selector("table.ratings >> text=Élan 7", timeout=TRAINED)
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.ratings tr')].some((row) => /Élan 7/.test(row.innerText)"
+            " && /beaten|unbeatable/.test(row.innerText))",
+            timeout=TRAINED,
+        )
+        visitor.check_access()
+        with page.expect_download() as saved:
+            page.click("text=Download the table")
+        assert saved.value.suggested_filename == "league-TicTacToe-v0.csv"
+        visitor.close()
+    with served("--league", str(tmp_path)) as found:
+        visitor = Visitor(browser, found, PHONE)
+        visitor.open(f"view=league&game={TTT}")
+        visitor.page.click("table.ratings >> text=Élan 7")
+        visitor.wait_for("Your move")
+        visitor.close()
+
+
+@slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Any, tmp_path: Path, scheme: str) -> None:
     """In every view, at desktop and phone width; nothing is cut off there, and a tap plays."""

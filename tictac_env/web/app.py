@@ -80,6 +80,7 @@ class Server:
         self.results = Results(store) if store is not None else None
         self.players = Workers(self.limits, "player")
         self.searchers = Workers(self.limits, "searcher")
+        self.raters = Workers(self.limits, "rater")
 
     def warm(self) -> None:
         """Loads, or compiles, what the first visitors would wait for."""
@@ -94,6 +95,7 @@ class Server:
         """Stops the worker threads and the trainings."""
         self.players.close()
         self.searchers.close()
+        self.raters.close()
         if self.trainings:
             self.trainings.close()
         if self.league:
@@ -107,7 +109,7 @@ class Server:
             yield
             self.close()
 
-        route, players, searchers = self._route, self.players, self.searchers
+        route, players, searchers, raters = self._route, self.players, self.searchers, self.raters
         api = [
             route("GET", "/about", self.about),
             route("GET", "/qr", self.qr),
@@ -121,10 +123,10 @@ class Server:
         shown: dict[str, Results | None] = {"/tournament": self.results, "/league": self.league}
         for path, results in shown.items():
             if results:
-                api.append(route("GET", path, results.listed, searchers))
-                api.append(route("GET", f"{path}/table", results.table, searchers))
-                api.append(route("GET", f"{path}/csv", results.csv, searchers))
-                api.append(route("GET", f"{path}/games", results.games, searchers))
+                api.append(route("GET", path, results.listed, raters))
+                api.append(route("GET", f"{path}/table", results.table, raters))
+                api.append(route("GET", f"{path}/csv", results.csv, raters))
+                api.append(route("GET", f"{path}/games", results.games, raters))
         if league := self.league:
             api.append(route("GET", "/league/agent", league.agents.download, players))
         if trainings := self.trainings:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tictac_env.arena import ResultStore
-from tictac_env.arena.game_record import Entrant, GameRecord, name_of_game
+from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, name_of_game
 from tictac_env.games import Game, get_game
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
@@ -35,9 +35,9 @@ REFERENCES = ("random", "rule", "level:4", "level:6", PERFECT)
 """The policies that every agent meets."""
 OTHERS = 10
 """The agents kept just before it that every agent meets: a thousand play ten times as many games as a hundred."""
-RATED_TOGETHER = 40
+RATED_TOGETHER = 30
 """The agents that are rated together, with the references. The time it takes grows with the fourth power."""
-RESAMPLES = 300
+RESAMPLES = 200
 """Of the intervals: the table is made anew whenever there are games."""
 JOB_SECONDS = 120.0
 """The most that the games of a pair, or the judgement of an agent, may take."""
@@ -48,8 +48,10 @@ TABLE = STORE.partition(".")[0]
 TRUTH = dict.fromkeys(("unbeatable", "beaten_first", "beaten_second", "mistakes"))
 """What is known of a player that is not judged."""
 
-Pair = tuple[str, frozenset[tuple[str, str]]]
-"""A game's name, and two players as `_known_as` says."""
+Group = frozenset[tuple[str, str]]
+"""Players as `_known_as` says."""
+Pair = tuple[str, Group]
+"""A game's name, and two players."""
 
 
 class Job(NamedTuple):
@@ -68,25 +70,36 @@ class LeagueGames(GamesOfStore):
 
     Args:
         records: the games.
-        groups: the names of the players that are rated together; every reference is in every group.
+        groups: the agents that are rated together, as `_known_as` says.
+        known: the tables of groups, by the group and its number of games; those made here are put there instead.
     """
 
-    def __init__(self, records: list[GameRecord], groups: Sequence[set[str]]) -> None:
+    def __init__(self, records: list[GameRecord], groups: Sequence[Group], known: dict[tuple[Group, int], Any]) -> None:
         super().__init__(records)
-        self._groups = groups
+        self._groups, self._known = groups, known
 
     @cached_property
     def table(self) -> dict[str, Any]:
         """The ratings and the cross table; a reference's are those of the first group."""
-        parts = []
-        for group in self._groups:
-            if records := [one for one in self.records if group.issuperset(self.players(one))]:
-                parts.append(rated(records, self.names, RESAMPLES))
+        of_group: dict[Group, list[GameRecord]] = {group: [] for group in self._groups}
+        group_of = {one: group for group in self._groups for one in group}
+        for record in self.records:
+            sides = {group_of[side] for side in map(_known_as, record.fixture[1:3]) if side in group_of}
+            for group in sides if len(sides) == 1 else () if sides else self._groups:  # references' games are in each
+                of_group[group].append(record)
+        made: dict[tuple[Group, int], Any] = {}
+        for group, records in of_group.items():
+            if records:
+                key = group, len(records)
+                made[key] = self._known.get(key) or rated(records, self.names, RESAMPLES)
+        self._known.clear()
+        self._known.update(made)
+        parts: list[dict[str, Any]] = list(made.values())
         players = {one["name"]: one for part in reversed(parts) for one in part["players"]}
         pairs = {(one["player"], one["opponent"]): one for part in reversed(parts) for one in part["pairs"]}
         best_first = sorted(players.values(), key=_strength, reverse=True)
-        sizes = {key: sum(part[key] for part in parts) for key in ("games", "distinct")}
-        return parts[0] | {"players": best_first, "pairs": list(pairs.values())} | sizes
+        counts = {"games": len(self.records), "distinct": distinct_games(self.records)}
+        return parts[0] | {"players": best_first, "pairs": list(pairs.values())} | counts
 
 
 def _strength(player: Mapping[str, Any]) -> tuple[float, float]:
@@ -119,6 +132,7 @@ class League(Results):
         self._doing: Job | None = None
         self._numbers = itertools.count()
         self._begun: set[Game] = set()
+        self._rated: dict[Game, dict[tuple[Group, int], Any]] = {}
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
         self._process: subprocess.Popen[str] | None = None
@@ -334,19 +348,19 @@ class League(Results):
     def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
         found: dict[str, GamesOfStore] = {}
         for game in self.agents.games():
-            agents, always = self.agents.agents(game), set(_references(game))
-            members = {(one.name, one.sha256) for one in agents} | {(one, "") for one in always}
+            agents = self.agents.agents(game)
+            members = {(one.name, one.sha256) for one in agents} | {(one, "") for one in _references(game)}
             records = [
                 one
                 for one in of_game.get(name_of_game(game), [])
                 if members.issuperset(map(_known_as, one.fixture[1:3]))
             ]
             groups = [
-                {one.name for one in agents[begin : begin + RATED_TOGETHER]} | always
+                frozenset((one.name, one.sha256) for one in agents[begin : begin + RATED_TOGETHER])
                 for begin in range(0, len(agents), RATED_TOGETHER)
             ]
             if records:
-                found[name_of_game(game)] = LeagueGames(records, groups)
+                found[name_of_game(game)] = LeagueGames(records, groups, self._rated.setdefault(game, {}))
         return found
 
 
