@@ -69,7 +69,8 @@ def serve(
     if address not in HERE:
         server.link = _link(address, found)
         if sys.stdout.isatty() and (code := qr_code(server.link)):
-            code.terminal(compact=True)
+            with contextlib.suppress(UnicodeEncodeError):  # a terminal without block characters
+                code.terminal(compact=True)
     if host not in HERE:
         print("anybody who reaches this address can use it, and there are no passwords", file=sys.stderr)
     threading.Thread(target=server.warm, daemon=True).start()
