@@ -96,7 +96,7 @@ class Visitor:
 
     def click(self, action: int) -> None:
         """Clicks on the column or cell, as by hand."""
-        self.page.locator(f"[data-action='{action}']").click(force=True)  # illegal ones too
+        self.page.locator(f"#board [data-action='{action}']").click(force=True)  # illegal ones too
 
     def press(self, keys: str) -> None:
         """Presses one key after another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,7 +201,7 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
     assert page.get_by_label("Stop as soon as").is_disabled()
     game.select_option(TTT)
     page.click("#train button.main")  # as the form is set
-    page.wait_for_selector("#train .good:has-text('Provably unbeatable')", timeout=TRAINED)
+    page.wait_for_selector("#train .truth .good", timeout=TRAINED)
     page.wait_for_selector("#train button:has-text('Play what was trained').main")
     page.click("#train button:has-text('Play what was trained')")
     visitor.wait_for("Your move")
@@ -210,12 +211,12 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
 
 @slow
 def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> None:
-    over = "#train .status:has-text('over: 50 of 50')"
-    page = train(visitor, 50, over, Agent="ValueTD", Settings="S1")
-    assert "It can be beaten" in page.inner_text("#train")
+    page = train(visitor, 50, "#train .truth .bad", Agent="ValueTD", Settings="S1")
+    assert page.locator("#train .truth .stone").count() >= 5
     assert page.locator("#train tbody tr").first.inner_text().split()[-1] in ("0.5500000", "0.4500000")
     page.click("#train a[href*=moves]")
     visitor.wait_for("to move")
+    assert 0 < page.locator("#board .stone").count() < 9  # the game is shown at the move that gave it away
     page.click("[data-step=last]")
     visitor.wait_for("You (")
     assert visitor.said().endswith(" win.")
@@ -224,11 +225,16 @@ def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> 
 @slow
 def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any, address: str) -> None:
     """Its progress is shown, it can be stopped, and what it has learned be played; in no other tab."""
-    page = train(visitor, 1_000_000, "#train .chart", Opponent="minimax")
+    choices = {"Agent": "Sarsa", "Opponent": "minimax", "seat": "second"}
+    page = train(visitor, 1_000_000, "#train .chart", **choices)
     assert page.locator("#train button.main").is_disabled()
     page.reload()
     page.wait_for_selector("#train .chart", timeout=TRAINED)
     assert page.locator("#train button.main").is_disabled()
+    for label, choice in choices.items():
+        assert page.locator(f"#train label:has-text('{label}') select").input_value() == choice
+    assert page.get_by_label("Games", exact=True).input_value() == "1000000"
+    assert not page.get_by_label("Stop as soon as").is_checked()
     other = Visitor(browser, address)
     other.open("view=train")
     assert other.page.locator("#train button:has-text('Stop')").is_disabled()
@@ -239,6 +245,79 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
     page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
     page.click("#train button:has-text('Play what was trained')")
     visitor.wait_for("Your move")
+
+
+def thoughts(page: Any) -> str:
+    """The agent's thoughts about the moves, as the board of the training shows them."""
+    return " ".join(page.locator("#train .live .thought").all_inner_texts())
+
+
+@slow
+def test_the_live_board_changes_as_the_agent_learns(visitor: Visitor) -> None:
+    """It shows the first move, steps to the position after a click and back, and the end is of use, too."""
+    choices = {"Opponent": "mcts:50", "seat": "alternate"}  # an opponent that makes it learn slowly
+    page = train(visitor, 1_000_000, "#train .live .thought", **choices)
+    for legal in (9, 8):
+        seen = set()
+        deadline = time.monotonic() + 60
+        while len(seen) < 3 and time.monotonic() < deadline:
+            if page.locator("#train .live .thought").count() == legal:
+                seen.add(thoughts(page))
+            page.wait_for_timeout(200)
+        assert len(seen) >= 3
+        if legal == 9:
+            page.click("#train .live [data-action='4']")
+            page.wait_for_selector("#train .live .stone")
+    page.click("#train button:has-text('Stop')")
+    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
+    page.click("#train button:has-text('Start')")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#train .live .thought').length === 9"
+    )  # of the saved agent
+
+
+@slow
+def test_an_n_tuple_network_is_trained_on_connect_four(visitor: Visitor) -> None:
+    """As the form is set for that game; its curve falls, and the levels that it beats are told."""
+    visitor.open("view=train")
+    page = visitor.page
+    page.locator("#train label:has-text('Game') select").first.select_option(C4)
+    assert page.locator("#train label:has-text('Agent') select").input_value() == "NTupleTD"
+    page.get_by_label("Games", exact=True).fill("20000")
+    page.click("#train button.main")
+    page.wait_for_selector("#train .status:has-text('over: 20,000 of 20,000')", timeout=TRAINED)
+    curve = page.locator("#train .learning .line-curve").get_attribute("d")
+    heights = [float(point.split()[1]) for point in curve.replace("M", "L").split("L")[1:]]
+    assert heights[-1] > heights[0]  # downwards, as the page counts
+    page.wait_for_selector("#train .truth:has-text('It beats level')")
+
+
+@slow
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_what_was_proven_is_on_the_first_screen(browser: Any, address: str, width: int, height: int) -> None:
+    for games, kind in ((9_000, "good"), (50, "bad")):
+        visitor = Visitor(browser, address, {"width": width, "height": height})
+        page = train(visitor, games, f"#train .truth .{kind}")
+        box = page.locator(f"#train .truth .{kind}").bounding_box()
+        assert page.evaluate("scrollY") == 0 and box is not None and box["y"] + box["height"] < height
+        visitor.close()
+
+
+@slow
+def test_the_form_says_its_limits_and_a_network_the_steps_it_takes(visitor: Visitor) -> None:
+    visitor.open("view=train")
+    page = visitor.page
+    games = page.get_by_label("Games", exact=True)
+    assert games.get_attribute("max") == "20000000" and "20,000,000" in page.inner_text("#limits-total")
+    page.locator("#train summary:has-text('More settings')").click()
+    page.fill("[data-setting=epsilon]", "2")
+    page.click("#train button.main")
+    page.wait_for_selector("#trouble:has-text('from 0 to 1, not 2')")
+    agent = page.locator("#train label:has-text('Agent') select")
+    if "MaskablePPO" in agent.inner_text():
+        agent.select_option("MaskablePPO")
+        assert page.get_by_label("Steps", exact=True).input_value() == "57344"
+    visitor.wrong.clear()  # the browser logs the refusal
 
 
 @slow

@@ -105,7 +105,7 @@ def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left(
 
 
 def test_a_position_is_watched_while_an_agent_learns(trainer: Client) -> None:
-    token = trainer.post(BEGIN, **(SMALL | {"total": 1_000_000, "opponent": "minimax"}))["token"]
+    token = trainer.post(BEGIN, **(SMALL | {"total": 20_000_000}))["token"]
     deadline = time.monotonic() + 60
     for moves, legal in (("", 9), ("51", 7)):
         seen: list[str] = []

@@ -1,8 +1,10 @@
-// The view in which agents are trained: the form, progress and curves, a game walked through, and on to playing it.
+// The view in which agents are trained: the form, the progress, a game walked through, and on to playing the agent.
 
 import { picture } from "./board.js";
-import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post, store, stored, svg, tableOf, trainedName } from "./base.js";
+import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post } from "./base.js";
+import { store, stored, tableOf, trainedName } from "./base.js";
 import { Keeper } from "./keep.js";
+import { Learning } from "./learning.js";
 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
@@ -10,11 +12,11 @@ const SIDES = ["red", "yellow"];
 const BEGIN =
   "Train an agent. As the form is set, nothing beats it after some three thousand games. With 50 games it can be beaten.";
 const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
-const UNPROVEN = "On so large a game 100 games against random play judge it; there is no exact verdict while it learns.";
 const LOST = "The server cannot be reached; trying again…";
 const STEPS =
   "What the agent learned from a single game: its values before the game and after, in the order in which it corrected " +
   "them. “After 3” is the position after three moves; a move comes before it if moves have values.";
+const narrow = matchMedia("(max-width: 860px)"); // there the form is above the results, and closes for them
 
 const pause = (time) => new Promise((done) => setTimeout(done, time));
 
@@ -35,18 +37,16 @@ async function patiently(path, fields, lost) {
 export class Training {
   constructor({ games }, menu, table, trouble) {
     Object.assign(this, { table, trouble, token: null, plan: new Plan(menu, games), lesson: new Lesson() });
+    this.learning = new Learning();
     this.begin = el("button", { type: "submit", class: "main" }, "Train");
     this.stop = button("Stop", () => this.end(), { disabled: true });
     this.play = button("Play what was trained", () => this.playIt(), { disabled: true });
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
     this.status = el("p", { class: "status left", role: "status" }, BEGIN);
-    this.truth = el("p");
-    this.curves = el("div", { class: "curves" });
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
-    const buttons = el("div", { class: "buttons" }, this.begin, this.stop);
+    const buttons = el("div", { class: "buttons" }, this.begin, this.stop, this.play);
     this.keeper = new Keeper(trouble);
-    const last = [el("div", { class: "buttons" }, this.play), this.keeper.element];
-    const report = [this.status, this.progress, this.truth, this.curves, ...last];
+    const report = [this.status, this.progress, this.learning.element, this.keeper.element];
     byId("train").append(
       el("div", { class: "two" },
         card("Train an agent", el("form", { class: "form", onsubmit: submit }, this.plan.element, buttons)),
@@ -82,6 +82,7 @@ export class Training {
     const token = stored(KEY, true);
     try {
       const { plan } = await patiently("/api/training/look", { token }, () => this.lost());
+      this.plan.show(plan);
       await this.follow(token, plan.game);
     } catch (error) {
       if (error.status !== 404) throw error;
@@ -90,16 +91,20 @@ export class Training {
   }
 
   async follow(token, game) {
-    Object.assign(this, { token, game, rows: [] });
+    Object.assign(this, { token, game });
     this.lesson.clear(game, token);
+    this.learning.clear(game, token);
     this.play.disabled = true;
-    this.curves.replaceChildren();
-    this.truth.replaceChildren();
     this.stop.disabled = false;
+    this.plan.close();
     for (;;) {
-      const report = await patiently("/api/training/look", { token, since: this.rows.length }, () => this.lost());
+      const { watched } = this.learning.live;
+      const fields = { token, since: this.learning.rows.length, ...(watched === null ? {} : { moves: watched }) };
+      const report = await patiently("/api/training/look", fields, () => this.lost());
+      const over = !["waiting", "running"].includes(report.state);
       this.show(report);
-      if (!["waiting", "running"].includes(report.state)) return;
+      await this.learning.show(report, over);
+      if (over) return;
       await pause(EVERY);
     }
   }
@@ -108,18 +113,12 @@ export class Training {
     this.status.textContent = LOST;
   }
 
-  show({ rows, done, total, unit, state, place, reason, plan, lessons, saved, kept }) {
-    this.rows.push(...rows);
+  show({ done, total, unit, state, place, reason, plan, lessons, saved, kept }) {
     this.progress.max = total;
     this.progress.value = done;
-    const played = `${count(done)} of ${count(total)} ${unit}`;
-    this.status.textContent = `${ENDED[state]}${played}.`;
+    this.status.textContent = `${ENDED[state]}${count(done)} of ${count(total)} ${unit}.`;
     if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
     if (state === "waiting") this.status.textContent = `Waiting, number ${place} in the queue. Stop leaves it.`;
-    if (rows.length) {
-      drawCurves(this.curves, this.rows, total, unit);
-      this.truth.replaceChildren(...truthInWords(this.rows.at(-1), plan));
-    }
     this.lesson.offer(lessons, unit);
     this.play.disabled = !saved;
     this.play.classList.toggle("main", saved && state !== "running");
@@ -142,24 +141,19 @@ export class Training {
   }
 }
 
-function truthInWords({ exact, infallible, beaten_first, beaten_second }, { agent, game }) {
-  if (!exact) return [UNPROVEN];
-  const proven = "every reply to it was walked, and none beats it, from either seat.";
-  if (infallible) return [el("strong", { class: "good" }, "✓ Provably unbeatable: "), proven];
-  const links = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null).map(([seat, moves]) => {
-    const names = seat === "first" ? `first=${agent}&second=you` : `first=you&second=${agent}`;
-    const href = `#view=play&game=${game}&moves=${moves}&at=0&opponent=nobody&${names}`;
-    return el("a", { href }, `as ${seat} player by ${moves}`);
-  });
-  const listed = links.flatMap((link, i) => (i ? [", ", link] : [link]));
-  return [el("strong", { class: "bad" }, "✗ It can be beaten: "), ...listed, "."];
-}
-
 const SEATS = { first: "first", second: "second", random: "a random one each game", alternate: "first and second in turn" };
-const WORDS = { learning_rate: "Learning rate", epsilon: "Exploration (epsilon)", gamma: "Discount (gamma)", initial_value: "Value at first" };
 const OPPONENTS = ["random", "rule", "minimax", "minimax:2", "mcts:50", "level:3", "level:6", "perfect:0.3", "perfect"];
 const ITSELF = "itself";
 const SMALL = ["KInARow-v0:3x4-3", "KInARow-v0:3x4-3,gravity=False"];
+const range = (low, high) => `${low.toLocaleString("en", { maximumFractionDigits: 9 })} to ${count(high)}`;
+
+// A labelled input with its limits below it.
+function field(label, input, limits) {
+  input.setAttribute("aria-describedby", limits.id);
+  return el("div", {}, el("label", {}, label, input), limits);
+}
+
+const limitsOf = (name, text) => el("small", { class: "limits", id: `limits-${name}` }, text);
 
 // The form of a training: agent, preset, game, opponent, seat, length and main settings.
 class Plan {
@@ -170,66 +164,127 @@ class Plan {
     this.preset = el("select", { onchange: () => this.choose(this.preset.value) });
     const sizes = SMALL.map((name) => option(name, name.replace("KInARow-v0:", "size ")));
     this.small = [...games.filter((one) => one.small).map((one) => one.name), ...SMALL];
-    this.game = el("select", { onchange: () => this.provenOff() }, games.map((one) => option(one.name, one.title)), sizes);
-    this.opponent = el("select", { onchange: () => this.seatOff() }, [ITSELF, ...OPPONENTS].map(named));
+    this.game = el("select", { onchange: () => this.onGame() }, games.map((one) => option(one.name, one.title)), sizes);
+    this.opponent = el("select", { onchange: () => this.update() }, [ITSELF, ...OPPONENTS].map(named));
     this.seat = el("select", {}, menu.seats.map((name) => option(name, SEATS[name])));
-    this.total = el("input", { type: "number", min: 1, max: 2_000_000, required: true });
+    this.total = el("input", { type: "number", required: true, onchange: () => this.roundUp() });
+    this.totalLimits = limitsOf("total");
     this.unit = el("span", {}, "Games");
     this.proven = el("input", { type: "checkbox", checked: true });
     this.main = el("div", { class: "form" });
-    this.seed = el("input", { type: "number", min: 0, max: 1e9, value: 0, required: true });
+    this.seed = el("input", { type: "number", min: 0, max: menu.most_seed, value: 0, required: true });
     const label = (shown, input) => el("label", {}, shown, input);
-    this.element = el("div", { class: "form" },
-      label("Agent", this.agent),
-      label("Settings to begin with", this.preset),
-      label("Game", this.game),
-      label("Opponent in training", this.opponent),
-      label("Its seat", this.seat),
-      label(this.unit, this.total),
-      el("details", {}, el("summary", {}, "More settings"), this.main, label("Seed", this.seed)),
-      el("label", { class: "check" }, this.proven, "Stop as soon as nothing beats it"),
+    this.summary = el("summary", {});
+    this.element = el("details", { open: true }, this.summary,
+      el("div", { class: "form" },
+        label("Agent", this.agent),
+        label("Settings to begin with", this.preset),
+        label("Game", this.game),
+        label("Opponent in training", this.opponent),
+        label("Its seat", this.seat),
+        field(this.unit, this.total, this.totalLimits),
+        el("details", {}, el("summary", {}, "More settings"), this.main,
+          field("Seed", this.seed, limitsOf("seed", range(0, menu.most_seed)))),
+        el("label", { class: "check" }, this.proven, "Stop as soon as nothing beats it"),
+      ),
     );
-    this.agent.value = menu.first.agent;
-    this.choose(menu.first.preset);
-    this.provenOff();
+    this.first = null;
+    this.onGame();
   }
 
-  provenOff() {
-    this.proven.disabled = !this.small.includes(this.game.value);
+  // Another game: a good plan for it, if that is another one.
+  onGame() {
+    const first = this.menu.first[this.game.value] ?? this.menu.first[""];
+    if (first !== this.first) {
+      this.first = first;
+      this.agent.value = first.agent;
+      this.choose(first.preset);
+    } else this.update();
   }
 
-  seatOff() {
+  // What depends on the game, the agent and the opponent: what can be chosen, and the limits.
+  update() {
+    const { kind, most, unit, rollouts } = this.menu.agents[this.agent.value];
+    const small = this.small.includes(this.game.value);
+    if (kind === "games") this.opponent.value = ITSELF;
+    this.opponent.disabled = kind === "games";
     this.seat.disabled = this.opponent.value === ITSELF;
+    this.proven.disabled = !small;
+    const step = rollouts[this.game.value] ?? rollouts[""] ?? 1;
+    const high = Math.floor(most[small ? "small" : "large"] / step) * step;
+    Object.assign(this.total, { min: step, max: high, step });
+    if (Number(this.total.value) > high) this.total.value = high;
+    this.totalLimits.textContent = range(step, high) + (step > 1 ? `, in rollouts of ${count(step)} ${unit}` : "");
+    this.roundUp();
   }
 
-  // Shows the plan of a preset.
+  // A network learns in whole rollouts.
+  roundUp() {
+    const step = Number(this.total.step);
+    if (Number(this.total.value) % step) this.total.value = Math.ceil(this.total.value / step) * step;
+    const length = `${count(Number(this.total.value))} ${this.unit.textContent.toLowerCase()}`;
+    this.summary.textContent = `${this.agent.value}, ${length}`;
+  }
+
+  // Shows the plan of a preset; the usual one is that of the game, if there is one.
   choose(name) {
-    const { presets, unit, settings } = this.menu.agents[this.agent.value];
-    this.base = presets[name];
-    const { opponent, play_as, total, settings: own } = this.base;
-    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", name)));
-    this.opponent.value = opponent ?? ITSELF;
-    this.seat.value = play_as;
-    this.total.value = total;
+    const { presets } = this.menu.agents[this.agent.value];
+    const chosen = name || (presets[this.game.value] ? this.game.value : "");
+    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", chosen)));
+    this.fill(presets[chosen]);
+  }
+
+  // Shows a plan that was begun.
+  show(plan) {
+    const { presets } = this.menu.agents[plan.agent];
+    const key = ({ rewards, settings }) => JSON.stringify([rewards, settings]);
+    const preset = Object.keys(presets).find((name) => key(presets[name]) === key(plan)) ?? "";
+    if (![...this.game.options].some((one) => one.value === plan.game)) this.game.append(option(plan.game, plan.game));
+    if (plan.opponent && ![...this.opponent.options].some((one) => one.value === plan.opponent)) {
+      this.opponent.append(option(plan.opponent, plan.opponent));
+    }
+    this.agent.value = plan.agent;
+    this.game.value = plan.game;
+    this.first = this.menu.first[plan.game] ?? this.menu.first[""];
+    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", preset)));
+    this.seed.value = plan.seed;
+    if (this.small.includes(plan.game)) this.proven.checked = plan.until_proven;
+    this.fill(plan);
+  }
+
+  fill(plan) {
+    const { unit, settings } = this.menu.agents[this.agent.value];
+    this.base = plan;
+    this.opponent.value = plan.opponent ?? ITSELF;
+    this.seat.value = plan.play_as;
+    this.total.value = plan.total;
     this.unit.textContent = unit === "steps" ? "Steps" : "Games";
-    this.inputs = Object.entries(settings).map(([setting, usual]) => {
-      const value = JSON.stringify(own[setting] ?? usual);
-      return { setting, usual, input: el("input", { value, spellcheck: "false", "data-setting": setting }) };
+    this.inputs = Object.entries(settings).map(([setting, limits]) => {
+      const value = JSON.stringify(plan.settings[setting] ?? limits.usual);
+      return { setting, ...limits, input: el("input", { value, spellcheck: "false", "data-setting": setting }) };
     });
-    this.main.replaceChildren(...this.inputs.map(({ setting, input }) => el("label", {}, WORDS[setting], input)));
-    this.seatOff();
+    const shown = ({ setting, label, low, high, input }) => field(label, input, limitsOf(setting, range(low, high)));
+    this.main.replaceChildren(...this.inputs.map(shown));
+    this.update();
+  }
+
+  // On a narrow screen the form makes room for the results.
+  close() {
+    if (!narrow.matches) return;
+    this.element.open = false;
+    scrollTo(0, 0);
   }
 
   // What was chosen, as the server takes it.
   chosen() {
     const settings = { ...this.base.settings };
-    for (const { setting, usual, input } of this.inputs) {
+    for (const { setting, usual, label, input } of this.inputs) {
       let value;
       try {
         value = JSON.parse(input.value);
       } catch {
         const allowed = "a number, or several in brackets such as [0.8, 0.4, 0.1]";
-        throw new Error(`${WORDS[setting]} must be ${allowed}, not ${input.value}`);
+        throw new Error(`${label} must be ${allowed}, not ${input.value}`);
       }
       if (JSON.stringify(value) !== JSON.stringify(settings[setting] ?? usual)) settings[setting] = value;
     }
@@ -245,55 +300,6 @@ class Plan {
       until_proven: this.proven.checked && !this.proven.disabled,
     };
   }
-}
-
-const [WIDTH, HEIGHT] = [300, 120];
-const RESULTS = ["won", "drawn", "lost"];
-
-// The curves of a training: how far it can be exploited, and how it does against random play.
-function drawCurves(root, rows, total, unit) {
-  const end = Math.max(total, rows.at(-1).at, 1);
-  const axis = { x: (row) => (WIDTH * row.at) / end, end: `${count(end)} ${unit}` };
-  const shown = ["first", "second"].map((seat) => shares(rows, seat, axis));
-  root.replaceChildren(...(rows[0].exploitability === null ? [] : [exploitability(rows, axis)]), ...shown);
-}
-
-const line = (rows, x, y) => rows.map((row) => `L${x(row).toFixed(1)} ${y(row).toFixed(1)}`).join("");
-
-function exploitability(rows, { x, end }) {
-  const most = Math.max(1, ...rows.map((row) => row.exploitability));
-  const y = (row) => HEIGHT * (1 - row.exploitability / most);
-  const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
-  const proven = rows.filter((row) => row.unbeatable);
-  const dots = proven.map((row) => svg("circle", { cx: x(row), cy: y(row), r: 3, class: "good" }));
-  const now = `now ${rows.at(-1).exploitability.toFixed(3)}: what the best opponent gains; 0 is perfect`;
-  return chart("Exploitability (exact)", now, now, [path, dots], most.toFixed(1), end);
-}
-
-// Stacked: won at the bottom, lost at the top.
-function shares(rows, seat, { x, end }) {
-  const last = rows.at(-1);
-  const areas = [2, 1, 0].map((result) => {
-    const top = (row) => HEIGHT * (1 - row[seat].slice(0, result + 1).reduce((sum, share) => sum + share, 0));
-    const d = `M${x(rows[0])} ${HEIGHT}${line(rows, x, top)}L${x(last)} ${HEIGHT}Z`;
-    return svg("path", { d, class: `area ${RESULTS[result]}` });
-  });
-  const now = RESULTS.map((name, i) => `${name} ${(100 * last[seat][i]).toFixed(1)} %`);
-  const keys = now.map((shown, i) => el("span", { class: `key ${RESULTS[i]}` }, shown));
-  const title = `As ${seat} player against random play${last.exact ? "" : " (100 games)"}`;
-  return chart(title, now.join(", "), keys, areas, "", end);
-}
-
-function chart(title, now, keys, marks, most, end) {
-  const heights = [0, HEIGHT / 2, HEIGHT];
-  const grid = heights.map((y) => svg("line", { x1: 0, x2: WIDTH, y1: y, y2: y, class: "grid" }));
-  const box = { viewBox: `0 -4 ${WIDTH} ${HEIGHT + 8}`, preserveAspectRatio: "none" };
-  const drawn = svg("svg", { ...box, role: "img", "aria-label": `${title}: ${now}` }, marks, grid);
-  return el("figure", { class: "chart" },
-    el("figcaption", {}, el("strong", {}, title), el("br"), el("span", { class: "soft" }, keys)),
-    el("div", { class: "plot" }, el("span", { class: "high" }, most), drawn),
-    el("div", { class: "axis" }, el("span", {}, "0"), el("span", {}, end)),
-  );
 }
 
 // A training game walked through: the board after each move, and each value before and after its backup.

@@ -1,0 +1,233 @@
+// What is seen of an agent as it learns: whether it can be beaten, a board with its thoughts, and the curves.
+
+import { Board, picture } from "./board.js";
+import { button, count, el, positionAfter, post, svg } from "./base.js";
+import { insightOf, notesOf } from "./insight.js";
+
+const UNPROVEN = "No exact verdict on so large a game: known positions, perfect play and random play judge it.";
+const PROVEN = "every reply to it was walked, and none beats it, from either seat.";
+const STEP = "Click a move to step to the position after it.";
+
+export class Learning {
+  constructor() {
+    this.truth = new Truth();
+    this.live = new LiveBoard();
+    this.main = el("div");
+    this.curves = el("div", { class: "curves" });
+    this.element = el("div", { hidden: true },
+      this.truth.element,
+      el("div", { class: "learning" }, this.live.element, this.main),
+      this.curves,
+    );
+  }
+
+  clear(game, token) {
+    this.rows = [];
+    this.element.hidden = true;
+    this.truth.clear();
+    this.live.open(game, token);
+  }
+
+  // Shows a report; `over` if there will be no other.
+  async show({ rows, level, plan, thoughts, saved, total, unit }, over) {
+    this.rows.push(...rows);
+    if (!this.rows.length) return;
+    this.element.hidden = false;
+    const last = this.rows.at(-1);
+    if (rows.length || over) {
+      const [main, ...others] = curves(this.rows, over ? Math.max(last.at, 1) : total, unit);
+      this.main.replaceChildren(main);
+      this.curves.replaceChildren(...others);
+    }
+    await Promise.all([this.truth.show(last, plan, level), this.live.show(thoughts, over && saved)]);
+  }
+}
+
+// Whether the agent can be beaten, by which game, and the levels that it beats.
+class Truth {
+  constructor() {
+    this.words = el("p");
+    this.board = el("div", { class: "small-board" });
+    this.element = el("div", { class: "truth", role: "status" }, this.board, this.words);
+  }
+
+  clear() {
+    this.shown = null;
+    this.words.replaceChildren();
+    this.board.replaceChildren();
+  }
+
+  async show({ exact, infallible, beaten_first, beaten_second }, { agent, game }, level) {
+    const beaten = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null && exact);
+    const shown = JSON.stringify([exact, infallible, beaten, level]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const climbed = level && ` It beats ${level.level ? `level ${level.level} of 10` : "no level yet"}.`;
+    if (!beaten.length) {
+      const good = el("strong", { class: "good" }, "✓ Proven unbeatable: ");
+      this.board.replaceChildren();
+      this.words.replaceChildren(...(infallible ? [good, PROVEN] : [UNPROVEN]), climbed || "");
+      return;
+    }
+    const games = await Promise.all(beaten.map(([seat, moves]) => lostGame(game, seat, moves)));
+    if (shown !== this.shown) return;
+    const links = games.map((lost) => el("span", {}, " ", replay(lost, agent, game), ` ${lost.words}`));
+    this.board.classList.toggle("falls", games[0].final.falls);
+    this.board.replaceChildren(picture({ ...games[0].final, last: games[0].cell }));
+    this.words.replaceChildren(el("strong", { class: "bad" }, "✗ The game that beats your agent"), ...links, climbed || "");
+  }
+}
+
+// A lost game: its last position, and the move that gave the game away.
+async function lostGame(game, seat, moves) {
+  const side = seat === "first" ? 1 : 0;
+  const [final, { plies }] = await Promise.all([positionAfter(game, moves), post("/api/review", { game, moves })]);
+  const ply = plies.findLastIndex((one) => one.blunder && one.ply % 2 === side);
+  if (ply < 0) return { final, moves, seat, ply: 0, cell: final.last, words: "It was lost from the start." };
+  const { last } = await positionAfter(game, final.history[ply]);
+  return { final, moves, seat, ply, cell: last, words: `Move ${ply} (${final.names[ply - 1]}) gave the game away.` };
+}
+
+function replay({ seat, moves, ply }, agent, game) {
+  const names = seat === "first" ? `first=${agent}&second=you` : `first=you&second=${agent}`;
+  const href = `#view=play&game=${game}&moves=${moves}&at=${ply}&opponent=nobody&${names}`;
+  return el("a", { href }, `as ${seat} player: ${moves}.`);
+}
+
+// A board with what the agent thinks of each move: at first of the first one, and wherever the visitor steps.
+class LiveBoard {
+  constructor() {
+    const root = el("div");
+    this.board = new Board(root, { play: (move) => this.go(move.then), illegal: () => {} });
+    this.caption = el("p", { class: "soft" });
+    this.back = button("‹ Back", () => this.go(this.position.history[this.position.ply - 1]));
+    this.first = button("« Start", () => this.go(""));
+    const buttons = el("div", { class: "buttons" }, this.first, this.back);
+    this.element = el("section", { class: "live", "aria-label": "Its thoughts as it learns" }, root, buttons, this.caption);
+  }
+
+  open(game, token) {
+    Object.assign(this, { game, token, position: null, asked: null });
+    return this.go("");
+  }
+
+  // The moves of the position whose thoughts are wanted; null if the game is over there.
+  get watched() {
+    return this.position && !this.position.over ? this.position.moves : null;
+  }
+
+  async go(moves) {
+    const { token } = this;
+    const position = await positionAfter(this.game, moves);
+    if (token !== this.token) return;
+    this.position = position;
+    this.back.disabled = this.first.disabled = !position.ply;
+    this.board.show(position, { open: !position.over });
+    this.caption.textContent = position.over ? "The game is over here." : STEP;
+    await this.show(this.thoughts, this.saved);
+  }
+
+  // thoughts: the latest that were reported; saved: whether the training is over, and its agent may be asked.
+  async show(thoughts, saved) {
+    Object.assign(this, { thoughts, saved });
+    const { position } = this;
+    if (!position || position.over) return;
+    const note = (notes, text) => {
+      if (position !== this.position) return;
+      this.board.annotate(notes);
+      this.caption.textContent = `${text} ${STEP}`;
+    };
+    if (thoughts?.moves === position.moves) {
+      const { notes, text } = notesOf(thoughts.thoughts, null);
+      note(notes, text);
+    } else if (saved && this.asked !== position) {
+      this.asked = position;
+      const thinker = `training:${this.token}`;
+      await insightOf(position, { thoughts: true, thinker, seed: 0 }, ({ notes, text }) => note(notes, text));
+    }
+  }
+}
+
+const [WIDTH, HEIGHT] = [300, 120];
+const RESULTS = ["won", "drawn", "lost"];
+const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+
+// The curves of a training, the one that tells most first.
+function curves(rows, end, unit) {
+  const axis = { x: (row) => (WIDTH * row.at) / end, end: `${count(end)} ${unit}` };
+  const against = (points, opponent, how) => ["first", "second"].map((seat) => results(points, seat, opponent, how, axis));
+  const random = against(rows, "random play", rows[0].exact ? "" : " (100 games)");
+  if (rows[0].exact) return [losses(rows, axis), exploitability(rows, axis), ...random];
+  const known = rows[0].mistakes === null ? [] : [mistakes(rows, axis)];
+  const tested = rows.filter((row) => row.perfect).map(({ at, perfect }) => ({ at, ...perfect }));
+  const perfect = tested.length ? against(tested, "perfect play", tested.at(-1).exact ? "" : " (50 games)") : [];
+  return [...known, ...perfect, ...random];
+}
+
+const line = (rows, x, y) => rows.map((row) => `L${x(row).toFixed(1)} ${y(row).toFixed(1)}`).join("");
+
+// A curve through the values of all points; heights: of a value, in [0, 1]; ticks: the values of the lines, as shown.
+function curve(rows, value, height, { title, now, ticks }, { x, end }) {
+  const y = (row) => HEIGHT * (1 - height(value(row)));
+  const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
+  const zero = rows.filter((row) => row.infallible);
+  const dots = zero.map((row) => svg("circle", { cx: x(row), cy: y(row), r: 3, class: "good" }));
+  const lines = ticks.map(([at, shown]) => [HEIGHT * (1 - height(at)), shown]);
+  return chart(title, now, now, [path, dots], lines, end);
+}
+
+// On the scale of the cube root small shares are still seen, and 0 is 0.
+function losses(rows, axis) {
+  const games = ({ lines: [won, drawn, lost] }) => won + drawn + lost;
+  const share = (row) => row.lines[2] / games(row);
+  const last = rows.at(-1);
+  const known = `${count(last.lines[2])} of the ${count(games(last))} games that can be played against it`;
+  const now = `${known}, ${percent(share(last), 2)}`;
+  const ticks = [[1, "100 %"], [0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0"]];
+  return curve(rows, share, Math.cbrt, { title: "Games that beat it (exact)", now, ticks }, axis);
+}
+
+function exploitability(rows, axis) {
+  const value = (row) => row.exploitability;
+  const most = Math.max(1, ...rows.map(value));
+  const now = `now ${value(rows.at(-1)).toFixed(3)}: the gain of the best opponent; 0 is perfect`;
+  const ticks = [[most, most.toFixed(1)], [most / 2, ""], [0, ""]];
+  return curve(rows, value, (one) => one / most, { title: "Exploitability (exact)", now, ticks }, axis);
+}
+
+function mistakes(rows, axis) {
+  const value = (row) => row.mistakes;
+  const most = Math.max(...rows.map(value), 0.01);
+  const now = `now ${percent(value(rows.at(-1)))} of its moves on 500 positions whose truth is known`;
+  const ticks = [[most, percent(most, 0)], [most / 2, percent(most / 2, 0)], [0, "0"]];
+  return curve(rows, value, (one) => one / most, { title: "Mistakes", now, ticks }, axis);
+}
+
+// Stacked: won at the bottom, lost at the top.
+function results(rows, seat, opponent, how, { x, end }) {
+  const last = rows.at(-1);
+  const areas = [2, 1, 0].map((result) => {
+    const top = (row) => HEIGHT * (1 - row[seat].slice(0, result + 1).reduce((sum, share) => sum + share, 0));
+    const d = `M${x(rows[0])} ${HEIGHT}${line(rows, x, top)}L${x(last)} ${HEIGHT}Z`;
+    return svg("path", { d, class: `area ${RESULTS[result]}` });
+  });
+  const now = RESULTS.map((name, i) => `${name} ${percent(last[seat][i])}`);
+  const keys = now.map((shown, i) => el("span", { class: `key ${RESULTS[i]}` }, shown));
+  const lines = [0, HEIGHT / 2, HEIGHT].map((y) => [y, ""]);
+  return chart(`As ${seat} player against ${opponent}${how}`, now.join(", "), keys, areas, lines, end);
+}
+
+// lines: for each line across its height and its text.
+function chart(title, now, keys, marks, lines, end) {
+  const grid = lines.map(([y]) => svg("line", { x1: 0, x2: WIDTH, y1: y, y2: y, class: "grid" }));
+  const box = { viewBox: `0 -4 ${WIDTH} ${HEIGHT + 8}`, preserveAspectRatio: "none" };
+  const drawn = svg("svg", { ...box, role: "img", "aria-label": `${title}: ${now}` }, marks, grid);
+  const ticks = lines.filter(([, shown]) => shown).map(([y, shown]) => {
+    return el("span", { class: "tick", vars: { at: `${(100 * (y + 4)) / (HEIGHT + 8)}%` } }, shown);
+  });
+  return el("figure", { class: "chart" },
+    el("figcaption", {}, el("strong", {}, title), el("br"), el("span", { class: "soft" }, keys)),
+    el("div", { class: "plot" }, drawn, ticks),
+    el("div", { class: "axis" }, el("span", {}, "0"), el("span", {}, end)),
+  );
+}
