@@ -74,7 +74,8 @@ class Truth {
     const links = games.map((lost) => el("span", {}, " ", replay(lost, agent, game), ` ${lost.words}`));
     this.board.classList.toggle("falls", games[0].final.falls);
     this.board.replaceChildren(picture({ ...games[0].final, last: games[0].cell }));
-    this.words.replaceChildren(el("strong", { class: "bad" }, "✗ The game that beats your agent"), ...links, climbed || "");
+    const bad = el("strong", { class: "bad" }, "✗ The game that beats your agent");
+    this.words.replaceChildren(bad, ...links, climbed || "");
   }
 }
 
