@@ -3,7 +3,7 @@
 #   docker build --tag tictac-env .
 #   docker run --rm --init --publish 127.0.0.1:8000:8000 --cap-drop all --security-opt no-new-privileges tictac-env
 #
-# What follows the name of the image are arguments of `tictac serve`: --allowed-host games.school.example, --no-training.
+# What follows the name of the image are options of `tictac serve`: --allowed-host games.school.example, --no-training.
 
 FROM python:3.13-slim AS build
 WORKDIR /source

@@ -12,7 +12,7 @@ network of the round with the fewest errors is shipped.
 proven: a network of 150 tuples learns from 3 million games of self-play. Then every reply to it is played. If its move
 throws the win away, it gets another: of the moves that keep the win by the solver, the one that the network values
 most. This is repeated with the positions that follow until no error is left. To check the player needs neither this
-tool nor the solver: `tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --folder proof`.
+tool nor the solver: `tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --store proof`.
 
 second-seat: perfect play wins Connect Four as first player, so the second player wins only by errors of the other side.
 At first the network learns the values of best play, while one side or the other errs to show it more positions. Then

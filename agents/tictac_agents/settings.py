@@ -92,14 +92,14 @@ class Settings(GameSettings):
         ValueError: a setting is of a wrong type.
 
     Attributes:
-        opponent: a policy's name; None if the agent plays both sides.
+        opponent: a player's name; None if the agent plays both sides.
         play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
             opponent, and for both seats if the agent plays both sides.
-        illegal: what an illegal action does, "lose" or "raise".
+        illegal: the effect of an illegal action, "lose" or "raise".
         rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
-        start: where games begin: "empty", or "reachable" for any unfinished position of a game small enough to
-            tabulate, each as likely as the others; "random:8" for those after 0 to 8 random moves, each number as
-            likely as the others.
+        start: the positions in which games begin: "empty", or "reachable" for any unfinished position of a game small
+            enough to tabulate, each as likely as the others; "random:8" for those after 0 to 8 random moves, each
+            number as likely as the others.
     """
 
     RUN_SETTINGS = (*GameSettings.RUN_SETTINGS, "opponent", "play_as", "illegal", "rewards", "start")
@@ -150,13 +150,13 @@ def settings_of_class(agent: Any) -> type[Any]:
     own: list[tuple[str, Any, Any]]
     if "env" in parameters:
         base, length, own = Settings, "total_episodes", [("total_episodes", int, field(default=20_000))]
-        explained += "\n    total_episodes: how many games."
+        explained += "\n    total_episodes: the number of games."
     else:
         base, length, own = GameSettings, "total_games", [("total_games", int | None, field(default=None))]
         own.append(("game", str | Mapping[str, Any], field(default=parameters["game"].default)))
         tuned = "".join(f", on {game} {one['total_games']:,}" for game, one in agent.TUNED.items())
         usual = "the run for which the other settings are made" if "games_a_seat" in parameters else f"{agent.RUN:,}"
-        explained += f"\n    total_games: how many games; None for {usual}{tuned}."
+        explained += f"\n    total_games: the number of games; None for {usual}{tuned}."
     own += [
         (name, hints[name], field(default=one.default))
         for name, one in parameters.items()

@@ -121,6 +121,8 @@ def train(arguments: argparse.Namespace) -> Any:
     check_suffix(arguments.agent, arguments.save)
     if arguments.save is not None:
         check_writable(arguments.save)  # now, and not after an hour
+    if getattr(arguments, "tensorboard", None) is not None:
+        arguments.tensorboard.mkdir(parents=True, exist_ok=True)
     if getattr(arguments, "stop_when_proven", False) and not settings.is_small:
         raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
     trained = _train_network if AGENTS[arguments.agent].kind == "network" else _train_learner
@@ -157,16 +159,17 @@ def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, b
             callback = tictac_agents.GamesCurve(max(1, total // POINTS), arguments.tensorboard)
     (name,) = length
     positive(name, total, getattr(learner, "MAX_GAMES", math.inf))  # before the run is announced
+    if arguments.resume is not None:
+        wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards)
+        check_resumed(arguments.resume, settings_of(learner), wanted)
+        if learner.run_end != total:
+            run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
+            raise ValueError(f"--resume: {arguments.resume} {run}, not of {total:,}")
     announce(arguments.agent, settings, f"{total:,} games")
     if arguments.resume is None:
         learner.learn(**length, callback=callback, checkpoint=arguments.save)
-        return learner, False
-    wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards)
-    check_resumed(arguments.resume, settings_of(learner), wanted)
-    if learner.run_end != total:
-        run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
-        raise ValueError(f"--resume: {arguments.resume} {run}, not of {total:,}")
-    learner.resume(callback, checkpoint=arguments.save)
+    else:
+        learner.resume(callback, checkpoint=arguments.save)
     return learner, False
 
 
@@ -271,13 +274,13 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     settings = parser.add_argument_group(title, None if base == settings_class(agent)() else told)
     explained = explanations(type(base))
     for one in fields(base):
-        told = f"{explained[one.name]} (default: {_in_words(getattr(base, one.name))})"
+        told = f"{explained[one.name].rstrip('.')} (default: {_in_words(getattr(base, one.name))})"
         settings.add_argument(
             option(one.name),
             dest=one.name,
             nargs="+",
             type=game_named if one.name == "game" else str,
-            metavar="VALUE",
+            metavar={"game": "GAME", "opponent": "PLAYER"}.get(one.name, "VALUE"),
             default=argparse.SUPPRESS,  # so that only what is given changes settings
             help=told.replace("%", "%%"),
         )

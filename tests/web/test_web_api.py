@@ -116,7 +116,7 @@ def test_won_in_n_counts_the_winners_moves(client: Client) -> None:
         expected = best["in"] - (best["outcome"] == "win")
         position = position.play(best["action"])
         if position.is_over:
-            assert best["text"] == "won in 1"
+            assert best["text"] == "a win in 1 move"
             return
 
 

@@ -173,7 +173,7 @@ def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     framed = visitor.page.locator(".note").evaluate_all("notes => notes.map(n => !!n.querySelector('.exact.top'))")
     assert tuple(action for action, top in enumerate(framed) if top) == solve(position).best_actions
     label = visitor.page.locator("[data-action='0']").get_attribute("aria-label")
-    assert "lost in" in label or "won in" in label or "a draw" in label
+    assert "a loss in" in label or "a win in" in label or "a draw" in label
     assert "Move 3, 5 is a blunder" in visitor.page.inner_text(".blunders")
     visitor.page.click(".blunders button")
     visitor.wait_for_line("4 4 [5] 3")

@@ -73,6 +73,8 @@ def run_export_agent(options: argparse.Namespace) -> int:
       tictac export agent minimax:6 --game KInARow-v0:5x6-4 -o small.py
       tictac export agent q.npz -o tictactoe.py               an agent of tic-tac-toe, as its file says
     """
+    if options.output.suffix != ".py":
+        raise ValueError(f"--output must end in .py, not {str(options.output)!r}")
     game = chosen_game(options, options.player)
     size = of_agents("export")(options.player, options.output, game, options.seed)
     print(f"{options.output} ({size / 1000:,.0f} kB), plays {game_name(game) or game}")

@@ -38,7 +38,7 @@ from tictac_env.position import Position, format_moves
 from tictac_env.render import render_rgb, render_svg
 from tictac_env.render.text import side_name
 from tictac_env.solver import NotProven, Solver
-from tictac_env.solver.enumerate import moves_to_win
+from tictac_env.solver.enumerate import moves_in_words, moves_to_win
 from tictac_env.storage import save_text, writing
 
 
@@ -112,8 +112,7 @@ def _in_words(position: Position, score: int, weak: bool) -> str:
     winner = side_name(position.game, position.seat if score > 0 else 1 - position.seat)
     if weak or position.is_over:
         return f"{winner} {'has won' if position.is_over else 'wins'}"
-    moves = moves_to_win(position.game, position.ply, score)
-    return f"{winner} wins in {moves} {'move' if moves == 1 else 'moves'}"
+    return f"{winner} wins in {moves_in_words(position.game, position.ply, score)}"
 
 
 def _best_line(solver: Solver, position: Position, end: float | None) -> str:

@@ -217,9 +217,9 @@ LEVELS = {"TicTacToe-v0": SMALL_GAMES, "ConnectFour-v0": (*LARGE_GAMES[:9], Sett
 class Level(Mixture):
     """A calibrated strength, from 1 (random play) to 10.
 
-    On tic-tac-toe each level is harder to exploit than the one below, and level 10 cannot be beaten. On Connect Four
-    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level 9 searches about a
-    millisecond a move, and level 10 is the exact solver, but for a random move in ten. Boards of up to 12 cells have
+    On tic-tac-toe each level is harder to exploit than the one below, and level:10 cannot be beaten. On Connect Four
+    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level:9 searches about a
+    millisecond a move, and level:10 is the exact solver, but for a random move in ten. Boards of up to 12 cells have
     tic-tac-toe's settings, larger ones Connect Four's with a longer search at the top, as only Connect Four has an
     opening book; there the strengths rise too, but by how much has not been measured.
 

@@ -96,8 +96,13 @@ def value_in_words(game: Game, ply: int, score: int) -> str:
     """
     if score == 0:
         return "a draw"
+    return f"a {'win' if score > 0 else 'loss'} in {moves_in_words(game, ply, score)}"
+
+
+def moves_in_words(game: Game, ply: int, score: int) -> str:
+    """The number of `moves_to_win` with its unit, "1 move" or "21 moves"."""
     moves = moves_to_win(game, ply, score)
-    return f"a {'win' if score > 0 else 'loss'} in {moves} {'move' if moves == 1 else 'moves'}"
+    return f"{moves} {'move' if moves == 1 else 'moves'}"
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,14 +8,14 @@ import threading
 import time
 from typing import Any
 
-from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
 from tictac_env.lazy import of_agents
 from tictac_env.policies import Mixture, Policy, uniform
 from tictac_env.position import Position, format_moves
+from tictac_env.render.text import COLOURS
 from tictac_env.rng import position_seed
 from tictac_env.solver import Bounds, NotProven, Solver
-from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.solver.enumerate import moves_in_words, moves_to_win, value_in_words
 from tictac_env.solver.players import Perfect
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
@@ -159,11 +159,9 @@ def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
 
 def _of_score(position: Position, score: int) -> dict[str, Any]:
     """The meaning of an exact score to the side to move."""
-    if score == 0:
-        return {"score": 0, "outcome": "draw", "in": None, "text": "a draw"}
-    stones = (plies_to_go(position.game, position.ply, score) + 1) // 2
-    outcome, verb = ("win", "won") if score > 0 else ("loss", "lost")
-    return {"score": score, "outcome": outcome, "in": stones, "text": f"{verb} in {stones}"}
+    text = value_in_words(position.game, position.ply, score)
+    moves = moves_to_win(position.game, position.ply, score) if score else None
+    return {"score": score, "outcome": "win" if score > 0 else "loss" if score else "draw", "in": moves, "text": text}
 
 
 def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
@@ -207,13 +205,13 @@ def _proven(solver: Solver, position: Position, seconds: float) -> int | None:
 
 
 def _in_words(position: Position, score: int) -> str:
-    """The meaning of a position's score, as in "the second player wins in 4"."""
+    """The meaning of a position's score, as in "yellow wins in 4 moves"."""
     if score == 0:
         return "a draw"
-    winner = SEATS[position.seat if score > 0 else 1 - position.seat]
+    winner = COLOURS[position.seat if score > 0 else 1 - position.seat]
     if position.is_over:
-        return f"the {winner} player has won"
-    return f"the {winner} player wins in {_of_score(position, score)['in']}"
+        return f"{winner} has won"
+    return f"{winner} wins in {moves_in_words(position.game, position.ply, score)}"
 
 
 def page_scores(solver: Solver, position: Position, seconds: float) -> list[int] | None:

@@ -82,14 +82,14 @@ class Opponents:
             theirs: each has a `name` and what is `shown`. And the `default`, a name.
         """
         small = game.cells <= SMALL_CELLS
-        levels = [(f"level:{number}", f"level {number}") for number in range(1, len(level_settings(game)) + 1)]
+        levels = [f"level:{number}" for number in range(1, len(level_settings(game)) + 1)]
         minimax = ("minimax", "minimax-first") if small else ("minimax:2", "minimax", "minimax:8", "minimax-first")
         names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
         kept = self._kept.agents(game) if self._kept else []
         offered = {name.partition(":")[0] for name in names} | {"level", "human"}
-        others = [(name, name) for name in (*names, *(one for one in POLICIES if one not in offered))]
+        others = [*names, *(one for one in POLICIES if one not in offered)]
         return {
-            "opponents": [{"name": name, "shown": shown} for name, shown in levels + others],
+            "opponents": [{"name": name, "shown": name} for name in levels + others],
             "league": [{"name": LEAGUE + one.name, "shown": one.name} for one in kept],
             "files": [
                 {"name": FILE + name, "shown": name}

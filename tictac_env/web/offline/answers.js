@@ -1,7 +1,7 @@
 // Answers the page in the server's place, from what the folder holds: globalThis.TICTAC, by the games' names.
 
 import { capital, server } from "./base.js";
-import { Book, inWords, Proven, score, scores, Solved, WON } from "./known.js";
+import { Book, inMoves, inWords, Proven, score, scores, Solved, WON } from "./known.js";
 import { levelChances } from "./levels.js";
 import { asValue, Network, PLIES } from "./ntuple.js";
 import { Prover } from "./prover.js";
@@ -34,7 +34,7 @@ async function unpack(name, { title, rules, small, book, network, levels }) {
 // The opponents of a game, the one to begin with first.
 function offer({ known, levels }) {
   const names = !known ? [NTUPLE, "random"] : known.plies ? [NTUPLE, "book", "random"] : ["table", NTUPLE, "random"];
-  const numbered = Object.keys(levels).map((name) => ({ name, shown: name.replace(":", " ") }));
+  const numbered = Object.keys(levels).map((name) => ({ name, shown: name }));
   const opponents = [...numbered, ...names.map((name) => ({ name, shown: PLAYERS[name] }))];
   return { opponents, files: [], default: names[0], thinker: NTUPLE };
 }
@@ -135,9 +135,9 @@ const unknown = (known, positions) => positions.filter((position) => score(known
 function valueInWords(position, found) {
   const { text, in: stones } = inWords(position, found);
   if (!found) return text;
-  const winner = `the ${(position.seat === 0) === found > 0 ? "first" : "second"} player`;
+  const winner = (position.seat === 0) === found > 0 ? "red" : "yellow";
   if (position.over) return `${winner} has won`;
-  return stones === null ? `${winner} wins` : `${winner} wins in ${stones}`;
+  return stones === null ? `${winner} wins` : `${winner} wins in ${inMoves(stones)}`;
 }
 
 const ANSWERS = {

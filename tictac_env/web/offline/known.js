@@ -97,8 +97,10 @@ export function inWords({ game, ply }, score) {
   if (score === null) return { outcome: null, in: null, text: "not known exactly" };
   if (score === 0) return { outcome: "draw", in: null, text: "a draw" };
   const left = game.cells - ply;
-  const [outcome, verb] = score > 0 ? ["win", "won"] : ["loss", "lost"];
-  if (Math.abs(score) === WON) return { outcome, in: null, text: verb };
+  const outcome = score > 0 ? "win" : "loss";
+  if (Math.abs(score) === WON) return { outcome, in: null, text: `a ${outcome}` };
   const stones = ((score > 0 ? left + 1 : left) >> 1) - Math.abs(score) + 1;
-  return { outcome, in: stones, text: `${verb} in ${stones}` };
+  return { outcome, in: stones, text: `a ${outcome} in ${inMoves(stones)}` };
 }
+
+export const inMoves = (count) => `${count} ${count === 1 ? "move" : "moves"}`;

@@ -5,9 +5,7 @@ import { sides } from "./board.js";
 
 const SHORT = { win: "W", loss: "L", draw: "=" };
 const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
-const LEGEND =
-  "W3: a win with the third own move from here. L5: a loss to the other side's fifth. =: a draw. " +
-  "Solid frame: a best move.";
+const LEGEND = "W3: a win in 3 moves of the winner's. L5: a loss in 5. =: a draw. Solid frame: a best move.";
 const FAVOURITE = "Dashed frame: the agent's choice.";
 
 // Asks for what is to be seen of a position, and shows each part as it comes; after half a second, what is under way.

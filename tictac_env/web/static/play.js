@@ -402,7 +402,7 @@ export class Table {
     if (named) return `${named === YOU ? "You" : named} (${side})`;
     if (opponent === NOBODY) return capital(side);
     const listed = this.setup.named.find((one) => one.name === opponent);
-    const shown = listed ? listed.shown : opponent.replace(/^(file|league):/, "").replace(/^level:/, "Level ");
+    const shown = listed ? listed.shown : opponent.replace(/^(file|league):/, "");
     return this.watched ? `${shown} (${side})` : shown;
   }
 
