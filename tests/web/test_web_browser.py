@@ -464,7 +464,7 @@ def test_two_agents_are_watched_and_a_game_is_replayed(reader: Visitor) -> None:
     reader.open(f"game={TTT}&opponent=random&seed=3")
     reader.page.select_option("#speed", "fast")
     reader.page.select_option("select[name=seat]", "watch")
-    reader.page.select_option("select[name=rival]", "table")
+    reader.page.select_option("select[name=rival]", "perfect")
     reader.wait_for_moves(2)
     reader.page.click("#run")
     assert reader.page.inner_text("#run") == "Run"
@@ -693,10 +693,22 @@ def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str,
     reader.close()
 
 
+def test_a_phone_shows_the_board_and_its_buttons_without_scrolling(browser: Any, folder: str) -> None:
+    phone = Visitor(browser, folder, {"width": 390, "height": 844})
+    for game, moves, count in ((C4, "4453", 7), (TTT, "5", 8)):
+        phone.open(f"game={game}&opponent=level:5&moves={moves}&seat={'second' if game == TTT else 'first'}")
+        phone.notes("exact", count)
+        phone.notes("thought", count)
+        for name in ("#board", "#show-exact", "#ply", "#undo", "#share"):
+            box = phone.page.locator(name).bounding_box()
+            assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 844, name
+    phone.close()
+
+
 @slow
 def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     """By keys, with undo, another opponent and the end of the book; wrong links and moves are told."""
-    reader.open(f"game={C4}&opponent=book&seat=second&seed=1")
+    reader.open(f"game={C4}&opponent=perfect&seat=second&seed=1")
     reader.wait_for_line("[4]")  # the one winning move
     assert "".join(note[0] for note in reader.notes("exact", 7)) == "L" * 7
     reader.press("1")

@@ -16,6 +16,7 @@ from conftest import playout
 
 from tictac_agents import NTupleNetwork
 from tictac_env import Position, cli, move_accuracy, solve, verdict
+from tictac_env.arena import suite
 from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
@@ -98,14 +99,16 @@ def check_network(game: str, positions: list[Position], found: list[dict[str, An
     assert {-1, 1} < set(shown)
 
 
-def check_levels(position: Position, found: list[tuple[str, list[tuple[int, float]], int]]) -> None:
-    """The levels draw their moves with the chances of the package's."""
-    assert len(found) >= 4
+def check_levels(position: Position, found: list[tuple[str, list[tuple[int, float]], int]], known: bool) -> None:
+    """Levels without tree search draw their moves with the chances of the package's; perfect play if all is known."""
+    legal = list(position.legal_actions)
+    assert len(found) >= 5
     for name, chances, action in found:
-        wanted = make_policy(name, position.game).probabilities(position)
-        assert [one for one, _ in chances] == list(position.legal_actions)
-        assert [chance for _, chance in chances] == pytest.approx(wanted[list(position.legal_actions)].tolist())
-        assert wanted[action] > 0
+        assert [one for one, _ in chances] == legal and action in legal
+        if known or name != "level:10":
+            wanted = make_policy(name, position.game).probabilities(position)
+            assert [chance for _, chance in chances] == pytest.approx(wanted[legal].tolist())
+            assert wanted[action] > 0
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
@@ -120,7 +123,7 @@ def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Pa
         asked = next(ply for ply, one in enumerate(said) if "action" in one)
         positions.append(played[asked])
         found.append(said[asked])
-        check_levels(played[asked], said[asked]["levels"])
+        check_levels(played[asked], said[asked]["levels"], None not in said[asked]["scores"])
     assert len({position.ply for position in positions}) > 4 and known > 20 * count
     check_network(name, positions, found)
 
@@ -145,6 +148,29 @@ def test_the_search_of_the_page_finds_what_the_solver_proves(judge: Path, count:
         assert [np.sign(score) if one is not None else None for score, one in zip(scores, found, strict=True)] == found
         complete += None not in found
     assert complete >= 0.95 * count
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node to run the page's search")
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_the_tree_search_of_the_page_is_as_good_as_the_packages(judge: Path, count: int) -> None:
+    """Its moves are others, as its random numbers are; so its mistakes are counted, and what it has proven is true."""
+    positions = [one for one in suite("C4-Choose-v1").positions if one.ply > 16][:count]  # which are solved at once
+    asked = [position.to_moves() for position in positions]
+    player = make_policy("level:7", "ConnectFour-v0")
+    chosen: dict[str, list[int]] = {"page": [], "package": []}
+    for position, found in zip(
+        positions, answers(judge, game="ConnectFour-v0", level="level:7", shown=asked), strict=True
+    ):
+        scores = solve(position, weak=True).action_scores
+        outcomes = {action: int(np.sign(score)) for action, score in enumerate(scores) if score is not None}
+        moves = {one["action"]: (one["proven"], one["visits"]) for one in found["moves"]}
+        assert all(proven in (None, outcomes[action]) for action, (proven, _) in moves.items()), position
+        certain = {proven for proven, _ in moves.values()}
+        assert sum(visits for _, visits in moves.values()) == 300 or 1 in certain or None not in certain
+        for name, action in (("page", found["action"]), ("package", player.act(position, seed=1))):
+            chosen[name].append(outcomes[action] - max(outcomes.values()))
+    mistakes = {name: np.count_nonzero(lost) for name, lost in chosen.items()}
+    assert abs(mistakes["page"] - mistakes["package"]) <= 3 * (2 * mistakes["package"]) ** 0.5 + 1, mistakes
 
 
 @pytest.mark.slow

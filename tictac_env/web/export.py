@@ -31,7 +31,7 @@ from tictac_env.web.insight import title
 STATIC, OFFLINE = Path(__file__).parent / "static", Path(__file__).parent / "offline"
 MODULES = (
     *(STATIC / f"{name}.js" for name in ("base", "board", "insight", "play")),
-    *(OFFLINE / f"{name}.js" for name in ("rules", "known", "search", "prover", "ntuple", "levels", "answers")),
+    *(OFFLINE / f"{name}.js" for name in ("rules", "known", "search", "prover", "ntuple", "levels", "tree", "answers")),
     STATIC / "main.js",
 )
 """The page's script, in an order in which each module comes after those that it imports."""
@@ -48,8 +48,6 @@ CHANGES = (
 """The changes of the page without a server: values are shown from the beginning."""
 MAIN = re.compile(r'^( *)<script type="module" src="main\.js"></script>$', re.MULTILINE)
 MODULE_WORDS = re.compile(r'^import \{[^}]*\} from "[\w./]+";\n|^export ', re.MULTILINE)
-PARTS = ("random", "rule", "minimax")
-"""The policies of which `offline/levels.js` makes the levels; the others would need tree search."""
 BITS = 8
 """The bits of a weight of the network: its moves are as good as with all of them."""
 WEIGHT_UNIT = 2.0**-26
@@ -144,8 +142,7 @@ def packed_game(game: KInARow) -> dict[str, Any]:
     Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
     """
     found = {"title": title(game), "rules": game.arguments, "network": _packed_network(make_policy("ntuple", game))}
-    settings = enumerate(level_settings(game), start=1)
-    found["levels"] = {f"level:{number}": one for number, one in settings if one.policy.partition(":")[0] in PARTS}
+    found["levels"] = {f"level:{number}": one for number, one in enumerate(level_settings(game), start=1)}
     if game.cells <= SMALL_CELLS:
         return found | {"small": True}
     book = opening_book_of(game)

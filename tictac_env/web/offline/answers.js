@@ -6,10 +6,11 @@ import { levelChances } from "./levels.js";
 import { asValue, Network, PLIES } from "./ntuple.js";
 import { Prover } from "./prover.js";
 import { Game, Position } from "./rules.js";
+import { chosenOf, treeSearch } from "./tree.js";
 
 const NTUPLE = `ntuple:${PLIES}`;
-const PLAYERS = { table: "the exact table", book: "the opening book", [NTUPLE]: "the n-tuple network", random: "random moves" };
-const [POSITION_TIME, GAME_TIME] = [2000, 6000]; // milliseconds to search the moves of a position, and a game
+const PLAYERS = { perfect: "perfect play", [NTUPLE]: "the n-tuple network", random: "random moves" };
+const [POSITION_TIME, GAME_TIME] = [4000, 6000]; // milliseconds to search the moves of a position, and a game
 const games = new Map();
 
 // {game, known, network, prover, levels}, unpacked when it is first played. known: all of a small game, or the book and what the
@@ -32,8 +33,8 @@ async function unpack(name, { title, rules, small, book, network, levels }) {
 }
 
 // The opponents of a game, the one to begin with first.
-function offer({ known, levels }) {
-  const names = !known ? [NTUPLE, "random"] : known.plies ? [NTUPLE, "book", "random"] : ["table", NTUPLE, "random"];
+function offer({ known, prover, levels }) {
+  const names = !known ? [NTUPLE, "random"] : prover ? [NTUPLE, "perfect", "random"] : ["perfect", NTUPLE, "random"];
   const numbered = Object.keys(levels).map((name) => ({ name, shown: name }));
   const opponents = [...numbered, ...names.map((name) => ({ name, shown: PLAYERS[name] }))];
   return { opponents, files: [], default: names[0], thinker: NTUPLE };
@@ -57,57 +58,74 @@ export function view(position) {
   };
 }
 
-// What a player thinks of each move: scores, or chances of being played.
-function opinion({ known, network, levels }, player, position) {
-  const { legal } = position;
-  const chances = (text, best) => {
-    const moves = new Map(legal.map((action) => [action, best.includes(action) ? 1 / best.length : 0]));
-    return { kind: "chances", text, moves };
-  };
-  if (levels[player]) {
-    return { kind: "chances", text: "how likely each move is", moves: levelChances(levels[player], known, position) };
+// The policy of a player, and the share of its moves that are drawn from all.
+const settingOf = ({ levels }, player) => levels[player] ?? [player, 0];
+
+// What a player thinks of each move: values, chances of being played, or what its simulations found. The seed of the game
+// decides whatever is drawn, so that a link replays the same game.
+function opinion(about, player, position, random) {
+  if (player === NTUPLE) {
+    const text = `numbers are estimates of the network, looking ${PLIES} plies ahead, from −1 (lost) to 1 (won)`;
+    return { kind: "values", text, moves: about.network.scores(position) };
   }
-  if (player === "random") return chances("how likely each move is", legal);
-  const source = { table: known, book: known?.book }[player];
-  const found = source ? scores(source, position) : new Map();
-  const most = Math.max(...found.values());
-  if (found.size && ![...found.values()].includes(null)) {
-    return chances(`how likely ${known.what} makes each move`, legal.filter((action) => found.get(action) === most));
+  const setting = settingOf(about, player);
+  const [policy, simulations] = setting[0].split(":");
+  if (policy === "mcts") {
+    const text = `visits and mean results of ${simulations} simulations`;
+    return { kind: "visits", text, moves: treeSearch(position, Number(simulations), random) };
   }
-  const ended = player === "book" ? `${known.what} ends here; ` : "";
-  const text = `${ended}numbers are estimates of the network, looking ${PLIES} plies ahead, from −1 (lost) to 1 (won)`;
-  return { kind: "values", text, moves: network.scores(position) };
+  return { kind: "chances", text: "how likely each move is", moves: levelChances(setting, about.known, position) };
 }
 
-export function thoughts(about, player, position) {
-  const { kind, text, moves } = opinion(about, player, position);
-  const [value, chance] = kind === "values" ? [asValue, () => null] : [() => null, (share) => share];
-  return { kind, text, moves: [...moves].map(([action, one]) => ({ action, value: value(one), chance: chance(one) })) };
+const AS_THOUGHT = {
+  values: (score) => ({ value: asValue(score), chance: null }),
+  chances: (chance) => ({ value: null, chance }),
+  visits: (found) => ({ ...found, chance: null }),
+};
+
+export function thoughts(about, player, position, seed) {
+  const { kind, text, moves } = opinion(about, player, position, draws(seed, position.ply));
+  return { kind, text, moves: [...moves].map(([action, one]) => ({ action, ...AS_THOUGHT[kind](one) })) };
 }
 
-// The move of a player. Where chance decides, the seed of the game does, so that a link replays the same game.
+// The move of a player.
 export function choose(about, player, position, seed) {
-  const { kind, moves } = opinion(about, player, position);
+  const random = draws(seed, position.ply);
+  const { kind, moves } = opinion(about, player, position, random);
+  if (kind === "visits") return chosenOf(moves);
   const most = Math.max(...moves.values());
   if (kind === "values") return [...moves.keys()].find((action) => moves.get(action) === most);
-  let left = draw(Number(seed) || 0, position.ply);
+  let left = random();
   const possible = [...moves].filter(([, chance]) => chance > 0);
   return (possible.find(([, chance]) => (left -= chance) < 0) ?? possible.at(-1))[0]; // the sum may fall short of 1
 }
 
-// A number in [0, 1) that the seed and the ply decide (Tommy Ettinger's Mulberry32, one step).
-function draw(seed, ply) {
-  let mixed = (Math.floor(seed / 2 ** 32) ^ (seed >>> 0) ^ Math.imul(ply + 1, 0x9e3779b1)) + 0x6d2b79f5;
-  mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+// Numbers in [0, 1) that the seed and the ply decide (Tommy Ettinger's Mulberry32).
+function draws(seed, ply) {
+  let state = Math.floor(seed / 2 ** 32) ^ (seed >>> 0) ^ Math.imul(ply + 1, 0x9e3779b1);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+// Searches the moves of a position, as far as they are not known and time allows.
+async function prove({ known, prover }, position) {
+  if (prover) await prover.prove(unknown(known, position.legal.map((action) => position.play(action))), POSITION_TIME);
+}
+
+// Does that for a player who plays by what is known.
+async function prepare(about, player, position) {
+  if (settingOf(about, player)[0].startsWith("perfect")) await prove(about, position);
 }
 
 // What is known of each move, after a search. A move is among the best if no other is known to be better, or can be: one
 // of which nothing is known does not win at once.
-async function exact({ known, prover }, position) {
-  if (prover) await prover.prove(unknown(known, position.legal.map((action) => position.play(action))), POSITION_TIME);
-  const found = scores(known, position);
+async function exact(about, position) {
+  await prove(about, position);
+  const found = scores(about.known, position);
   const all = [...found.values()];
   const most = Math.max(...all.map((one) => one ?? WON));
   const moves = [...found].map(([action, one]) => ({ action, score: one, ...inWords(position, one), best: one === most }));
@@ -148,11 +166,15 @@ const ANSWERS = {
   }),
   "/api/opponents": (about) => offer(about),
   "/api/position": (about, position) => view(position),
-  "/api/reply": (about, position, { opponent, seed }) => {
-    const action = choose(about, opponent, position, seed);
+  "/api/reply": async (about, position, { opponent, seed }) => {
+    await prepare(about, opponent, position);
+    const action = choose(about, opponent, position, Number(seed) || 0);
     return { action, position: view(position.play(action)) };
   },
-  "/api/thoughts": (about, position, { opponent }) => thoughts(about, opponent, position),
+  "/api/thoughts": async (about, position, { opponent, seed }) => {
+    await prepare(about, opponent, position);
+    return thoughts(about, opponent, position, Number(seed) || 0);
+  },
   "/api/exact": (about, position) => exact(about, position),
   "/api/review": (about, position) => review(about, position),
 };

@@ -14,7 +14,6 @@ export async function bytes(packed) {
 
 // Every position of a small game, each searched when it is first asked for.
 export class Solved {
-  what = "the exact table";
   table = new Map();
 
   score(position) {
@@ -26,8 +25,6 @@ export class Solved {
 
 // Every position of up to so many plies in which nobody wins at once: ascending keys, and their scores.
 export class Book {
-  what = "the opening book";
-
   static async load({ plies, stride, steps, step, scores }) {
     const known = new Int8Array(await bytes(scores));
     const different = new BigUint64Array(await bytes(steps));
@@ -68,7 +65,7 @@ export class Book {
 // The opening book, and beyond it the outcomes that `prover` has proven.
 export class Proven {
   constructor(book, prover) {
-    Object.assign(this, { book, prover, what: book.what, plies: book.plies });
+    Object.assign(this, { book, prover });
   }
 
   score(position) {

@@ -1,17 +1,21 @@
-// The levels whose parts the page can play: random moves, the rule of thumb, and minimax. A test holds them to the package's.
+// The levels, and their parts: random moves, the rule of thumb, minimax and perfect play. A test holds them to the package's.
 
 import { scores } from "./known.js";
 
-// How likely a level takes each legal action, by action. level: [policy, random], the share of moves drawn from all.
+// How likely a level takes each legal action, by action. level: [policy, random], the share of moves drawn from all; of
+// "perfect:0.1" a tenth is drawn from those after which the other side cannot win at once.
 export function levelChances([policy, random], known, position) {
   const { legal } = position;
-  const best = PARTS[policy.split(":")[0]](position, known, Number(policy.split(":")[1]));
-  const chance = (action) => (best.includes(action) ? (1 - random) / best.length : 0) + random / legal.length;
+  const [name, argument] = policy.split(":");
+  const best = PARTS[name](position, known, Number(argument));
+  const [share, others] = name === "perfect" ? [Number(argument) || 0, safe(position)] : [random, legal];
+  const chance = (action) =>
+    (best.includes(action) ? (1 - share) / best.length : 0) + (others.includes(action) ? share / others.length : 0);
   return new Map(legal.map((action) => [action, chance(action)]));
 }
 
 // The actions that a policy holds equally good; plies is NaN if its name has no depth.
-const PARTS = { random: ({ legal }) => legal, rule, minimax };
+const PARTS = { random: ({ legal }) => legal, rule, minimax, perfect };
 
 // The lowest win, else the lowest block of a win of the other side's, else all nearest the centre.
 function rule(position) {
@@ -45,4 +49,16 @@ class Ahead {
   score(position) {
     return this.plies > 0 ? Math.max(...scores(new Ahead(this.plies - 1), position).values()) : 0;
   }
+}
+
+// The moves of the best score; one that is not known counts as a draw.
+function perfect(position, known) {
+  const found = scores(known, position);
+  const most = Math.max(...[...found.values()].map((one) => one ?? 0));
+  return position.legal.filter((action) => (found.get(action) ?? 0) === most);
+}
+
+function safe(position) {
+  const found = position.legal.filter((action) => !position.play(action).winnable);
+  return found.length ? found : position.legal;
 }

@@ -22,6 +22,19 @@ export class Game {
     }
     return found;
   }
+
+  // The cell that an action's stone takes, -1 if there is none.
+  landing(taken, action) {
+    const { cols, cells, gravity } = this;
+    let cell = gravity ? cells - cols + action : action;
+    while (cell >= 0 && taken[cell]) cell -= gravity ? cols : cells;
+    return Math.max(cell, -1);
+  }
+
+  // Whether a stone of that kind makes a line in a cell.
+  completes(taken, cell, stone) {
+    return this.linesOfCell[cell].some((line) => line.every((one) => one === cell || taken[one] === stone));
+  }
 }
 
 // A position: for each cell 0 (empty), 1 (the first player's stone) or 2; and the actions that led to it.
@@ -55,12 +68,8 @@ export class Position {
     return all.filter((action) => this.cellOf(action) >= 0);
   }
 
-  // The cell that an action's stone takes, -1 if there is none.
   cellOf(action) {
-    const { cols, cells, gravity } = this.game;
-    let cell = gravity ? cells - cols + action : action;
-    while (cell >= 0 && this.cells[cell]) cell -= gravity ? cols : cells;
-    return Math.max(cell, -1);
+    return this.game.landing(this.cells, action);
   }
 
   play(action) {
@@ -75,9 +84,8 @@ export class Position {
     return this.legal.some((action) => this.completes(this.cellOf(action), this.seat + 1));
   }
 
-  // Whether a stone of that kind makes a line in a cell.
   completes(cell, stone) {
-    return this.game.linesOfCell[cell].some((line) => line.every((one) => one === cell || this.cells[one] === stone));
+    return this.game.completes(this.cells, cell, stone);
   }
 
   get text() {
