@@ -122,13 +122,13 @@ class Visitor:
         self.page.wait_for_function(script, arg=[kind, count])
         return [str(text) for text in self.page.locator(f".note .{kind}").all_inner_texts()]
 
-    def check_access(self, **options: Any) -> None:
-        """Asserts that axe finds nothing serious, and that nothing is wider than the window."""
+    def check_access(self, strict: bool = False, **options: Any) -> None:
+        """Asserts that axe finds nothing serious (`strict`: nothing), and that nothing is wider than the window."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
         found = axe.run(self.page, options=options).response["violations"]
-        serious = [one for one in found if one["impact"] in ("serious", "critical")]
-        told = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
-        assert not told, (self.page.url, self.page.viewport_size, told)
+        faults = [one for one in found if strict or one["impact"] in ("serious", "critical")]
+        shown = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in faults]
+        assert not shown, (self.page.url, self.page.viewport_size, shown)
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-// What all parts of the page share: elements, questions to the server, what the browser keeps, and links.
+// Shared by all parts of the page: elements, questions to the server, the browser's storage, and links.
 
 // Elements made in one expression. Text is always text, never HTML.
 function fill(element, properties, children) {
@@ -60,7 +60,7 @@ export async function positionAfter(game, moves) {
   return positions.get(`${game} ${moves}`) || keep(await get("/api/position", { game, moves }));
 }
 
-// What the browser stores of this page: nothing if its storage is full or switched off. null forgets.
+// Stores text in the browser; does nothing if its storage is full or switched off. null forgets.
 // tabOnly: for this tab, until it is closed.
 export function store(key, value, tabOnly = false) {
   try {
@@ -83,7 +83,7 @@ export function stored(key, tabOnly = false) {
 // What a training is called: the name under which it was kept, else what it is.
 export const trainedName = ({ kept, plan, done, unit }) => kept || `${plan.agent}, ${count(done)} ${unit}`;
 
-// What the page shows is the part of its address behind #, so that a link shares it.
+// The state that the page shows is the part of its address behind #, so that a link shares it.
 export const NOBODY = "nobody";
 const KNOWN = ["view", "game", "moves", "at", "opponent", "rival", "seat", "seed", "first", "second"];
 

@@ -197,7 +197,8 @@ function names({ rows, cols, shift, cells, falls }) {
   return Array.from({ length: actions }, (_, action) => {
     const [row, col] = [Math.floor(action / cols), action % cols];
     if (!falls && cells[row][col]) return null;
-    const [x, y] = falls ? [frame + col + 0.5, frame / 2 + 0.03] : [frame + col + row * shift + 0.2, frame + row + 0.22];
+    const above = [frame + col + 0.5, frame / 2 + 0.03];
+    const [x, y] = falls ? above : [frame + col + row * shift + 0.2, frame + row + 0.22];
     return svg("text", { x, y, class: "name" }, actions > NAMES.length ? action + 1 : NAMES[action]);
   });
 }
@@ -227,7 +228,8 @@ function square(x, y, kind, half) {
 
 function disc(x, y, stone, falling, row) {
   const properties = { class: `stone seat${stone - 1}${falling ? " falling" : ""}`, vars: { drop: row + 1 } };
-  return svg("g", properties, circle(x, y, 0.43, "edge"), circle(x, y, 0.36, "face"), strokes(x, y, stone, 0.15, 0.075));
+  const face = [circle(x, y, 0.43, "edge"), circle(x, y, 0.36, "face")];
+  return svg("g", properties, face, strokes(x, y, stone, 0.15, 0.075));
 }
 
 function sign(x, y, stone, fresh) {

@@ -1,4 +1,4 @@
-// What an agent thinks of each move and what it is worth in truth, as notes on the board; and a game's evaluation.
+// An agent's thoughts of each move and its exact value, as notes on the board; and the evaluation of a game.
 
 import { button, capital, el, post, sentence, svg } from "./base.js";
 import { sides } from "./board.js";
@@ -8,7 +8,7 @@ const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
 const LEGEND = "W3: a win in 3 moves of the winner's. L5: a loss in 5. =: a draw. Solid frame: a best move.";
 const FAVOURITE = "Dashed frame: the agent's choice.";
 
-// Asks for what is to be seen of a position, and shows each part as it comes; after half a second, what is under way.
+// Asks for thoughts and exact values of a position, and shows each as it comes; after half a second, what is under way.
 export async function insightOf(position, { thoughts, exact, thinker, seed }, show) {
   const fields = { game: position.game, moves: position.moves };
   const missing = new Set();
@@ -64,7 +64,7 @@ export function notesOf(thought, truth) {
   return { notes, text: lines.filter(Boolean).join(" ") };
 }
 
-// What the frames of an agent's thoughts mean: nothing is framed if it prefers no move.
+// The meaning of the frames of an agent's thoughts: nothing is framed if it prefers no move.
 function choice({ kind, moves }, chosen) {
   if (!chosen.length) return "";
   if (chosen.length === 1) return moves.length > 1 ? FAVOURITE : "";
@@ -131,7 +131,8 @@ export async function showReview(root, position, at, go, late) {
   const names = sides(position);
   const inWords = ({ text }) => text.replace("the first player", names[0]).replace("the second player", names[1]);
   const most = Math.max(1, ...plies.map((one) => Math.abs(one.score || 0)));
-  const bars = plies.map((one, ply) => bar(one, inWords(one), WIDE / plies.length, most, ply === at, go));
+  const width = Math.min(WIDE / plies.length, WIDE / 10);
+  const bars = plies.map((one, ply) => bar(one, inWords(one), width, most, ply === at, go));
   const blunders = plies.filter((one) => one.blunder);
   const lines = blunders.map((one) => {
     const move = button(`Move ${one.ply}, ${position.names[one.ply - 1]}`, () => go(one.ply), { class: "quiet" });

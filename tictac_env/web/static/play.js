@@ -110,7 +110,7 @@ export class Table {
       followed.seed = undefined;
     }
     try {
-      await positionAfter(game, moves);
+      await Promise.all([positionAfter(game, moves), this.setup.ask(game)]);
     } catch (error) {
       const known = await positionAfter(game, "").then(Boolean, () => false);
       Object.assign(followed, { game: known ? game : this.usual.name, moves: "", at: undefined });
@@ -130,10 +130,10 @@ export class Table {
     byId("play").setAttribute("aria-busy", "true");
     try {
       const game = state.game || this.usual.name;
-      const line = await positionAfter(game, state.moves || "");
+      const [line] = await Promise.all([positionAfter(game, state.moves || ""), this.setup.ask(game, state.opponent)]);
       const seat = ["second", WATCH].includes(state.seat) ? state.seat : "first";
-      const { opponent, rival } = await this.setup.show({ ...state, game, seat, names: sides(line) });
       if (turn !== this.turn) return;
+      const { opponent, rival } = this.setup.show({ ...state, game, seat, names: sides(line) });
       const at = Math.min(/^\d+$/.test(state.at) ? Number(state.at) : line.ply, line.ply);
       const seed = state.seed ?? newSeed();
       this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, rival, seat, seed };
@@ -150,6 +150,7 @@ export class Table {
       this.trouble(error.message);
       if (!before.game) return;
       this.board.show(this.shown, { open: this.mayMove(), notes: this.board.notes });
+      await this.attempt(() => this.setup.ask(before.game));
       this.setup.show({ ...before, names: sides(this.line) });
     } finally {
       if (turn === this.turn) byId("play").removeAttribute("aria-busy");
@@ -178,7 +179,7 @@ export class Table {
     return this.state.seat === "second" ? 1 : 0;
   }
 
-  // Whether both players are agents, which move while the game runs.
+  // True if both players are agents, which move while the game runs.
   get watched() {
     return this.state.seat === WATCH && this.state.opponent !== NOBODY;
   }
@@ -311,13 +312,15 @@ export class Table {
     }
   }
 
-  // What is shown with the board: notes on the moves, and the evaluation.
+  // Shows the notes on the moves, and the evaluation of the game.
   async look() {
     const look = ++this.looks;
     const late = () => look !== this.looks;
     const [thoughts, exact, review] = ["thoughts", "exact", "review"].map((name) => byId(`show-${name}`).checked);
     const noted = !this.shown.over && (thoughts || exact);
     byId("thinker-row").hidden = !thoughts;
+    byId("play").classList.toggle("shows-thoughts", thoughts); // so that the board keeps room for them
+    byId("play").classList.toggle("shows-exact", exact);
     if (!review) byId("review").hidden = true;
     if (!review) this.mark(new Set());
     const note = ({ notes, text }) => {
@@ -519,12 +522,15 @@ class Setup {
     this.changed({ game, opponent, rival: this.rival.value, seat: this.seat.value });
   }
 
-  // Shows a state; the opponents offered are those of its game. names: of its sides. Returns those to play, if the
-  // state names none.
-  async show({ game, opponent, rival, seat, names }) {
+  // Asks for the opponents of a game, unless they are on offer, and for the name of the one that is chosen.
+  async ask(game, opponent) {
     if (this.offeredFor !== game || this.isUnknown(opponent)) this.offer = await get("/api/opponents", { game });
     this.offeredFor = game;
     await this.recall(opponent);
+  }
+
+  // Shows a state of the game whose opponents were asked for. names: of its sides. Returns the agents that play.
+  show({ game, opponent, rival, seat, names }) {
     this.fill(this.opponent, "", [option(NOBODY, "nobody: you play both")]);
     if (this.any) this.opponent.append(option(OTHER, "another: type its name"));
     const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
