@@ -534,8 +534,7 @@ def test_a_bad_link_shows_a_board_and_its_fault(
     browser: Any, address: str, link: str, game: str, moves: list[str], named: str
 ) -> None:
     visitor = Visitor(browser, address)
-    visitor.page.goto(f"{address}#{link}")
-    visitor.page.wait_for_selector("html[data-ready]")
+    visitor.open(link)
     visitor.wait_for_moves(len(moves))
     assert "?" in moves or visitor.moves() == moves
     assert visitor.page.locator("select[name=game]").input_value() == game
