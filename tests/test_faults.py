@@ -46,7 +46,7 @@ def test_on_a_full_disk_the_old_file_stays_and_no_part_of_the_new_one(tmp_path: 
 
 def test_a_folder_that_cannot_be_written_to_is_named_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "old.svg").write_text("old")
-    command = ["-m", "tictac_env", "render", "4453", "--output", str(tmp_path / "old.svg")]
+    command = ["-m", "tictac_env", "render", "4253", "--output", str(tmp_path / "old.svg")]
     try:
         tmp_path.chmod(0o555)
         done = python("-c", BOUND_BY_MODES, *command)

@@ -92,6 +92,7 @@ LONG = {
     "audit": Long("audit bots:slow --card card"),
     "grade": Long("grade class --assignment small.toml --csv -o grades.csv"),
     "serve": Long("serve --port 0", needs="starlette"),
+    "bench": Long("bench --no-deep --store results"),
     "warm": Long("warm"),
     "play": Long("play level:1"),
 }

@@ -69,6 +69,7 @@ def test_games_that_are_added_are_seen(tmp_path: Path, monkeypatch: pytest.Monke
         assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 2
         round_robin(["random", "rule"], games=6, store=path)
         monkeypatch.setattr(results, "SECONDS_BETWEEN_LOOKS", 0.0)
+        monkeypatch.setattr(results, "SHARE_OF_LOOKS", float("inf"))
         assert client.get("/api/tournament")["stores"][0]["games"][0]["count"] == 6
 
 

@@ -145,7 +145,7 @@ def run_serve(options: argparse.Namespace) -> int:
       tictac serve                                    http://127.0.0.1:8000/
       tictac serve --checkpoints models --store results.sqlite
       tictac serve --game examples.hex:Hex-v0:4       and a game of your own
-      tictac serve --host 0.0.0.0 --league class-7b   for a class, whose agents are there again the next day
+      tictac serve --host 0.0.0.0 --league class-7b   for a class; its agents stay
       tictac serve --host 0.0.0.0 --trainings 4       on a machine with four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
