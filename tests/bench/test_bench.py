@@ -17,6 +17,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from conftest import breadth
 
 import tictac_agents
 from tictac_agents.bench.cast import LEARNERS, QUICKLY, cast
@@ -26,7 +27,7 @@ from tictac_env.cli import main
 
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "2"]
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
-CONNECT_FOUR = ("rule", "minimax-first:2", "NTupleTD")
+CONNECT_FOUR = ("rule", "NTupleTD")
 PLAYERS = """
 import os, time
 
@@ -165,7 +166,7 @@ def test_kept_work_is_not_repeated_and_a_lost_learner_is_trained_again(
     assert agents["QLearning"]["role"] == "cast"
 
 
-@pytest.mark.parametrize("game", ["TicTacToe-v0", "ConnectFour-v0"])
+@pytest.mark.parametrize("game", breadth(["TicTacToe-v0"], ["ConnectFour-v0"]))
 def test_a_player_that_fails_costs_itself_only(
     game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

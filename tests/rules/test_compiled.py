@@ -263,15 +263,19 @@ def enough(stones):
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "result"),
-    [
-        ("reached.py", "first: int\n    second: int", "second: int\n    first: int", 36),
-        ("reached.py", "self.first - self.second", "self.first + self.second", 46),
-        ("reached.py", "return x + 1", "return x + 2", 41),
-        ("helpers.py", "return 2 * x", "return 3 * x", 50),
-        ("helpers.py", "np.int64(7)", "np.int64(8)", 41),
-        ("../own.py", "WANTED = 3", "WANTED = 2", 41),
-        ("../own.py", ">= WANTED", "< WANTED", 41),
-    ],
+    breadth(
+        [
+            ("reached.py", "first: int\n    second: int", "second: int\n    first: int", 36),
+            ("helpers.py", "return 2 * x", "return 3 * x", 50),
+            ("../own.py", "WANTED = 3", "WANTED = 2", 41),
+        ],
+        [
+            ("reached.py", "self.first - self.second", "self.first + self.second", 46),
+            ("reached.py", "return x + 1", "return x + 2", 41),
+            ("helpers.py", "np.int64(7)", "np.int64(8)", 41),
+            ("../own.py", ">= WANTED", "< WANTED", 41),
+        ],
+    ),
 )
 def test_kernels_follow_an_edit_of_whatever_they_reach(
     file: str, old: str, new: str, result: int, tmp_path: Path

@@ -131,6 +131,7 @@ def test_a_process_that_is_killed_while_it_compiles_leaves_it_to_the_next(tmp_pa
         assert next_one.end() == ("-1", True)
 
 
+@pytest.mark.slow
 def test_a_process_that_waits_says_nothing_and_is_stopped_by_ctrl_c(tmp_path: Path) -> None:
     with another_compiles(tmp_path), probes(Probe(tmp_path)) as (waiting,):
         assert waits(waiting)
@@ -149,6 +150,7 @@ def test_other_kernels_and_games_are_compiled_meanwhile(game: str, kernel: str, 
         assert other.end() == (value, True)
 
 
+@pytest.mark.slow
 def test_two_games_compiled_at_the_same_time_are_both_kept(tmp_path: Path) -> None:
     games = ("TicTacToe-v0", "ConnectFour-v0")
     for compiles in (True, False):
