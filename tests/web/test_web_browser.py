@@ -684,7 +684,11 @@ def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> N
     assert framed.locator(".exact.top").inner_text() == "="
 
 
-@pytest.mark.parametrize("size", [(320, 640), (390, 844), (740, 360), (820, 1180), (1440, 900), (1920, 1080)])
+SIZES = [(320, 640), (740, 360), (1440, 900)]
+MORE_SIZES = [pytest.param(size, marks=pytest.mark.slow) for size in ((390, 844), (820, 1180), (1920, 1080))]
+
+
+@pytest.mark.parametrize("size", [*SIZES, *MORE_SIZES])
 def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str, size: tuple[int, int]) -> None:
     width, height = size
     reader = Visitor(browser, folder, {"width": width, "height": height})
