@@ -231,6 +231,21 @@ def hold_half_sent(address: str, number: int) -> Counter[str]:
     return found
 
 
+def keep_agents(address: str, number: int) -> Counter[str]:
+    """Trains an agent, and keeps copies of it in the league under so many names, from 50 addresses; the statuses."""
+    plan = {"agent": "QLearning", "total": 1000, "opponent": None, "settings": {}}
+    visitor = Visitor(address, "TicTacToe-v0", "", -1, threading.Event())
+    with closing(http.client.HTTPConnection(address, timeout=LIMIT)) as visitor.connection:
+        token = visitor.ask("POST", "/api/training/begin", plan)["token"]
+        while visitor.ask("POST", "/api/training/look", {"token": token})["state"] in ("waiting", "running"):
+            time.sleep(0.2)
+    names = [f"{random.Random(time.time_ns()).randrange(10**12)} {one}" for one in range(number)]
+    return Counter(
+        sent(address, request("POST", "/api/training/keep", {"token": token, "name": name}), f"127.0.3.{1 + one % 50}")
+        for one, name in enumerate(names)
+    )
+
+
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--visitors", type=positive, default=20, help="how many play at once (default: %(default)s)")
@@ -257,6 +272,7 @@ def main() -> None:
         for title, attack, number in (
             ("half-sent requests held", hold_half_sent, options.seconds),
             ("malformed requests", send_malformed, options.attacks),
+            ("agents kept in the league", keep_agents, options.attacks // 10),
         ):
             for _ in range(2):  # what is kept once is no leak
                 before = megabytes(process)

@@ -1,6 +1,6 @@
 // The view in which agents are trained: the form, the progress, a game walked through, and on to playing the agent.
 
-import { picture } from "./board.js";
+import { picture, sides } from "./board.js";
 import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post } from "./base.js";
 import { store, stored, tableOf, trainedName } from "./base.js";
 import { Keeper } from "./keep.js";
@@ -8,7 +8,6 @@ import { Learning } from "./learning.js";
 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
-const SIDES = ["red", "yellow"];
 const BEGIN =
   "Train an agent. As the form is set, nothing beats it after some three thousand games. With 50 games it can be beaten.";
 const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
@@ -363,7 +362,7 @@ class Lesson {
     const up = after > before;
     return el("tr", { onclick: () => this.choose(i) },
       el("td", {}, i + 1),
-      el("td", {}, el("span", { class: `dot seat${seat}` }), SIDES[seat]),
+      el("td", {}, el("span", { class: `dot seat${seat}` }), sides(this.line)[seat]),
       el("td", {}, `${move === null ? "" : `${move}, `}after ${ply}`),
       el("td", { class: "number" }, before.toFixed(7)),
       el("td", { class: `number ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} ${after.toFixed(7)}`),
@@ -381,7 +380,7 @@ class Lesson {
     if (number !== this.chosen) return;
     this.board.classList.toggle("falls", position.falls);
     this.board.replaceChildren(picture(position));
-    const value = `${SIDES[seat]}'s value of ${move === null ? "it" : `move ${move}`}`;
+    const value = `${sides(this.line)[seat]}'s value of ${move === null ? "it" : `move ${move}`}`;
     const change = `After ${ply} of ${this.line.ply} moves; ${value} goes from ${before?.toFixed(4)} to ${after?.toFixed(4)}.`;
     this.caption.textContent = this.backups.length ? change : "The end of the game.";
   }
