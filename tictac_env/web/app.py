@@ -29,7 +29,7 @@ from tictac_env.web.kept import KeptAgents
 from tictac_env.web.league import League
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
-from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Refused, Workers, host_names
+from tictac_env.web.requests import MAX_MOVES, Answer, Fields, Guard, Refused, Workers, host_names, unless_left
 from tictac_env.web.results import Results
 from tictac_env.web.trainings import Trainings
 
@@ -150,7 +150,10 @@ class Server:
 
         async def answer(request: Request) -> Response:
             fields = await Fields.of(request, self.limits.body_bytes)
-            found = await workers.do(lambda: handler(fields)) if workers else handler(fields)
+            if workers:
+                found = await unless_left(request, workers.do(lambda: handler(fields), fields.address))
+            else:
+                found = handler(fields)
             return found if isinstance(found, Response) else Answer(found, headers={"cache-control": "no-store"})
 
         return Route(path, answer, methods=[method])

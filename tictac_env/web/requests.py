@@ -9,9 +9,10 @@ import json
 import math
 import re
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.datastructures import MutableHeaders
@@ -162,33 +163,87 @@ def address_of(request: Request) -> str:
 class Workers:
     """Threads for work that takes longer than a moment, and a bounded number of jobs that wait for one.
 
-    The compiled searches release Python's lock, so several run at the same time, next to the event loop.
+    Addresses take turns: whoever asks for much waits for itself. If too many jobs wait, the last one of the address
+    with the most of them is refused. The compiled searches release Python's lock, so several run at the same time, next
+    to the event loop.
     """
 
     def __init__(self, limits: Limits, name: str) -> None:
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix=name)
-        self._most = limits.threads + limits.waiting
-        self._jobs = 0
+        self._free, self._most = limits.threads, limits.waiting
+        self._waiting: OrderedDict[str, deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = OrderedDict()
 
-    async def do(self, job: Callable[[], Result]) -> Result:
-        """Returns, or raises, what the job does.
+    async def do(self, job: Callable[[], Result], address: str = "") -> Result:
+        """Returns, or raises, what the job does; if it is cancelled while it waits, the job is never begun.
+
+        Args:
+            job: called in a thread.
+            address: who asks.
 
         Raises:
             Refused: too many jobs are waiting.
         """
-        if self._jobs >= self._most:
-            raise Refused("the server is busy; try again in a moment", 429, {"retry-after": "1"})
-        self._jobs += 1
-        future = asyncio.wrap_future(self._pool.submit(job))
-        future.add_done_callback(self._ended)
-        return await asyncio.shield(future)  # it counts until it ends, even if its visitor has left
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, deque()).append((job, answer))
+        self._begin()
+        if sum(map(len, self._waiting.values())) > self._most:
+            _, refused = max(self._waiting.values(), key=len).pop()
+            if not refused.done():
+                refused.set_exception(Refused("the server is busy; try again in a moment", 429, {"retry-after": "1"}))
+        return await answer
 
-    def _ended(self, future: asyncio.Future[Any]) -> None:
-        self._jobs -= 1
+    def _begin(self) -> None:
+        """Begins the jobs that there are threads for, one of each address in turn."""
+        while self._free and self._waiting:
+            address, jobs = self._waiting.popitem(last=False)
+            if len(jobs) > 1:
+                self._waiting[address] = jobs
+            if jobs:
+                job, answer = jobs.popleft()
+                if not answer.done():
+                    self._free -= 1
+                    asyncio.wrap_future(self._pool.submit(job)).add_done_callback(partial(self._ended, answer))
+
+    def _ended(self, answer: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
+        self._free += 1
+        error = None if done.cancelled() else done.exception()
+        if not answer.done():  # else its visitor has left
+            if done.cancelled():
+                answer.cancel()
+            elif error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(done.result())
+        self._begin()
 
     def close(self) -> None:
         """Begins no further job; those that run end by themselves."""
+        for _, answer in (one for jobs in self._waiting.values() for one in jobs):
+            answer.cancel()
+        self._waiting.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def unless_left(request: Request, work: Awaitable[Result]) -> Result:
+    """Awaits some work for a request, and cancels it as soon as its visitor has left.
+
+    Raises:
+        Refused: the visitor has left.
+    """
+
+    async def left() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Refused("the connection ended before the answer", 499)
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
 
 
 class Fields(dict[str, Any]):
