@@ -12,6 +12,8 @@ red X to move
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tictac_env.games import Game
 from tictac_env.position import Position, format_moves
 
@@ -24,13 +26,18 @@ def side_name(game: Game, seat: int) -> str:
     return f"{COLOURS[seat]} {NAMES[seat]}" if game.stones_fall else NAMES[seat]
 
 
-def render_text(position: Position, over: bool = False) -> str:
+def render_text(position: Position, over: bool = False, labels: Sequence[str] | None = None) -> str:
     """The board of `position` in plain ASCII, a line for each row, and below it the state of the game (`status`).
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
     line between stars, `*X*`. Where stones fall, an empty cell is a dot and the columns are numbered below the
     board; elsewhere an empty cell shows the character that plays there in a move string (the small letters o and x,
     too, from 24 cells on).
+
+    Args:
+        position: what is drawn.
+        over: whether the game has ended, if the board does not show it.
+        labels: for each action the text of its column or of its empty cell; None for those of move strings.
 
     Returns:
         Lines without spaces at their ends, joined by newlines, with none after the last.
@@ -47,13 +54,16 @@ def render_text(position: Position, over: bool = False) -> str:
     rows, cols = position.game.rows, position.game.cols
     board, last, outcome = position.to_array(), position.last_cell, position.outcome
     winning = set(outcome.cells) if outcome else set()
-    columns = [str(col + 1) for col in range(cols)] if position.game.stones_fall else []
-    # As wide as the widest number, which is the last.
-    width = len(columns[-1] if columns else format_moves(position.game, [rows * cols - 1]))
+    falls = position.game.stones_fall
+    if labels is None:
+        count = cols if falls else rows * cols
+        labels = [str(col + 1) if falls else format_moves(position.game, [col]) for col in range(count)]
+    columns = list(labels) if falls else []
+    width = len(labels[-1])  # as wide as the widest number, which is the last
 
     def cell(row: int, col: int) -> str:
         stone = int(board[row, col])
-        text = NAMES[stone - 1] if stone else "." if position.game.stones_fall else _number(position, row, col)
+        text = NAMES[stone - 1] if stone else "." if falls else labels[row * cols + col]
         if (row, col) == last:
             before, after = "[]"
         elif (row, col) in winning:

@@ -2,6 +2,7 @@
 
 from tictac_env.text_players.chat import ChatEndpoint, ChatError
 from tictac_env.text_players.harness import BoardHarness, GameHarness, ParseResult
+from tictac_env.text_players.session import TextSession, Turn
 from tictac_env.text_players.text_policy import (
     AnswerCounts,
     TextPolicy,
@@ -19,8 +20,10 @@ __all__ = [
     "GameHarness",
     "ParseResult",
     "TextPolicy",
+    "TextSession",
     "Transcript",
     "TranscriptSummary",
+    "Turn",
     "read_transcript",
     "summarize",
 ]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from tictac_env.checks import parse_whole
+import numpy as np
+
+from tictac_env.checks import flag, one_of, parse_whole, whole
 from tictac_env.games import Game, KInARow, game_name, get_game, shown
 from tictac_env.position import Position, format_moves
 from tictac_env.render import render_text
@@ -24,6 +26,7 @@ MAX_QUOTED = 300
 """Characters of a wrong answer's end that the next prompt quotes."""
 SERIALIZED = "serializedGameAndState"
 """The key under which Kaggle's observations of OpenSpiel's games have the game and its moves."""
+BOARDS = ("grid", "coordinates", "moves")
 NAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 
 
@@ -91,6 +94,9 @@ class BoardHarness:
     Args:
         rules: a text that explains the game; None for one made from the rule book.
         instruction: what the prompt ends with; None for the sentence that asks for `Move: `.
+        list_moves: whether the prompt lists the legal moves. Without, it can be seen whether the model knows the rules.
+        first_number: how moves are counted: from 1 as in move strings, or from 0 as in action numbers.
+        board: the board as a "grid", as the "coordinates" of the stones, or as the "moves" so far, if these are known.
 
     Example:
         >>> harness = BoardHarness()
@@ -115,20 +121,38 @@ class BoardHarness:
         ParseResult(legal_action=None, raw_action=None, submission=None, thoughts=None)
     """
 
-    def __init__(self, rules: str | None = None, instruction: str | None = None) -> None:
+    def __init__(
+        self,
+        rules: str | None = None,
+        instruction: str | None = None,
+        list_moves: bool = True,
+        first_number: int = 1,
+        board: str = "grid",
+    ) -> None:
         self.rules = rules
+        self.list_moves = flag("list_moves", list_moves)
+        self.first_number = whole("first_number", first_number, 1)
+        self.board = one_of("board", board, BOARDS)
         self.instruction = instruction or (
             "Write your move in the last line of your answer, as a number and nothing else behind it:\nMove: <number>"
         )
 
+    @classmethod
+    def kaggle(cls) -> Self:
+        """The conventions of Kaggle's Game Arena: columns and cells counted from 0, and no list of the legal moves."""
+        return cls(list_moves=False, first_number=0)
+
     def get_legal_moves(self, observation: Any) -> dict[int, str]:
-        """The legal actions of a position, each as it is written in move strings; none once the game is over.
+        """The legal actions of a position, each as an answer is to name it; none once the game is over.
 
         Raises:
             ValueError: `observation` is no position.
         """
         position = as_position(observation)
-        return {action: format_moves(position.game, [action]) for action in position.legal_actions}
+        return {action: self._written(position.game, action) for action in position.legal_actions}
+
+    def _written(self, game: Game, action: int) -> str:
+        return format_moves(game, [action]) if self.first_number else str(action)
 
     def make_prompt(
         self,
@@ -141,7 +165,7 @@ class BoardHarness:
 
         Args:
             observation: an unfinished position.
-            move_history: the moves so far, as they are written; empty leaves the line out.
+            move_history: the moves so far, as answers name them; empty leaves the line out.
             previous_response: the last answer, if it was wrong.
             previous_action: the move it named, None if it named none.
 
@@ -150,10 +174,9 @@ class BoardHarness:
         """
         position = as_position(observation)
         seat = "XO"[position.seat]
-        legal = " ".join(self.get_legal_moves(position).values())
-        parts = [self.rules or rules_text(position.game), "", board_text(position), ""]
-        parts += [f"The moves so far: {' '.join(move_history)}"] if move_history else []
-        parts += [f"You are {seat}, and it is your turn. The legal moves: {legal}", self.instruction]
+        legal = f" The legal moves: {' '.join(self.get_legal_moves(position).values())}" if self.list_moves else ""
+        parts = [self.rules or rules_text(position.game, self.first_number), "", *self._board(position, move_history)]
+        parts += [f"You are {seat}, and it is your turn.{legal}", self.instruction]
         if previous_response is not None:
             wrong = f"Your last answer was the move {previous_action}, which is not legal here. Choose a legal one."
             if previous_action is None:
@@ -161,6 +184,24 @@ class BoardHarness:
                 wrong = f"Your last answer had no move in the form that is asked for. It ended with:\n{quoted}"
             parts += ["", wrong]
         return "\n".join(parts)
+
+    def _board(self, position: Position, move_history: Sequence[str]) -> list[str]:
+        """The lines that say where the stones are."""
+        history = [f"The moves so far: {' '.join(move_history)}"] if move_history else []
+        if self.board == "moves" and len(move_history) == position.ply:
+            return history or ["The board is empty."]
+        if self.board == "coordinates":
+            stones = position.to_array()
+            placed = [
+                f"{name}: {' '.join(f'{row + 1},{col + 1}' for row, col in np.argwhere(stones == seat)) or 'none'}"
+                for seat, name in enumerate("XO", 1)
+            ]
+            return ["The stones, each as row,column from 1,1 at the top left:", *placed, *history]
+        game = position.game
+        labels = [self._written(game, action) for action in range(game.num_actions)]
+        if not (self.list_moves or game.stones_fall):
+            labels = ["."] * len(labels)
+        return [board_text(position, labels), "", *history]
 
     def parse_response(self, response: str, legal_action_strings: Sequence[str]) -> ParseResult:
         """Reads an answer; see the class."""
@@ -174,14 +215,25 @@ class BoardHarness:
         return ParseResult(raw if raw in legal_action_strings else None, raw, thoughts=thoughts)
 
 
-def board_text(position: Position) -> str:
-    """The board as lines of text, from the stones alone: X and O, and the numbers that play in empty cells, or those
-    of the columns below the board.
+def board_text(position: Position, labels: Sequence[str] | None = None) -> str:
+    """The board as lines of text, from the stones alone: X and O, and the labels of the moves in empty cells, or of the
+    columns below the board; by default their numbers.
     """
-    return render_text(Position(position.game, position.own, position.opp)).rpartition("\n")[0]
+    return render_text(Position(position.game, position.own, position.opp), labels=labels).rpartition("\n")[0]
 
 
-def rules_text(game: Game) -> str:
+def moves_written(harness: GameHarness, position: Position) -> list[str]:
+    """The moves that led to a position, as answers to a harness name them; none if they are not known."""
+    found: list[str] = []
+    if len(position.recent_moves) == position.ply:
+        before = Position.start(position.game)
+        for action in position.moves:
+            found.append(harness.get_legal_moves(before)[action])
+            before = before.play(action)
+    return found
+
+
+def rules_text(game: Game, first_number: int = 1) -> str:
     """The rules of a game in some lines; of a game outside the family only how it is played."""
     known = game_name(game)
     name = NAMES.get(known or "", known or type(game).__name__)
@@ -193,7 +245,7 @@ def rules_text(game: Game) -> str:
     said = [
         f"The game is {name} on a board of {game.rows} rows and {game.cols} columns. Two players, X and O, take turns; "
         f"X moves first.",
-        f"A move is the number of {move}.",
+        f"A move is the number of {move}{'' if first_number else ', counted from 0'}.",
     ]
     if isinstance(game, KInARow):
         count = {3: "Three", 4: "Four", 5: "Five"}.get(game.connect, str(game.connect))

@@ -17,7 +17,7 @@ from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
 from tictac_env.rng import mix
 from tictac_env.text_players.chat import ChatEndpoint
-from tictac_env.text_players.harness import BoardHarness, GameHarness
+from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
 ON_FAILURE = ("raise", "random")
 
@@ -126,7 +126,7 @@ class TextPolicy(Policy):
         """
         written = self.harness.get_legal_moves(position)
         actions = {text: action for action, text in written.items()}
-        history = list(position.to_moves()) if self.history else []
+        history = moves_written(self.harness, position) if self.history else []
         answer = raw = None
         self.counts.moves += 1
         for attempt in range(self.retries + 1):

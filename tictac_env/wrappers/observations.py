@@ -22,6 +22,7 @@ from tictac_env.games import shown
 from tictac_env.lazy import of_agents
 from tictac_env.position import Position, as_integer
 from tictac_env.text_players.harness import BoardHarness, GameHarness
+from tictac_env.text_players.session import Asking
 
 Infos = dict[str, Any]
 
@@ -403,17 +404,15 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
         if not isinstance(getattr(env.unwrapped, "position", None), Position):
             raise ValueError(f"{env} has no `position`: TextEnv needs an environment of this package")
         self._board: gym.Env[Any, Any] = env  # steps by actions, not by texts
-        self.harness = harness or BoardHarness()
-        self.retries = whole("retries", retries)
+        self._asking = Asking(harness or BoardHarness(), whole("retries", retries))
         self.observation_space = spaces.Text(MAX_LENGTH, charset=string.printable)
         self.action_space = spaces.Text(MAX_LENGTH, charset=string.printable)
-        self._wrong = 0  # answers for the present move
         self._info: dict[str, Any] | None = None  # of the last step; None once the game is over
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begins a game, and asks for the first move."""
         _, info = self._board.reset(seed=seed, options=options)
-        self._wrong, self._info = 0, info
+        self._asking, self._info = Asking(self._asking.harness, self._asking.retries), info
         return self._prompt(), info | {"answer_status": ""}
 
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -423,23 +422,19 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
             ValueError: `action` is no str.
             gymnasium.error.ResetNeeded: no game is under way.
         """
-        if not isinstance(action, str):
-            raise ValueError(f"an action must be a str, a language model's answer, not {shown(action)}")
         if self._info is None:
             raise ResetNeeded(f"no game is under way, call reset() first: {self._position!r}")
-        legal = {text: number for number, text in self.harness.get_legal_moves(self._position).items()}
-        read = self.harness.parse_response(action, list(legal))
-        if read.legal_action in legal:
-            _, reward, terminated, truncated, info = self._board.step(legal[read.legal_action])
-            self._wrong, self._info = 0, None if terminated or truncated else info
+        said, played = self._asking.read(self._position, action)
+        status = {"answer_status": said}
+        if played is not None:
+            _, reward, terminated, truncated, info = self._board.step(played)
+            self._info = None if terminated or truncated else info
             seen = str(self._position) if self._info is None else self._prompt()
-            return seen, reward, terminated, truncated, info | {"answer_status": "legal"}
-        self._wrong += 1
-        status = {"answer_status": "unparsed" if read.raw_action is None else "illegal"}
-        if self._wrong <= self.retries:
+            return seen, reward, terminated, truncated, info | status
+        if not self._asking.is_lost:
             nothing = {name: 0.0 for name in ("regret", "score_regret") if name in self._info}
-            return self._prompt(action, read.raw_action), 0.0, False, False, self._info | nothing | status
-        return self._lose(read.raw_action, status)
+            return self._prompt(), 0.0, False, False, self._info | nothing | status
+        return self._lose(self._asking.move, status)
 
     def _lose(self, move: str | None, status: dict[str, str]) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
         """The end of the game by an answer too many."""
@@ -455,15 +450,11 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
         self._info = None
         return f"{self._position}\nno legal move was named: the game is lost", reward, True, False, info
 
-    def _prompt(self, answer: str | None = None, move: str | None = None) -> str:
-        return self.harness.make_prompt(self._position, [], answer and _printable(answer), move and _printable(move))
+    def _prompt(self) -> str:
+        text = self._asking.prompt(self._position)
+        return "".join(one if one in string.printable else "?" for one in text)
 
     @property
     def _position(self) -> Position:
         position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
         return position
-
-
-def _printable(text: str) -> str:
-    """A text with ? for characters outside the observation space."""
-    return "".join(one if one in string.printable else "?" for one in text)

@@ -1,0 +1,176 @@
+"""Games in text: they are the environment's games, each answer earns what the solver says, and states can be kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import Any
+
+import pytest
+from conftest import HEX
+from gymnasium.error import ResetNeeded
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tictac_env  # noqa: F401  # registers the environments
+from tictac_env.games import GAMES, get_game
+from tictac_env.position import Position
+from tictac_env.solver import move_regret, solve
+from tictac_env.text_players import BoardHarness, TextSession, Turn
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+
+
+def some_move(turn: Turn, rng: random.Random) -> str:
+    written = BoardHarness().get_legal_moves(turn.position)
+    return f"Let me think.\nMove: {rng.choice(list(written.values()))}"
+
+
+@given(seed=st.integers(0, 2**31))
+def test_regrets_of_both_seats_account_for_the_value_of_the_end(seed: int) -> None:
+    """Over a game: the value of the start, less the regrets of one side, plus those of the other, is its result."""
+    session, rng = TextSession(TTT, opponent=None), random.Random(seed)
+    turn = session.reset(seed)
+    start, first = turn.position, turn.seat
+    regrets = [0, 0]
+    while not turn.done:
+        before, answer = turn, some_move(turn, rng)
+        turn = session.answer(answer)
+        assert turn.regret is not None and turn.reward == -turn.regret
+        assert turn.regret == move_regret(before.position, turn.position.moves[-1]).outcome
+        assert turn.regret == max(before.values().values()) - before.values()[answer[-1]]
+        regrets[before.seat] += turn.regret
+    assert turn.outcomes is not None and sum(turn.outcomes) == 0
+    value = solve(start, weak=True).score
+    assert turn.outcomes[first] == (value > 0) - (value < 0) - regrets[first] + regrets[1 - first]
+    assert session.returns == [-regrets[0], -regrets[1]]
+
+
+@pytest.mark.parametrize("game", [*GAMES, HEX], ids=str)
+@pytest.mark.parametrize("reward", ["outcome", "both"])
+def test_outcomes_are_earned_at_the_end_by_both_seats(game: Any, reward: str) -> None:
+    weak = "random" if get_game(game).cells > 12 else "perfect:0.5"
+    for scaled in (False, True):
+        plain = TextSession(game, weak, reward="outcome", scaled=scaled)
+        session = TextSession(game, weak, reward="outcome" if game == C4 else reward, scaled=scaled)
+        for seed in range(5):
+            turn, alike, rng = session.reset(seed), plain.reset(seed), random.Random(seed)
+            while not turn.done:
+                assert alike.prompt == turn.prompt and turn.outcomes is None and alike.reward == 0
+                answer = some_move(turn, rng)
+                turn, alike = session.answer(answer), plain.answer(answer)
+            assert turn.outcomes is not None
+            outcome = turn.outcomes[turn.seat]
+            assert alike.reward == ((1 + outcome) / 2 if scaled else outcome)
+            if session.reward == "both":
+                assert turn.regret is not None
+                regret = turn.regret
+                assert turn.reward == ((1 - regret / 2 + alike.reward) / 2 if scaled else outcome - regret)
+    both = TextSession(game, opponent=None, reward="outcome", start=None)
+    turn, rng = both.reset(0), random.Random(0)
+    while not turn.done:
+        turn = both.answer(some_move(turn, rng))
+    assert tuple(both.returns) == turn.outcomes
+
+
+def test_wrong_answers_are_forgiven_then_lose_and_the_prompt_says_why() -> None:
+    session = TextSession(TTT, opponent=None, start=None, retries=1, system="You play well.")
+    session.reset()
+    turn = session.answer("the middle, please")
+    assert (turn.status, turn.reward, turn.regret, turn.done) == ("unparsed", 0, None, False)
+    assert "the middle, please" in turn.prompt
+    session.answer("5")
+    assert session.answer("5").status == "illegal"
+    turn = session.answer("5")
+    assert turn.done and turn.outcomes == (1, -1) and (turn.regret, turn.reward) == (1, -1)
+    roles = [message["role"] for message in turn.messages]
+    assert roles == ["system", "user", "assistant", "user", "assistant"]
+    with pytest.raises(ResetNeeded):
+        session.answer("1")
+    scaled = TextSession(TTT, start=None, retries=0, scaled=True)
+    scaled.reset()
+    assert scaled.answer("no").reward == 0
+
+
+@given(seed=st.integers(0, 2**31), data=st.data())
+def test_a_kept_state_goes_on_as_the_game_would_have(seed: int, data: st.DataObject) -> None:
+    session, other, rng = TextSession(TTT), TextSession(TTT), random.Random(seed)
+    turn = session.reset(seed)
+    for _ in range(data.draw(st.integers(0, 2))):
+        turn = session.answer(data.draw(st.sampled_from(["what?", some_move(turn, rng)])))
+        if turn.done:
+            return
+    kept = json.loads(json.dumps(session.snapshot()))
+    again = other.restore(kept)
+    assert (again.prompt, again.messages, again.position) == (turn.prompt, turn.messages, turn.position)
+    state = rng.getstate()
+    games = []
+    for one in (session, other, session):
+        rng.setstate(state)
+        turn = one.restore(kept)
+        while not turn.done:
+            turn = one.answer(some_move(turn, rng))
+        games.append((turn.position.moves, turn.outcomes, one.returns))
+    assert games[0] == games[1] == games[2]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"board": {}},
+        {"asking": {"wrong": 3, "answer": None, "move": None}},
+        {"asking": None},
+        {"returns": [0]},
+        {"conversations": {}},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_state_changes_nothing(damage: dict[str, Any]) -> None:
+    session = TextSession(TTT)
+    turn = session.reset(seed=1)
+    for wrong in (session.snapshot() | damage, TextSession(C4, "random").reset(0)):
+        with pytest.raises(ValueError, match="state"):
+            session.restore(wrong)  # type: ignore[arg-type]
+        assert session.turn is turn and session.answer("no idea").status == "unparsed"
+        session.reset(seed=1)
+        turn = session.turn
+
+
+def test_many_sessions_play_at_once() -> None:
+    async def game(seed: int) -> tuple[int, ...]:
+        session, rng = TextSession(TTT, reward="both"), random.Random(seed)
+        turn = await session.async_reset(seed)
+        while not turn.done:
+            turn = await session.async_answer(some_move(turn, rng))
+        return turn.position.moves
+
+    async def all_games() -> list[tuple[int, ...]]:
+        return await asyncio.gather(*(game(seed) for seed in range(64)))
+
+    assert asyncio.run(all_games()) == asyncio.run(all_games())
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("board", ["grid", "coordinates", "moves"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_form_of_the_board_is_played(game: str, board: str, first: int) -> None:
+    harness = BoardHarness(list_moves=False, first_number=first, board=board)
+    session = TextSession(game, "random", harness=harness, history=True, start=None, seat="second", reward="outcome")
+    turn = session.reset(seed=3)
+    assert "The legal moves" not in turn.prompt
+    while not turn.done:
+        action = turn.position.legal_actions[0]
+        turn = session.answer(f"Move: {action + first}")
+        assert turn.status == "legal" and turn.position.moves.count(action)
+        history = turn.prompt.partition("The moves so far: ")[2].splitlines()
+        if not turn.done:
+            assert history[0].split() == [str(move + first) for move in turn.position.moves]
+
+
+def test_kaggles_conventions_count_from_zero() -> None:
+    harness = BoardHarness.kaggle()
+    position = Position.from_moves(C4, "44")
+    assert list(harness.get_legal_moves(position).values()) == list("0123456")
+    assert harness.make_prompt(position).count("0  1  2  3  4  5  6") == 1
+    assert "." in harness.make_prompt(Position.from_moves(TTT, "5"))
