@@ -18,8 +18,8 @@ import tictac_env
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "lazy"},
     {"position", "position_batch", "observation"} | {"checks", "check_game", "compiled", "jobs"},
-    {"policies", "solver", "render", "text_players"},
-    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets"},
+    {"policies", "solver", "render"},
+    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets", "text_players"},
     {"cli", "__main__", "web", "notebook", "grading", "openspiel"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""

@@ -257,14 +257,14 @@ def test_the_live_board_changes_as_the_agent_learns(visitor: Visitor) -> None:
     """It shows the first move, steps to the position after a click and back, and the end is of use, too."""
     choices = {"Opponent": "mcts:50", "seat": "alternate"}  # an opponent that makes it learn slowly
     page = train(visitor, 1_000_000, "#train .live .thought", **choices)
-    for legal in (9, 8):
+    for legal, least in ((9, 2), (8, 1)):  # what it has learned by then, it may know of the second one, too
         seen = set()
         deadline = time.monotonic() + 60
-        while len(seen) < 2 and time.monotonic() < deadline:
+        while len(seen) < least and time.monotonic() < deadline:
             if page.locator("#train .live .thought").count() == legal:
                 seen.add(thoughts(page))
             page.wait_for_timeout(200)
-        assert len(seen) >= 2
+        assert len(seen) >= least
         if legal == 9:
             page.click("#train .live [data-action='4']")
             page.wait_for_selector("#train .live .stone")
@@ -761,3 +761,24 @@ def test_a_folder_fits_a_phone_and_passes_axe(browser: Any, folder: str, scheme:
         phone.open(f"{link}&opponent=nobody")
         phone.check_access(strict=True, preload=False)  # preloading asks for style sheets, which is refused in a folder
     phone.close()
+
+
+@slow
+def test_thirty_visitors_play_while_some_train(browser: Any, address: str) -> None:
+    """All are in the page at the same time, and each is answered."""
+    visitors = [Visitor(browser, address, PHONE if number % 2 else DESKTOP) for number in range(30)]
+    for number, one in enumerate(visitors):
+        one.open("view=train" if number < 3 else f"game={(TTT, C4)[number % 2]}")
+        if number < 3:
+            one.page.click("#train form button.main")
+    playing = visitors[3:]
+    for action in (0, 3):
+        for one in playing:
+            one.click(action)
+        for one in playing:
+            one.page.wait_for_function("!/thinking/.test(document.getElementById('status').innerText)")
+            assert len(one.moves()) >= 2
+    for one in visitors[:3]:
+        one.page.wait_for_selector("#train .good")
+    for one in visitors:
+        one.close()
