@@ -54,7 +54,7 @@ REQUESTS = (
     ("POST", "/api/training/begin", {"agent": "QLearning", "total": 0, "settings": {"epsilon": [0.1]}}),
     ("POST", "/api/training/look", {"token": "A" * 22, "since": 0}),
 )
-"""What is made malformed."""
+"""The requests that are made malformed."""
 VALUES = ("", None, True, -1, 2**70, 1e308, [], {}, "\ud800", "٣", "9" * 300, "../../etc/passwd", "KInARow-v0:99x99-3")
 
 

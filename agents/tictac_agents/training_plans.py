@@ -144,12 +144,12 @@ class Plan:
 
     @property
     def kind(self) -> str:
-        """How the agent is trained (`tictac_agents.Agent.kind`): a key of `MOST`."""
+        """The kind of agent (`tictac_agents.Agent.kind`): a key of `MOST`."""
         return tictac_agents.AGENTS[self.agent].kind
 
     @property
     def unit(self) -> str:
-        """What `total` counts: "games" or "steps"."""
+        """The unit of `total`: "games" or "steps"."""
         return UNITS[self.kind]
 
     @property

@@ -34,7 +34,7 @@ BEGIN, LOOK, KEEP, REPLY = "/api/training/begin", "/api/training/look", "/api/tr
 
 
 def waited_for(found: Callable[[], Any], seconds: float = 120) -> Any:
-    """What `found` returns once it is true."""
+    """The answer of `found` once it is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if seen := found():

@@ -109,7 +109,7 @@ def _watched(options: argparse.Namespace, start: Position) -> Session:
 
 
 class Table(ABC):
-    """Where a person plays or watches."""
+    """A terminal or a window in which a person plays or watches."""
 
     @abstractmethod
     def watch(self, session: Session, delay: float) -> None:

@@ -74,7 +74,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a session says after a reset or an answer.
+    """The answer of a session to a reset or to a text.
 
     Attributes:
         prompt: the question for the next move; the board and who has won once the game is over.
@@ -209,7 +209,7 @@ class TextSession:
 
     @property
     def turn(self) -> Turn:
-        """What was said last.
+        """The turn that was said last.
 
         Raises:
             gymnasium.error.ResetNeeded: no game has begun.
