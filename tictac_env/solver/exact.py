@@ -30,8 +30,10 @@ from tictac_env.solver.engine import (
     Budget,
     Engine,
     GenericEngine,
+    settled,
 )
 from tictac_env.solver.enumerate import loss_score
+from tictac_env.solver.outcome_table import OutcomeTable, outcome_table_of
 
 
 class Solution(NamedTuple):
@@ -171,6 +173,7 @@ class Solver:
         else:
             self.engine = GenericEngine(self.game)
         self.book: Book | None = opening_book_of(self.game) if opening_book else None
+        self.outcomes: OutcomeTable | None = outcome_table_of(self.game) if opening_book else None
         self.nodes = 0
         self.seconds = 0.0
 
@@ -284,6 +287,58 @@ class Solver:
         self.nodes, self.seconds = nodes, seconds
         return tuple(found)
 
+    def regrets(self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]]) -> Ints:
+        """The outcome value that each of B moves gives away, in unfinished positions: int64 (B,), each 0, 1 or 2.
+
+        All are found together, each different position once. It is how rewards for many games at once are best made:
+        thousands a second.
+
+        Args:
+            positions: of this game.
+            actions: (B,), what the side to move plays in each; an illegal action, -1 among them, counts as a loss.
+
+        Raises:
+            ValueError: the positions are of another game, one is finished, or there are not as many actions.
+
+        Example:
+            >>> positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("1", "15", "12")]
+            >>> Solver("TicTacToe-v0").regrets(PositionBatch.of(positions), np.array([1, 1, 0])).tolist()
+            [1, 0, 2]
+        """
+        return self._regrets(positions, np.asarray(actions), Budget())
+
+    def _regrets(self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]], budget: Budget) -> Ints:
+        """`regrets`; it raises `NotProven` once the budget ends."""
+        if positions.game != self.game:
+            raise ValueError(f"a solver of {self.game!r} cannot solve positions of {positions.game!r}")
+        if actions.shape != (len(positions),) or not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be {len(positions)} integers, not {actions.dtype} {actions.shape}")
+        masks = positions.action_masks()
+        for row in np.flatnonzero(~masks.any(axis=1))[:1]:
+            raise ValueError(f"no side is to move in the finished position {positions[row]!r}")
+        inside = (actions >= 0) & (actions < self.game.num_actions)
+        legal = inside & (masks[np.arange(len(masks)), np.where(inside, actions, 0)] != 0)
+        played = np.full(len(positions), -1, np.int64)
+        played[legal] = -self._proven(positions.where(legal).play(actions[legal]), -1, 1, budget)
+        open_ = played < 1
+        best = np.ones(len(positions), np.int64)
+        best[open_] = self._proven(positions.where(open_), played[open_], 1, budget)
+        return best - played
+
+    def _proven(self, positions: PositionBatch, least: int | Ints, most: int, budget: Budget) -> Ints:
+        """The score of each position, clipped to [least, most]: int64 (B,), each different position searched once."""
+        distinct, which = positions.distinct()
+        if isinstance(least, np.ndarray):
+            lowest = np.full(len(distinct), most, np.int64)
+            np.minimum.at(lowest, which, least)
+            least, floor = lowest, least
+        else:
+            floor = np.full(len(positions), least, np.int64)
+        low, high, nodes, seconds = self._narrowed(distinct, least, most, budget)
+        for row in np.flatnonzero(low < high)[:1]:
+            raise NotProven(distinct[row], Bounds(int(low[row]), int(high[row]), nodes, seconds))
+        return np.maximum(low[which], floor)
+
     def solve_many(
         self,
         positions: Iterable[Position],
@@ -384,11 +439,16 @@ class Solver:
         batch = np.full((len(positions), FIELDS), NO_VALUE, np.int64)
         batch[:, STONES], batch[:, THEIRS] = positions.own, positions.opp
         batch[:, AT_LEAST], batch[:, AT_MOST], batch[:, LEAST], batch[:, MOST] = -far, far, least, most
+        if self.outcomes:
+            low, high = self.outcomes.bounds(positions.own, positions.opp)
+            batch[:, AT_LEAST] = np.where(low > -1, low, -far)
+            batch[:, AT_MOST] = np.where(high < 1, high, far)
         if self.book:
-            for index, stones in enumerate((positions.own | positions.opp).tolist()):
-                if stones.bit_count() <= self.book.plies + 1:
-                    batch[index, [AT_LEAST, AT_MOST]] = bounds = self.book.bounds(positions[index])
-                    batch[index, GUESS] = bounds[0]
+            for index in np.flatnonzero(~settled(batch)).tolist():
+                if int(positions.own[index] | positions.opp[index]).bit_count() <= self.book.plies + 1:
+                    lower, upper = self.book.bounds(positions[index])
+                    batch[index, AT_LEAST] = batch[index, GUESS] = max(batch[index, AT_LEAST], lower)
+                    batch[index, AT_MOST] = min(batch[index, AT_MOST], upper)
         with self._lock:
             try:
                 self.engine.run(batch, budget, None if tell is None else lambda done: tell(done, batch))
@@ -476,10 +536,14 @@ def move_regret(
     """
     if check_is_position(position).is_over:
         raise ValueError(f"no side is to move in the finished position {position!r}")
-    solution = (solver or shared_solver(position.game)).solve(position, weak, time_limit=time_limit)
+    if weak:
+        batch, chosen = PositionBatch.of([position]), np.array([-1 if action is None else action])
+        outcomes = (solver or shared_solver(position.game))._regrets(batch, chosen, Budget(None, time_limit))
+        return Regret(int(outcomes[0]), None)
+    solution = (solver or shared_solver(position.game)).solve(position, time_limit=time_limit)
     legal = action is not None and 0 <= action < len(solution.action_scores)
     played = solution.action_scores[action] if legal and action is not None else None
     if played is None:
-        played = -1 if weak else loss_score(position.game, position.ply + 1)
+        played = loss_score(position.game, position.ply + 1)
     best, signs = solution.score, [(score > 0) - (score < 0) for score in (solution.score, played)]
-    return Regret(signs[0] - signs[1], None if weak else best - played)
+    return Regret(signs[0] - signs[1], best - played)
