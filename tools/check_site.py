@@ -3,7 +3,7 @@
     python tools/check_site.py build/site
 
 MkDocs checks links between Markdown pages. This checks the HTML, with the parts of the theme, the docstrings and the
-notebooks.
+notebooks, and llms.txt.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ LOADED_RELATIONS = {
 """The relations by which <link> has a browser load or contact something. Others, such as "canonical", only name it."""
 ADDRESS = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 IN_STYLES = re.compile(r"""(?:url\(\s*['"]?|@import\s+['"])((?:https?:)?//[^'")\s]+)""", re.IGNORECASE)
+LISTED = re.compile(r"^- \[.*\]\((\S+)\)$", re.MULTILINE)
+"""A page in llms.txt."""
 DRAWN_BY_SCRIPT = re.compile(r"""class="[^"]*\bmermaid\b""")
 """Diagrams for which the theme's script loads a program from elsewhere."""
 
@@ -81,6 +83,11 @@ def faults(site: Path) -> list[str]:
     for style in sorted(site.rglob("*.css")):
         addresses = IN_STYLES.findall(style.read_text(encoding="utf-8"))
         found += [f"{style.relative_to(site)} loads {address}" for address in addresses]
+    if (listing := site / "llms.txt").exists():
+        listed = LISTED.findall(listing.read_text(encoding="utf-8"))
+        found += [
+            f"llms.txt links to {address}: {why}" for address in listed if (why := broken(address, listing, site))
+        ]
     return found
 
 

@@ -3,6 +3,7 @@
 The pages in docs/ are read as they are. Three kinds of page are made here, at build time, so that nothing is written
 twice: a page for each environment, agent and package from the docstrings, which mkdocstrings shows; the notebooks with
 their outputs; and a copy of every file of the repository that a page links to. In `play/` is the page without a server.
+Language models read the same pages as Markdown, next to the HTML; `llms.txt` lists them.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import inspect
 import os
 import posixpath
+import pydoc
 import re
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +84,16 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 
     nav.items.insert(1, Link("Play", f"{PLAY}/index.html"))
     return nav
+
+
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
+    """Writes each page as Markdown next to its HTML, and the list of them: all have been read by now."""
+    read = (file for file in files.documentation_pages() if file.page is not None)
+    texts = {file.src_uri: as_text(file.page.markdown or "") for file in read}
+    for uri, text in (texts | {"llms.txt": llms_txt(config.nav or [], texts)}).items():
+        target = Path(config.site_dir) / uri
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -165,6 +179,47 @@ def as_page(path: Path) -> str:
     if path.suffix == ".md":
         return text
     return f"# `{path.relative_to(ROOT)}`\n\n```{SHOWN[path.suffix]}\n{text.rstrip()}\n```\n"
+
+
+# For language models: the pages as Markdown, and their list in the form of llmstxt.org.
+
+DIRECTIVE = re.compile(r"^::: (\S+)\n(?: .*\n?)*", re.MULTILINE)
+"""The lines by which mkdocstrings shows an object's docstring."""
+
+
+def as_text(markdown: str) -> str:
+    """A page as Markdown alone, with the docstrings that mkdocstrings would show."""
+    return DIRECTIVE.sub(lambda found: f"## `{found[1]}`\n\n{docstring(found[1])}\n", markdown)
+
+
+def docstring(path: str) -> str:
+    """The docstring of a class or function by its path; "" if it has none, or its extra is missing."""
+    with contextlib.suppress(ImportError, pydoc.ErrorDuringImport):
+        return as_markdown(inspect.getdoc(pydoc.locate(path)) or "")
+    return ""
+
+
+def llms_txt(entries: list[Any], texts: Mapping[str, str]) -> str:
+    """The list of the pages by the sections of the navigation, each with its title.
+
+    Args:
+        entries: the navigation, as mkdocs.yml has it: places of pages, alone or by a title, or lists by theirs.
+        texts: the Markdown of each page by its place.
+    """
+    summary = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
+    parts = [f"# tictac-env\n\n> {summary}\n"]
+    for section in entries:
+        [(title, below)] = section.items()
+        links = (f"- [{texts[uri].partition(chr(10))[0].removeprefix('# ')}]({uri})" for uri in _places(below))
+        parts.append("\n".join((f"## {title}\n", *links, "")))
+    return "\n".join(parts)
+
+
+def _places(entries: list[Any]) -> Iterator[str]:
+    """The places of the pages in a part of the navigation."""
+    for entry in entries:
+        below = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        yield from _places(below) if isinstance(below, list) else (below,)
 
 
 # Notebooks: executed, and shown with their outputs.

@@ -112,6 +112,21 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {page for page in pages if "/assignments/" not in page} == named  # these are on the page on teaching
 
 
+def test_language_models_get_the_docstrings_and_a_list_of_the_pages(tmp_path: Path) -> None:
+    page = docs_site.pages()[docs_site.agent_uri("QLearning")]
+    text = docs_site.as_text(page)
+    assert ":::" in page and ":::" not in text
+    assert str(tictac_agents.QLearning.__doc__).partition("\n")[0] in text
+    texts = {uri: f"# Title of {uri}\n\nText.\n" for uri in ("a.md", "deep/b.md")}
+    listing = docs_site.llms_txt([{"Start": ["a.md"]}, {"More": [{"Below": [{"B": "deep/b.md"}]}]}], texts)
+    assert re.findall(r"^## (.+)$", listing, re.MULTILINE) == ["Start", "More"]
+    assert check_site.LISTED.findall(listing) == ["a.md", "deep/b.md"]
+    (tmp_path / "llms.txt").write_text(listing)
+    (tmp_path / "a.md").touch()
+    (fault,) = check_site.faults(tmp_path)
+    assert "deep/b.md" in fault
+
+
 def test_docstrings_get_sections_that_the_site_knows() -> None:
     text = "Learns.\n\nPresets (`X.preset(name)`):\n    S2: the first\n        of two.\n    S3-b: the other.\n"
     shown = "Learns.\n\nPresets (`X.preset(name)`):\n\n* `S2`: the first\n        of two.\n* `S3-b`: the other.\n\n"
