@@ -7,7 +7,7 @@
 
 The table is its own record: it is written every few minutes and when the run ends (Ctrl-C too), and what is unknown in
 it is solved by the next run. The layer before, if it is known, spares four positions of ten; earlier layers are backed
-up from it once it is complete, and must not contradict what was there.
+up from it as far as it is known, and must not contradict what was there.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Layer:
         """Enters what is known into the table."""
         known = np.full(ranks_of(self.table.game, self.ply), UNKNOWN, np.int8)
         known[self.ranks] = self.outcomes
-        self.table.layers[self.ply] = pack(known)
+        self.table.add({self.ply: pack(known)})
 
     def parts(self, numbers: npt.NDArray[np.intp]) -> list[Part]:
         """Positions by their numbers, in parts of neighbours."""
@@ -146,24 +146,27 @@ class Layer:
         return [(part, self.positions.where(part)) for part in some]
 
     def back_up(self, after: OutcomeTable) -> None:
-        """Fills the layer in from the next one, which is whole in `after`.
+        """Fills the layer in from the next one in `after`, as far as that is known.
 
         Raises:
-            SystemExit: it contradicts what is known.
+            SystemExit: it contradicts what is known of this one.
         """
-        batch, found = self.positions, np.full(len(self.positions), -1, np.int8)
+        batch = self.positions
+        best, unsure = np.full(len(batch), -1, np.int8), np.zeros(len(batch), np.bool_)
         masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
         for action in range(batch.game.num_actions):
             rows = np.flatnonzero(masks[:, action])
             child = batch.where(rows).play(np.full(len(rows), action))
             outcomes = after.outcomes(child.own, child.opp, self.ply + 1)
             outcomes = np.where(winning(child) != 0, np.int8(1), outcomes)
-            assert (outcomes != UNKNOWN).all()
-            found[rows] = np.maximum(found[rows], -outcomes)
-        known = self.outcomes != UNKNOWN
-        if not np.array_equal(found[known], self.outcomes[known]):
+            known = outcomes != UNKNOWN
+            best[rows[known]] = np.maximum(best[rows[known]], -outcomes[known])
+            unsure[rows[~known]] = True
+        found = np.where(unsure & (best < 1), np.int8(UNKNOWN), best)
+        both = (found != UNKNOWN) & (self.outcomes != UNKNOWN)
+        if not np.array_equal(found[both], self.outcomes[both]):
             raise SystemExit(f"ply {self.ply + 1} contradicts ply {self.ply}")
-        self.outcomes = found
+        self.outcomes = np.where(found == UNKNOWN, self.outcomes, found)
         self.write()
 
 
@@ -205,13 +208,12 @@ def main() -> None:
     spent = solve_rest(layer, options.out, options)
     solved, wanted = len(layer.outcomes) - len(layer.missing), len(layer.outcomes)
     print(f"{solved:,} of {wanted:,} positions of ply {layer.ply} are solved; {spent / 3600:.2f} CPU-hours in this run")
-    if len(layer.missing):
-        print("call again to continue")
-        return
     for ply in reversed(range(options.plies)):
         Layer(table, ply, all_layers[ply]).back_up(table)
     table.save(options.out)
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")
+    if len(layer.missing):
+        print("call again to continue")
 
 
 def trial(layer: Layer, count: int) -> None:

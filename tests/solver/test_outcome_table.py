@@ -56,7 +56,7 @@ def test_its_outcomes_are_those_of_the_search(table: OutcomeTable, ply: int) -> 
     known = found != UNKNOWN
     assert known.sum() == (len(quiet(batch)) if ply <= PLIES else 0)
     assert (found[known] == searched[known]).all()
-    low, high = table.bounds(batch.own, batch.opp)
+    low, high = table.bounds(batch.own, batch.opp).T
     assert ((low <= searched) & (searched <= high)).all()
     if ply == PLIES + 1:
         assert (low == searched).mean() > 0.3, "the ply before says who wins of many positions"
@@ -189,3 +189,16 @@ def test_regrets_refuse_what_they_cannot_judge(moves: str, actions: list[float],
         Solver().regrets(batch, np.array(actions))
     with pytest.raises(ValueError, match="cannot solve"):
         Solver(GAME).regrets(batch, np.array([0]))
+
+
+def test_what_is_unknown_is_backed_up_as_unknown(table: OutcomeTable) -> None:
+    part = OutcomeTable(GAME, {PLIES: table.layers[PLIES]})
+    layer = Layer(part, PLIES, positions_of(PLIES))
+    layer.outcomes[::3] = UNKNOWN
+    layer.write()
+    before = Layer(part, PLIES - 1, positions_of(PLIES - 1))
+    before.back_up(part)
+    whole = Layer(table, PLIES - 1, positions_of(PLIES - 1)).outcomes
+    known = before.outcomes != UNKNOWN
+    assert 0.1 < known.mean() < 1
+    assert (before.outcomes[known] == whole[known]).all()

@@ -440,7 +440,7 @@ class Solver:
         batch[:, STONES], batch[:, THEIRS] = positions.own, positions.opp
         batch[:, AT_LEAST], batch[:, AT_MOST], batch[:, LEAST], batch[:, MOST] = -far, far, least, most
         if self.outcomes:
-            low, high = self.outcomes.bounds(positions.own, positions.opp)
+            low, high = self.outcomes.bounds(positions.own, positions.opp).T
             batch[:, AT_LEAST] = np.where(low > -1, low, -far)
             batch[:, AT_MOST] = np.where(high < 1, high, far)
         if self.book:

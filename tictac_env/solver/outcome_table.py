@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import Ints, whole
+from tictac_env.compiled import kernel
 from tictac_env.games import Game, KInARow, game_name
 from tictac_env.storage import reading, save_arrays
 
@@ -21,31 +22,104 @@ UNKNOWN = -2
 """Stands for an outcome that is not in the table; the others are 1, 0 and -1. In the file they are higher by 2."""
 PER_BYTE = 4
 MAX_PLY = 16
+NOT_THERE = -1
+"""The place of a ply that is not in the table."""
 Bytes = npt.NDArray[np.uint8]
+
+
+@kernel
+def rank_of(game: KInARow, own: int, opp: int, ply: int, before: Ints, choose: Ints) -> int:
+    """The rank of a position of `ply` among all arrangements of so many stones, which its mirror image shares.
+
+        . . . . . . .
+        . . . o . . .      heights 0 0 1 3 0 0 0, the columns read from the left
+        . . . x . . .      colours x x o o, the stones column by column, upwards
+        . . x o . . .
+
+    It is the number of arrangements with a column of lesser height where heights first differ, plus the rank of the
+    colours among combinations ("combinatorial number system", Knuth, The Art of Computer Programming 4A, 7.2.1.3). Of a
+    position and its mirror image the lower rank is taken.
+    """
+    best = -1
+    for mirrored in range(2):
+        rank = 0
+        filled = 0
+        minors = 0
+        for place in range(game.cols):
+            col = game.cols - 1 - place if mirrored else place
+            stones = (own | opp) >> col * game.stride & game.column
+            mine = own >> col * game.stride & game.column
+            below = filled
+            while stones:
+                if mine & 1:
+                    minors += 1
+                    rank += choose[filled, minors]
+                stones >>= 1
+                mine >>= 1
+                filled += 1
+            rank += before[ply, place, below, filled - below]
+        if best < 0 or rank < best:
+            best = rank
+    return best
+
+
+@kernel
+def write_ranks(game: KInARow, own: Ints, opp: Ints, ply: int, before: Ints, choose: Ints, ranks: Ints) -> None:
+    """Writes the rank of each of B positions into `ranks`, int64 (B,)."""
+    for i in range(len(own)):
+        ranks[i] = rank_of(game, own[i], opp[i], ply, before, choose)
+
+
+@kernel
+def outcome_of(
+    game: KInARow, own: int, opp: int, ply: int, packed: Bytes, places: Ints, before: Ints, choose: Ints
+) -> int:
+    """The outcome of a position of `ply`, `UNKNOWN` if it is not in the table."""
+    if ply < 0 or ply >= len(places) or places[ply] == NOT_THERE:
+        return UNKNOWN
+    rank = rank_of(game, own, opp, ply, before, choose)
+    return (int(packed[places[ply] + rank // PER_BYTE]) >> rank % PER_BYTE * 2 & 3) + UNKNOWN
+
+
+@kernel
+def write_bounds(
+    game: KInARow, own: Ints, opp: Ints, packed: Bytes, places: Ints, before: Ints, choose: Ints, bounds: Ints
+) -> None:
+    """Writes the lower and the upper bound of the outcome of each of B positions into `bounds`, int64 (B, 2)."""
+    for i in range(len(own)):
+        stones = own[i] | opp[i]
+        ply = stones.bit_count()
+        low = -1
+        high = 1
+        if ply <= len(places):
+            found = outcome_of(game, own[i], opp[i], ply, packed, places, before, choose)
+            if found != UNKNOWN:
+                low = found
+                high = found
+            elif places[ply - 1] != NOT_THERE:
+                for action in range(game.num_actions):
+                    earlier = game.undo(own[i], opp[i], action)
+                    if earlier[0] != own[i]:
+                        found = outcome_of(game, earlier[0], earlier[1], ply - 1, packed, places, before, choose)
+                        if found != UNKNOWN:
+                            low = max(low, -found)
+        bounds[i, 0] = low
+        bounds[i, 1] = high
 
 
 class OutcomeTable:
     """The outcomes of early positions of a game: for each ply an array with two bits a position.
 
-    A position's place in the array is its rank among all arrangements of so many stones, whether a game can reach them
-    or not. So no keys are stored, and no position can be taken for another:
-
-        rank = arrangements with columns of lesser heights + rank of the colours among C(n, n // 2)
-
-        . . . . . . .
-        . . . o . . .      heights 0 0 1 3 0 0 0, the columns read from the left
-        . . . x . . .      colours x x o o (the stones column by column, upwards), as a number 0b0011
-        . . x o . . .
-
-    Of a position and its mirror image the lower rank is taken. Left to the search are positions in which the side to
-    move wins at once, those that no game leads to, and those not solved yet.
+    A position's place in the array is its rank among all arrangements of N stones, whether a game can reach them or
+    not (`rank_of`). So no keys are stored, and no position can be taken for another. Left to the search are positions
+    in which the side to move wins at once, those that no game leads to, and those not solved yet.
 
     Args:
-        game: the rule book, with gravity.
-        layers: for each ply in the table the packed outcomes, uint8 (N,), as `layers` of another table has them.
+        game: the rules, with gravity.
+        layers: for each ply in the table the packed outcomes (`pack`): uint8 (N,).
 
     Attributes:
-        layers: for each ply in the table the packed outcomes: uint8 (a quarter of the number of ranks,).
+        layers: as the argument.
 
     Raises:
         ValueError: the game has no gravity or other rules, or an array has another type or shape.
@@ -55,67 +129,48 @@ class OutcomeTable:
         if type(game) is not KInARow or not game.gravity:
             raise ValueError(f"an outcome table is of a game of k in a row with gravity, not of {game!r}")
         self.game = game
-        self.layers = dict(layers or {})
+        self.layers: dict[int, Bytes] = {}
+        self.add(layers or {})
+
+    def add(self, layers: Mapping[int, Bytes]) -> None:
+        """Puts packed outcomes into the table, in place of those of the same plies.
+
+        Raises:
+            ValueError: an array has another type or shape.
+        """
+        for ply, packed in layers.items():
+            size = -(-ranks_of(self.game, whole("ply", ply, MAX_PLY)) // PER_BYTE)
+            if packed.dtype != np.uint8 or packed.shape != (size,):
+                raise ValueError(f"ply {ply} needs uint8 ({size},), not {packed.dtype} {packed.shape}")
+        self.layers |= layers
+        self._places = np.full(max(self.layers, default=-1) + 1, NOT_THERE, np.int64)
+        size = 0
         for ply, packed in self.layers.items():
-            if packed.dtype != np.uint8 or packed.shape != (self._size(ply),):
-                raise ValueError(f"ply {ply} needs uint8 ({self._size(ply)},), not {packed.dtype} {packed.shape}")
+            self._places[ply] = size
+            size += len(packed)
+        self._packed = np.concatenate([np.empty(0, np.uint8), *self.layers.values()])
 
     def ranks(self, own: Ints, opp: Ints, ply: int) -> Ints:
         """The rank of each of B positions of `ply`, which its mirror image shares: int64 (B,)."""
-        before, colours = ranking(self.game, ply)
-        column, stride = self.game.column, self.game.stride
-        counts = bit_counts(column + 1)
-        found = []
-        for order in (range(self.game.cols), reversed(range(self.game.cols))):
-            rank, filled, pattern = (np.zeros(len(own), np.int64) for _ in range(3))
-            for place, col in enumerate(order):
-                stones = (own | opp) >> col * stride & column
-                height = counts[stones]
-                rank += before[place, filled, height]
-                pattern |= (own >> col * stride & column) << filled
-                filled += height
-            found.append(rank + colours[pattern])
-        least: Ints = np.minimum(*found)
-        return least
+        ranks = np.empty(len(own), np.int64)
+        write_ranks(self.game, own, opp, ply, *ranking(self.game), ranks)
+        return ranks
 
     def outcomes(self, own: Ints, opp: Ints, ply: int) -> npt.NDArray[np.int8]:
         """The outcome of each of B positions of `ply`, for the side to move: int8 (B,), or `UNKNOWN`."""
         if ply not in self.layers:
             return np.full(len(own), UNKNOWN, np.int8)
-        place, part = np.divmod(self.ranks(own, opp, ply), PER_BYTE)
-        return (self.layers[ply][place] >> (2 * part).astype(np.uint8) & 3).astype(np.int8) + np.int8(UNKNOWN)
+        return unpack(self.layers[ply])[self.ranks(own, opp, ply)]
 
-    def bounds(self, own: Ints, opp: Ints) -> tuple[Ints, Ints]:
-        """The lower and the upper bounds of B unfinished positions' outcomes, for the side to move: int64 (B,) each.
+    def bounds(self, own: Ints, opp: Ints) -> Ints:
+        """Bounds of the outcome of each of B unfinished positions, for the side to move, lower and upper: int64 (B, 2).
 
         A ply beyond the table the lower bound comes from the positions a move earlier: each is worth to its side to
         move at least what this one is worth to the other. In four of ten positions of Connect Four it is a win.
         """
-        low, high = np.full(len(own), -1, np.int64), np.ones(len(own), np.int64)
-        counts, column = bit_counts(self.game.column + 1), self.game.column
-        plies = sum(counts[(own | opp) >> col * self.game.stride & column] for col in range(self.game.cols))
-        for ply in set(np.unique(plies).tolist()):
-            rows = np.flatnonzero(plies == ply)
-            if ply in self.layers:
-                found = self.outcomes(own[rows], opp[rows], ply)
-                known = found != UNKNOWN
-                low[rows[known]] = high[rows[known]] = found[known]
-                rows = rows[~known]
-            if ply - 1 in self.layers and len(rows):
-                low[rows] = np.maximum(low[rows], -self._best_before(own[rows], opp[rows], ply))
-        return low, high
-
-    def _best_before(self, own: Ints, opp: Ints, ply: int) -> Ints:
-        """The least outcome of the positions a move before each, as the side to move there: 1 if none is known."""
-        least = np.ones(len(own), np.int64)
-        for col in range(self.game.cols):
-            column = self.game.column << col * self.game.stride
-            stones = (own | opp) & column
-            stone = opp & (stones ^ stones >> 1)  # the top one, if the side that moved last owns it
-            rows = np.flatnonzero(stone)
-            found = self.outcomes(opp[rows] ^ stone[rows], own[rows], ply - 1).astype(np.int64)
-            least[rows] = np.minimum(least[rows], np.where(found == UNKNOWN, 1, found))
-        return least
+        bounds = np.empty((len(own), 2), np.int64)
+        write_bounds(self.game, own, opp, self._packed, self._places, *ranking(self.game), bounds)
+        return bounds
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table, whole or not at all; the archive holds a checksum of each array."""
@@ -135,9 +190,6 @@ class OutcomeTable:
                 raise ValueError(f"it is of {meta['game']}")
             return cls(game, {whole("ply", ply, MAX_PLY): arrays[f"ply{ply}"] for ply in meta["plies"]})
 
-    def _size(self, ply: int) -> int:
-        return -(-int(ranks_of(self.game, ply)) // PER_BYTE)
-
 
 def pack(outcomes: npt.NDArray[np.int8]) -> Bytes:
     """A layer of a table from the outcome of each rank, int8 (N,), `UNKNOWN` if it is not known."""
@@ -155,41 +207,37 @@ def unpack(packed: Bytes) -> npt.NDArray[np.int8]:
 
 def ranks_of(game: KInARow, ply: int) -> int:
     """The number of ranks of the arrangements of `ply` stones on a board with gravity."""
-    return int(_arrangements(game, ply)[game.cols, ply]) * comb(ply, ply // 2)
+    return int(_arrangements(game)[game.cols, ply]) * comb(ply, ply // 2)
 
 
-@functools.lru_cache(maxsize=64)
-def ranking(game: KInARow, ply: int) -> tuple[Ints, Ints]:
+@functools.lru_cache(maxsize=8)
+def ranking(game: KInARow) -> tuple[Ints, Ints]:
     """What a rank is added up from.
 
     Returns:
-        int64 (cols, ply + 1, rows + 1): for the column at a place, the number of stones in those before, and its
-        height, how many ranks belong to lesser heights there; int64 (2**ply,): the rank of each pattern of colours.
+        int64 (MAX_PLY + 1, cols, MAX_PLY + 1, rows + 1): for a ply, a column's place, the number of stones in the
+        columns before it, and its height, the number of ranks that belong to lesser heights there; int64 (MAX_PLY + 1,
+        MAX_PLY + 1): binomial coefficients.
     """
-    ways = _arrangements(game, ply)
-    of_colours = comb(ply, ply // 2)
-    before = np.zeros((game.cols, ply + 1, game.rows + 1), np.int64)
-    for place in range(game.cols):
-        for filled in range(ply + 1):
-            for height in range(1, min(game.rows, ply - filled) + 1):
-                with_less = ways[game.cols - 1 - place, ply - filled - height + 1]
-                before[place, filled, height] = before[place, filled, height - 1] + with_less * of_colours
-    return before, np.cumsum(bit_counts(1 << ply) == ply // 2) - 1
+    ways = _arrangements(game)
+    before = np.zeros((MAX_PLY + 1, game.cols, MAX_PLY + 1, game.rows + 1), np.int64)
+    for ply in range(MAX_PLY + 1):
+        for place in range(game.cols):
+            for filled in range(ply + 1):
+                for height in range(1, min(game.rows, ply - filled) + 1):
+                    with_one_less = ways[game.cols - 1 - place, ply - filled - height + 1] * comb(ply, ply // 2)
+                    before[ply, place, filled, height] = before[ply, place, filled, height - 1] + with_one_less
+    choose = np.array([[comb(n, k) for k in range(MAX_PLY + 1)] for n in range(MAX_PLY + 1)], np.int64)
+    return before, choose
 
 
-@functools.lru_cache(maxsize=64)
-def bit_counts(size: int) -> Ints:
-    """The number of one bits in each number below `size`: int64 (size,)."""
-    return np.array([number.bit_count() for number in range(size)], np.int64)
-
-
-def _arrangements(game: KInARow, ply: int) -> Ints:
-    """The number of ways to stack 0 to `ply` stones in 0 to all columns: int64 (cols + 1, ply + 1)."""
-    ways = np.zeros((game.cols + 1, ply + 1), np.int64)
+def _arrangements(game: KInARow) -> Ints:
+    """The number of ways to stack stones in the first columns: int64 (cols + 1, MAX_PLY + 1)."""
+    ways = np.zeros((game.cols + 1, MAX_PLY + 1), np.int64)
     ways[0, 0] = 1
     for columns in range(1, game.cols + 1):
-        for height in range(min(game.rows, ply) + 1):
-            ways[columns, height:] += ways[columns - 1, : ply + 1 - height]
+        for height in range(min(game.rows, MAX_PLY) + 1):
+            ways[columns, height:] += ways[columns - 1, : MAX_PLY + 1 - height]
     return ways
 
 
