@@ -2,7 +2,7 @@
 
 import sys
 
-from tictac_env.cli import main
+from tictac_command import main
 
 if sys.argv[1:2] == ["grade"] and not sys.flags.safe_path:
     sys.exit(

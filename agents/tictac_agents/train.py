@@ -114,9 +114,24 @@ def train(arguments: argparse.Namespace) -> Any:
     """Trains, judges and saves as a parsed command line says; returns the agent.
 
     Raises:
-        ValueError: a setting is not possible, or the file to save has a wrong suffix.
+        ValueError: a setting is not possible, or the file to save has a wrong suffix; the message names the option.
         DependencyNotInstalled: what the agent needs is missing.
     """
+    try:
+        return _train(arguments)
+    except ValueError as error:
+        if (told := in_options(str(error), arguments.agent)) == str(error):
+            raise
+        raise ValueError(told) from error
+
+
+def in_options(message: str, agent: str) -> str:
+    """The message of an error about settings, with options in place of the settings' names: "--seat must be ..."."""
+    names = "|".join(one.name for one in fields(settings_class(agent)))
+    return re.sub(rf"\b({names})(?==| must )", lambda found: option(found[0]), message)
+
+
+def _train(arguments: argparse.Namespace) -> Any:
     settings = chosen(arguments)
     check_suffix(arguments.agent, arguments.save)
     if arguments.save is not None:
@@ -220,7 +235,7 @@ def check_resumed(path: Path, had: Mapping[str, Any], wanted: Mapping[str, Any])
     """Raises a ValueError if the run in a file was begun with other settings than those of the command."""
     for name in sorted(wanted):
         if had.get(name) != wanted[name]:
-            told = f"--resume: the run in {path} has {name} {had.get(name)}, not {wanted[name]}"
+            told = f"--resume: the run in {path} has {option(name)} {had.get(name)}, not {wanted[name]}"
             raise ValueError(f"{told}; give the options with which it began")
 
 
@@ -250,25 +265,25 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     kind = AGENTS[agent].kind
     parser.description = f"{agent}: {AGENTS[agent].help}."
     run = parser.add_argument_group("the run")
-    named = f"the settings to begin with: {', '.join(presets(agent)) or 'there are none'}"
+    named = f"start from these settings: {', '.join(presets(agent)) or 'there are none'}"
     run.add_argument("--preset", metavar="NAME", help=named)
     add_seed(run)
-    best = ".zip; the best model is kept beside it, as NAME-best.zip"
-    written = best if kind == "network" else ".npz, written now and then and at the end"
-    add_file(run, "--save", help=f"the agent's file, {written}")
-    add_file(run, "--resume", help="continue the run that this file keeps; the other options as before")
+    best = ".zip file; save the best model next to it, as NAME-best.zip"
+    written = best if kind == "network" else ".npz file, now and then and at the end"
+    add_file(run, "--save", help=f"save the agent to this {written}")
+    add_file(run, "--resume", help="continue the run in this file; give the same other options as before")
     if kind != "table":
-        add_file(run, "--tensorboard", folder=True, help="log to this folder")
+        add_file(run, "--tensorboard", folder=True, help="write TensorBoard logs to this folder")
     if kind != "games":
-        run.add_argument("--stop-when-proven", action="store_true", help="end once nothing beats the agent")
-        every, told = (20_000, "steps") if kind == "network" else (None, "games")
+        run.add_argument("--stop-when-proven", action="store_true", help="stop once the agent is proven unbeatable")
+        every, unit = (20_000, "steps") if kind == "network" else (None, "games")
         default = "%(default)s" if every else "1000, or verdict_every"
-        told += f" between two verdicts (default: {default})"
+        told = f"judge the agent every N {unit} (default: {default})"
         run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
     base = usual(agent)
     told = (
-        f"The defaults are those tuned for {base.game}; other games have their own. If --opponent makes self-play of "
-        "games against an opponent, or the other way round, gamma, seat and start follow."
+        f"The defaults are tuned for {base.game}; other games have their own. If --opponent switches between self-play "
+        "and games against an opponent, --gamma, --seat and --start change with it."
     )
     title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
     settings = parser.add_argument_group(title, None if base == settings_class(agent)() else told)

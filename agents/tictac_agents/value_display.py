@@ -245,7 +245,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     networks = NTupleNetwork, NTupleTD
     if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
         found = move_values(agent, position)
-        text = NETWORK if isinstance(agent, networks) else "its values"
+        text = NETWORK if isinstance(agent, networks) else "the agent's values"
         return _valued(position, [found.get(action) for action in range(position.game.num_actions)], text)
     if hasattr(agent, "values_many"):  # FittedQ, and below S2Network: to know their classes takes torch
         return _valued(position, agent.values_many(PositionBatch.of([position]), position.seat)[0].tolist(), NETWORK)

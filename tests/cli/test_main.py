@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -170,4 +171,7 @@ def test_ctrl_c_while_python_imports_is_no_traceback(
     monkeypatch.delitem(sys.modules, "tictac_env.cli")
     monkeypatch.setattr(sys, "meta_path", [Stopped(), *sys.meta_path])
     assert tictac_command.main() == 130
+    assert capsys.readouterr().err == "tictac: stopped\n"
+    with pytest.raises(SystemExit, match="130"):
+        runpy.run_module("tictac_env", run_name="__main__")
     assert capsys.readouterr().err == "tictac: stopped\n"

@@ -251,7 +251,7 @@ def test_the_help_explains_the_settings_of_a_run_without_options(
     assert out.startswith(f"usage: tictac train {agent} ") and AGENTS[agent].help in out
     found = settings(agent).to_dict()
     assert f"(default: {found['game']})" in out
-    assert ("those tuned for TicTacToe-v0" in out) == (agent in trained("network"))
+    assert ("are tuned for TicTacToe-v0" in out) == (agent in trained("network"))
     for name in {"gamma", "start", "num_envs", "policy", "total_timesteps", "step"} & set(found):
         default = re.search(rf"--{name.replace('_', '-')} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
         assert default is not None and default[1].rstrip("0.") == str(found[name]).rstrip("0.")

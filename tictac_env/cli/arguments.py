@@ -117,10 +117,10 @@ class _Formatter(argparse.HelpFormatter):
 def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of_players: bool = True) -> None:
     """Adds `--game`; `chosen_game` says which game it asks for, also if it is not given."""
     games = (
-        f"{', '.join(known_names())}, or with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False, or "
-        "a game of your own as module:Name-v0, whose module is imported"
+        f"{', '.join(known_names())}; with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False; or "
+        "your own game as module:Name-v0 (the module is imported)"
     )
-    otherwise = f"the game of the player's file, else {default}" if of_players else default
+    otherwise = f"the game of the player's file, or else {default}" if of_players else default
     game = parser.add_argument("--game", type=game_named, metavar="GAME", help=f"{games} (default: {otherwise})")
     parser.set_defaults(default_game=default)
     complete_words(game, "games", known_names())
@@ -146,7 +146,7 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
 
 def add_moves(parser: argparse.ArgumentParser) -> None:
     """Adds `moves`, which may be several words: "4453", or "4 4 5 3" without quotes."""
-    told = "the moves so far, as in 4453 or 4 4 5 3 or 4,4,5,3; none: the empty board"
+    told = "the moves so far, such as 4453, 4 4 5 3 or 4,4,5,3 (default: none, the empty board)"
     parser.add_argument("moves", nargs="*", metavar="MOVES", help=told)
 
 
@@ -196,14 +196,14 @@ def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
         "--workers",
         type=whole_number(1),
         metavar="N",
-        help=f"processes that share the work (default: {default}), or with --ray CPUs of the cluster (default: all)",
+        help=f"use N processes (default: {default}); with --ray, use N CPUs of the cluster (default: all)",
     )
     parser.add_argument(
         "--ray",
         nargs="?",
         const="",
         metavar="HOST:PORT",
-        help="work on the Ray cluster at this address (auto finds it), or on one that is started here",
+        help="use the Ray cluster at this address (auto finds it); without an address, start a cluster here",
     )
     parser.set_defaults(default_workers=default)
 
@@ -221,7 +221,7 @@ def chosen_workers(options: argparse.Namespace) -> Workers:
 
 def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> None:
     """Adds `--seed`."""
-    shown = "another seed each time" if default is None else str(default)
+    shown = "a new seed each time" if default is None else str(default)
     told = f"the same seed gives the same results (default: {shown})"
     parser.add_argument("--seed", type=whole_number(), default=default, metavar="N", help=told)
 

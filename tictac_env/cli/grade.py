@@ -23,43 +23,45 @@ FORMATS = ("gradescope", "nbgrader")
 def add_grade(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "submissions", nargs="*", metavar="SUBMISSION", help="a file, a folder, or a folder of these")
     told = parser.add_argument(
-        "--assignment", metavar="NAME", help=f"{', '.join(assignments())}, or the path of a rubric (.toml)"
+        "--assignment", metavar="NAME", help=f"the assignment: {', '.join(assignments())}, or a rubric's path (.toml)"
     )
     complete_words(told, "assignments", assignments(), files=True)
     parser.add_argument(
         "--game",
         type=game_named,
         metavar="GAME",
-        help="the rubric's game, needed if it is one of your own: module:Name-v0",
+        help="the rubric's game; give it if the game is your own, as module:Name-v0",
     )
     forms = add_json_or_csv(parser, "the points of all submissions")
-    forms.add_argument("--format", choices=FORMATS, help="print what this platform reads")
-    add_file(parser, "-o", "--output", help="write the result there; the text is still printed")
-    parser.add_argument("--cell", metavar="NAME", help="print the points of this line of the rubric alone")
-    parser.add_argument("--tournament", action="store_true", help="also play everybody against everybody")
+    forms.add_argument("--format", choices=FORMATS, help="print the result in the format of this platform")
+    add_file(parser, "-o", "--output", help="also write the result to this file")
+    parser.add_argument("--cell", metavar="NAME", help="print only the points of this line of the rubric")
+    parser.add_argument("--tournament", action="store_true", help="also let all submissions play each other")
     parser.add_argument(
-        "--workers", type=whole_number(1), metavar="N", help="submissions graded at a time (default: one for each core)"
+        "--workers", type=whole_number(1), metavar="N", help="grade N submissions at once (default: one for each core)"
     )
     parser.add_argument(
         "--unconfined", action="store_true", help="run submissions even if this system cannot confine them"
     )
-    parser.add_argument("--page", default=PAGE, metavar="URL", help="the page of the links (default: %(default)s)")
+    parser.add_argument(
+        "--page", default=PAGE, metavar="URL", help="the page that links lead to (default: %(default)s)"
+    )
     parser.add_argument("--list", action="store_true", help="list the assignments")
-    add_file(parser, "--hand-out", folder=True, help="copy there what pupils get of the assignment")
-    parser.add_argument("--make-zip", metavar="NAME", help="make the autograder of an assignment, for Gradescope")
-    add_file(parser, "--wheels", folder=True, help="wheels from which the autograder is installed, without a network")
+    add_file(parser, "--hand-out", folder=True, help="copy the pupils' files of the assignment to this folder")
+    parser.add_argument("--make-zip", metavar="NAME", help="make a Gradescope autograder for this assignment")
+    add_file(parser, "--wheels", folder=True, help="wheels in this folder, so that the autograder needs no network")
 
 
 def run_grade(options: argparse.Namespace) -> int:
-    """Grades what others have written, by proof: a rubric of theorems judges exactly how a submission plays.
+    """Grades submissions by proof: each line of a rubric is an exact statement about how a submission plays.
 
-    A submission is a Python file, a notebook, or a folder with one of these. It runs in a process of its own, within
-    limits, and is asked for its moves. A folder of submissions is graded as a class: a table, the likeness of the
-    submissions, and a tournament if wanted. docs/teaching/README.md explains it.
+    A submission is a Python file, a notebook, or a folder with one of these. It runs in its own process, within limits,
+    and is asked for its moves. A folder of submissions is graded as a class: you get a table of points, a list of
+    similar submissions, and a tournament if you ask for one. docs/teaching/README.md explains the details.
 
     Examples:
       tictac grade --list
-      tictac grade --assignment minimax --hand-out work        (what pupils get)
+      tictac grade --assignment minimax --hand-out work        (the pupils' files)
       tictac grade work/submission.py --assignment minimax
       tictac grade class/ --assignment minimax --tournament --csv -o grades.csv
       tictac grade submission.py --assignment mine.toml --format gradescope -o results.json

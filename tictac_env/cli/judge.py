@@ -49,14 +49,16 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
     add_game(parser)
     parser.add_argument(
-        "--suite", metavar="NAME", help="the positions that judge its moves, by name or file (default: the game's own)"
+        "--suite",
+        metavar="NAME",
+        help="the positions in which mistakes count, by name or file (default: the game's own)",
     )
     parser.add_argument(
         "--replies",
         type=whole_number(),
         default=REPLIES,
         metavar="N",
-        help="positions searched for the shortest lost game of a large game, 0 for none (default: %(default)s)",
+        help="on large boards, search N positions for the shortest lost game; 0 skips this (default: %(default)s)",
     )
     parser.add_argument(
         "--opponent",
@@ -66,21 +68,21 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         help="also play a match against this player; may be repeated",
     )
     parser.add_argument(
-        "--games", type=whole_number(1), default=100, metavar="N", help="the games of a match (default: %(default)s)"
+        "--games", type=whole_number(1), default=100, metavar="N", help="the games in each match (default: %(default)s)"
     )
-    parser.add_argument("--quick", action="store_true", help="leave the exact verdict out, which may take minutes")
-    reading = parser.add_argument_group("players that do not say how they are to be read")
+    parser.add_argument("--quick", action="store_true", help="skip the exact verdict, which can take minutes")
+    reading = parser.add_argument_group("options for players that do not say how to read them")
     reading.add_argument(
         "--observation",
         choices=(*OBSERVATION_TYPES, PLANES_LAST),
-        help="the observation of a function or a network (default: planes, or what fits the network's input)",
+        help="what a function or a network observes (default: planes, or what fits the network's input)",
     )
     reading.add_argument(
         "--time-limit",
         type=decimal(),
         default=Reading.time_limit,
         metavar="SECONDS",
-        help="the time of a program for a move, of an ONNX network for up to 64 (default: %(default)g)",
+        help="the time for one move of a program, or for up to 64 moves of a network (default: %(default)g)",
     )
     add_seed(parser)
     add_json(parser)
@@ -90,18 +92,18 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         folder=True,
         nargs="?",
         const=BESIDE,
-        help="also write README.md and verdict.json (default: next to the player's file)",
+        help="also write README.md and verdict.json to this folder (default: next to the player's file)",
     )
 
 
 def run_audit(options: argparse.Namespace) -> int:
-    """Judges a player, and prints one record of how good it is.
+    """Measures how well a player plays, and prints a record.
 
-    The record has the exact verdict (can the player be beaten, and by which game, board by board), its mistakes on
-    positions of known value next to those of random play, and matches, if wanted.
+    The record says if the player can be beaten, and shows the game that beats it, board by board. It counts the
+    player's mistakes in solved positions, and compares them with those of random play. It can also hold matches.
 
-    The player may be anybody's: docs/audit.md shows each kind. Python files and programs run with your rights. Agents'
-    files, models and networks are only read.
+    The player may come from anybody: docs/audit.md shows each kind. Python files and programs run with your rights.
+    Agents' files, models and networks are only read.
 
     Examples:
       tictac audit rule
@@ -159,16 +161,16 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1),
         default=1,
         metavar="N",
-        help="end after N games that refute it (default: 1)",
+        help="stop after N games that refute the claim (default: 1)",
     )
     parser.add_argument(
-        "--to-the-end", action="store_true", help="go through all positions, even if N games refute the claim"
+        "--to-the-end", action="store_true", help="check all positions, even if N games refute the claim"
     )
     add_file(
         parser,
         "--store",
         folder=True,
-        help="keep the work and the certificate there, and continue from them (default: nowhere)",
+        help="save the work and the certificate in this folder, and continue from them (default: save nothing)",
     )
     add_seed(parser)
     add_workers(parser)
@@ -176,12 +178,12 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
 
 
 def run_prove(options: argparse.Namespace) -> int:
-    """Plays every reply to a player, and so proves that it never loses, or always wins, or shows the games that refute
-    it.
+    """Proves that a player never loses, or always wins, by playing every possible reply.
 
-    Nothing is sampled. On Connect Four a first player that is hard to beat meets some 100 million positions: this takes
-    minutes if it does not search. With --store the same command goes on where it was stopped, and the folder gets the
-    certificate. The exit status is 1 if the claim is refuted.
+    If the claim is false, the command shows games that refute it. No reply is left out: on Connect Four a strong first
+    player meets about 100 million positions, which takes minutes if the player does not search. With --store the same
+    command continues where it stopped, and the folder receives the certificate. The exit status is 1 if the claim is
+    refuted.
 
     Examples:
       tictac prove minimax --seat second
@@ -219,24 +221,24 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
         type=whole_number(),
         default=0,
         metavar="N",
-        help="begin from every position after N moves (default: 0, the empty board)",
+        help="start from every position after N moves (default: 0, the empty board)",
     )
     parser.add_argument(
         "--sample",
         type=whole_number(1),
         metavar="N",
-        help="begin from N of these openings, drawn by the seed",
+        help="start from only N of these openings, drawn by the seed",
     )
     parser.add_argument(
         "--games",
         type=whole_number(1),
         metavar="N",
-        help="the games of each pair (default: each opening from both seats, 100 from a single one)",
+        help="play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)",
     )
-    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the time for a move, by the clock")
-    add_file(parser, "--store", folder=True, help=f"keep the games in {STORE} there, and continue from them")
+    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the time for a move")
+    add_file(parser, "--store", folder=True, help=f"save the games in {STORE} in this folder, and continue from them")
     parser.add_argument(
-        "--anchor", metavar="NAME", help="the player whose rating is 0 (default: random, or the weakest)"
+        "--anchor", metavar="NAME", help="give this player the rating 0 (default: random, or the weakest player)"
     )
     add_seed(parser)
     add_workers(parser)
@@ -244,11 +246,11 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
 
 
 def run_tournament(options: argparse.Namespace) -> int:
-    """Plays everybody against everybody, and prints the scores and the ratings with their 95 % intervals.
+    """Lets every player play every other one, and prints scores and ratings with 95 % intervals.
 
     Each pair plays each opening from both seats. A player that raises an error, plays an illegal move or takes too long
-    loses that game. With --store every game is kept as it ends, so the same command goes on where it was stopped, and
-    with further players, openings or games it plays only what is missing.
+    loses that game. With --store each game is saved when it ends: the same command then continues where it stopped. If
+    you add players, openings or games, it plays only the missing games.
 
     Examples:
       tictac tournament random rule minimax:2 mcts:100 --openings 2
@@ -300,52 +302,54 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
         type=game_named,
         action="append",
         metavar="GAME",
-        help="may be repeated (default: the game of the players' files, else TicTacToe-v0; without players both games)",
+        help="may be repeated (default: the game of the players' files, or TicTacToe-v0; without players, both games)",
     )
     complete_words(game, "games", known_names())
     parser.add_argument(
         "--against",
         nargs="+",
         metavar="PLAYER",
-        help='the players instead of the usual ones: learners, other names, files; "usual" stands for the usual ones',
+        help='play against these (learners, names, files) instead of the usual players; "usual" means the usual ones',
     )
     parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
-    parser.add_argument("--no-deep", action="store_true", help="leave out what needs torch")
+    parser.add_argument("--no-deep", action="store_true", help="leave out the players that need PyTorch")
     scale = parser.add_argument_group("the amount of work")
     scale.add_argument("--games", type=whole_number(1), metavar="N", help="the games of each pair")
-    scale.add_argument("--positions", type=whole_number(1), metavar="N", help="the positions on which moves are judged")
+    scale.add_argument("--positions", type=whole_number(1), metavar="N", help="the positions in which moves are judged")
     scale.add_argument("--seeds", type=whole_number(1), metavar="N", help="the trainings of each learner")
-    scale.add_argument("--shorter", type=decimal(), metavar="PART", help="the part of its training that a learner gets")
+    scale.add_argument(
+        "--shorter", type=decimal(), metavar="PART", help="the part of each training that is run, such as 0.1"
+    )
     parser.add_argument(
         "--time-limit",
         type=decimal(),
         default=10.0,
         metavar="SECONDS",
-        help="the time for a move, by the clock (default: %(default)g)",
+        help="the time for a move (default: %(default)g)",
     )
     add_seed(parser)
     add_workers(parser, min(2, os.cpu_count() or 1))
-    parser.add_argument("--fresh", action="store_true", help="delete what is kept, and begin again")
+    parser.add_argument("--fresh", action="store_true", help="delete earlier results and start again")
     add_file(
         parser,
         "--store",
         folder=True,
         default=Path("build/bench"),
-        help="keep the results there, and continue from them (default: %(default)s)",
+        help="save the results in this folder, and continue from them (default: %(default)s)",
     )
     parser.add_argument("--began", type=decimal(), help=argparse.SUPPRESS)  # when `make bench` began to install
 
 
 def run_bench(options: argparse.Namespace) -> int:
-    """Trains the learners, judges all players by the exact truth, and plays everybody against everybody.
+    """Trains the learners, compares all players with exact solutions, and lets them play each other.
 
-    Your players join those of the benchmark: a function, a model of Stable-Baselines3, an agent's file, an ONNX
-    network, a program, a language model at its address (docs/audit.md shows each kind). If a player raises an error,
-    plays an illegal move, or hangs, it costs nobody but itself.
+    Your players join those of the benchmark: a function, a Stable-Baselines3 model, an agent's file, an ONNX network,
+    a program, or a language model at its address (docs/audit.md shows each kind). A player that raises an error, plays
+    an illegal move or hangs harms only its own results.
 
-    The folder of --store gets report.html, a page to show to others, results.json and results.csv. The same command
-    goes on where it was stopped, and with a further player only its part is new. After Ctrl-C the jobs under way are
-    finished; after a second Ctrl-C they are not.
+    The folder of --store receives report.html (a page to show to others), results.json and results.csv. The same
+    command continues where it stopped. If you add a player, only its part is new. After Ctrl-C running jobs are
+    finished; a second Ctrl-C stops them.
 
     Examples:
       tictac bench

@@ -37,10 +37,10 @@ def add_train(parser: CommandParser) -> None:
 
 
 def run_train(options: argparse.Namespace) -> int:
-    """Trains an agent, whose settings are the options, and says how good it has become.
+    """Trains an agent and reports how well it plays.
 
-    Each agent explains its own settings: tictac train QLearning --help. Networks learn on one thread of torch's: they
-    are small, and more threads are many times slower. Ctrl-C ends a training and keeps what is learned.
+    Each agent has its own options: see tictac train QLearning --help. Networks use one thread of PyTorch, because they
+    are small and more threads would slow them down. Ctrl-C ends the training and keeps what the agent has learned.
 
     Examples:
       tictac train QLearning --preset self-play --stop-when-proven --save q.npz
@@ -55,17 +55,17 @@ def run_train(options: argparse.Namespace) -> int:
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_file(parser, "-o", "--output", required=True, help="the Python file, which is replaced")
+    add_file(parser, "-o", "--output", required=True, help="the Python file to write; an existing file is replaced")
     add_game(parser, default="ConnectFour-v0")
     add_seed(parser)
 
 
 def run_export_agent(options: argparse.Namespace) -> int:
-    """Writes a player as one Python file that needs NumPy only, as Kaggle's ConnectX takes it.
+    """Writes a player as one Python file that needs only NumPy, in the form that Kaggle's ConnectX accepts.
 
-    The file is plain Python that can be read, with the player's weights. It chooses the moves that the player chooses
-    here. A search that does not end within the time for a move (actTimeout) answers by what it has found so far. Tree
-    search (mcts, level:5 and above) and the exact solver (perfect) cannot be exported.
+    The file is readable Python and contains the player's weights. It chooses the same moves as the player here. If a
+    search does not finish within the time for a move (actTimeout), it plays the best move found so far. Tree search
+    (mcts, level:5 and above) and the exact solver (perfect) cannot be exported.
 
     Examples:
       tictac export agent ntuple:4 -o submission.py
@@ -86,10 +86,10 @@ def add_export_page(parser: argparse.ArgumentParser) -> None:
 
 
 def run_export_page(options: argparse.Namespace) -> int:
-    """Writes the page as a static folder, which opens in any browser without Python and without a network.
+    """Writes the web page as a folder that opens in any browser, without Python and without a network.
 
-    It holds tic-tac-toe with an exact table, and Connect Four with a learned network and the opening book. Open its
-    index.html, or put the folder on any web host.
+    The page plays tic-tac-toe and Connect Four, and shows exact values. To use it, open its index.html, or put the
+    folder on a web server.
 
     Examples:
       tictac export page site
@@ -107,45 +107,47 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a host name under which people reach it, besides localhost and IP addresses; may be repeated",
+        help="a host name by which people may reach the page, besides localhost and IP addresses; may be repeated",
     )
     parser.add_argument(
         "--trusted-proxy",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="a proxy, or a network of them, whose X-Forwarded-For names the visitor; may be repeated",
+        help="a proxy, or a network of proxies, whose header X-Forwarded-For is trusted; may be repeated",
     )
-    parser.add_argument("--port", type=int, default=PORT, help="the port, 0 for any free one (default: %(default)s)")
-    parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="agents to play against, .npz and .zip")
-    parser.add_argument("--store", type=Path, metavar="PATH", help="a tournament's result store, or a folder of them")
+    parser.add_argument("--port", type=int, default=PORT, help="the port; 0 picks a free one (default: %(default)s)")
     parser.add_argument(
-        "--league", type=Path, metavar="FOLDER", help="where agents that visitors keep, and their games, stay"
+        "--checkpoints", type=Path, metavar="FOLDER", help="offer the agents in this folder, .npz and .zip"
+    )
+    parser.add_argument("--store", type=Path, metavar="PATH", help="show the tournaments of a store, or of a folder")
+    parser.add_argument(
+        "--league", type=Path, metavar="FOLDER", help="save visitors' agents and their games in this folder"
     )
     parser.add_argument(
         "--game",
         action="append",
         default=[],
-        help="also offer this game: one of your own as module:Name-v0, or a size, KInARow-v0:5x6-4; may be repeated",
+        help="also offer this game: your own as module:Name-v0, or a size, such as KInARow-v0:5x6-4; may be repeated",
     )
     parser.add_argument(
-        "--trainings", type=int, default=2, metavar="N", help="trainings at once; others wait (default: %(default)s)"
+        "--trainings", type=int, default=2, metavar="N", help="trainings that run at once (default: %(default)s)"
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser of this machine")
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """Serves the page on which people play, look inside agents, and train them, in a browser.
+    """Serves a web page on which people play games, see what agents think, and train agents.
 
-    It works without a network, and listens to this machine alone by default. There are no accounts and no
-    passwords: whoever reaches the address can use it, within limits on what one visitor may ask for.
+    The page needs no internet, and by default only this machine can open it. There are no accounts and no passwords:
+    anybody who reaches the address can use the page, within limits for each visitor.
 
     Examples:
       tictac serve                                    http://127.0.0.1:8000/
       tictac serve --checkpoints models --store results.sqlite
       tictac serve --game examples.hex:Hex-v0:4       and a game of your own
-      tictac serve --host 0.0.0.0 --league class-7b   for a class; its agents stay
+      tictac serve --host 0.0.0.0 --league class-7b   for a class; its agents are saved
       tictac serve --host 0.0.0.0 --trainings 4       on a machine with four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
@@ -169,20 +171,20 @@ def run_serve(options: argparse.Namespace) -> int:
 
 
 def add_warm(parser: argparse.ArgumentParser) -> None:
-    named = f"any of {', '.join(known_names())}, with sizes if wanted, or module:Name-v0; none: all"
+    named = f"compile these games: {', '.join(known_names())}, also with sizes, or module:Name-v0 (default: all)"
     games = parser.add_argument("games", nargs="*", type=game_named, metavar="GAME", help=named)
     complete_words(games, "games", known_names())
     parser.add_argument(
-        "--only", nargs="+", metavar="USE", help="any of vector, minimax, solver, mcts, tables, networks (default: all)"
+        "--only", nargs="+", metavar="USE", help="vector, minimax, solver, mcts, tables, networks (default: all)"
     )
 
 
 def run_warm(options: argparse.Namespace) -> int:
-    """Compiles beforehand what first uses of the games would wait for.
+    """Compiles everything now, so that no later command waits for the compiler.
 
-    Makes a short first use of everything that is compiled, so that no later one waits for the compiler: for an image of
-    a class-room, say. The machine code is kept in your cache folder, or in the folder that the variable
-    TICTAC_CACHE_DIR names; it serves this version of the package, on processors like this one.
+    This helps before a class begins, or in a container image. The machine code is saved in your cache folder, or in
+    the folder that the variable TICTAC_CACHE_DIR names. It works with this version of the package, on processors like
+    this one.
 
     Examples:
       tictac warm                                      all games, all uses
@@ -209,7 +211,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(options: argparse.Namespace) -> int:
-    """Prints a script with which a shell completes the words of `tictac`: commands, options, games, players, files.
+    """Prints a script that lets your shell complete commands, options, games, players and files.
 
     Examples:
       tictac completion bash > ~/.local/share/bash-completion/completions/tictac

@@ -41,36 +41,38 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         parser,
         "players",
         nargs="*",
-        more="; or human, for two people (default: level:5). Two players play each other, the first of them begins",
+        more="; or human, for two people at one keyboard (default: level:5). Two players play each other, and the "
+        "first one begins",
     )
     add_game(parser)
     parser.add_argument(
         "--seat",
         choices=(*SEATS, "alternate"),
         default="alternate",
-        help="your seat; alternate: first, then second, and so on from game to game (default: %(default)s)",
+        help="your seat; alternate changes it after each game (default: %(default)s)",
     )
-    parser.add_argument("--position", metavar="MOVES", default="", help="the moves with which games begin, as in 51")
+    parser.add_argument("--position", metavar="MOVES", default="", help="start each game after these moves, such as 51")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
-    parser.add_argument("--window", action="store_true", help="play by clicks in a window (needs the extra human)")
+    parser.add_argument("--window", action="store_true", help="play in a window with the mouse (needs the extra human)")
     parser.add_argument(
         "--delay",
         type=decimal(0, 60),
         default=1.0,
         metavar="SECONDS",
-        help="the pause before each move of two players (default: %(default)g)",
+        help="the pause before each move when two players play each other (default: %(default)g)",
     )
     add_seed(parser, None)
 
 
 def run_play(options: argparse.Namespace) -> int:
-    """Plays against any player, in the terminal or in a window, or shows a game of two players move by move.
+    """Plays a game: you against any player, or two players against each other.
 
-    You type the number of a cell or, if stones fall, of a column. On a 3 x 3 board the keys q w e, a s d, z x c lie
-    like the cells. "hint" shows the exact value of every move, "undo" takes your last move back, "quit" ends the game.
+    Type the number of a cell, or of a column if stones fall. On a 3 x 3 board you can also use the keys q w e, a s d
+    and z x c, which lie like the cells. "hint" shows the exact value of every move, "undo" takes back your last move,
+    and "quit" ends the game.
 
-    In the window you click a cell or a column, or press its key. Backspace takes back, F1 shows the values in the
-    title, Enter begins a new game, Esc closes the window.
+    With --window you click a cell or a column, or press its key. Backspace takes back a move, F1 shows the exact
+    values in the title, Enter starts a new game, and Esc closes the window.
 
     Examples:
       tictac play                                      tic-tac-toe against level:5

@@ -45,24 +45,26 @@ from tictac_env.storage import save_text, writing
 def add_solve(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
     add_game(parser, "ConnectFour-v0", of_players=False)
-    parser.add_argument("--weak", action="store_true", help="find only who wins (1, 0, -1), which is faster")
-    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the search ends by then")
+    parser.add_argument("--weak", action="store_true", help="find only the winner (1, 0 or -1), which is faster")
+    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="stop the search after this time")
     threads = whole_number(1, 64)
     parser.add_argument("--threads", type=threads, default=1, metavar="N", help="search on N threads (default: 1)")
     parser.add_argument(
-        "--table", type=decimal(), default=64, metavar="MB", help="memory for the search (default: %(default)s)"
+        "--table", type=decimal(), default=64, metavar="MB", help="the memory of the search (default: %(default)s)"
     )
-    parser.add_argument("--no-book", action="store_true", help="search early positions too, without the opening book")
+    parser.add_argument("--no-book", action="store_true", help="search, and do not use the opening book")
     add_json(parser)
 
 
 def run_solve(options: argparse.Namespace) -> int:
     """Prints the board, the exact score and the value of each move, the best moves and a line of best play.
 
-    W21 means that the side to move wins in 21 moves of its own, L21 that it loses to the 21st move of the other side,
-    = a draw. The score +n says that the side to move wins with its n-th stone counted from the last one it could place,
-    -n that it loses so, 0 that the game is drawn. The game is Connect Four, as with the solvers that write moves like
-    4453, unless --game names another one. The exit status is 1 if a limit ends the search before the score is known.
+    W21 means that the side to move wins with its 21st move from here. L21 means that it loses to the other side's 21st
+    move, and = means a draw. The score counts from the end of the game: +1 is a win with the last stone that the side
+    to move could place, +2 a win with the stone before it, and so on. -1, -2, ... are losses, and 0 is a draw.
+
+    The game is Connect Four unless --game names another one. The exit status is 1 if a limit ends the search before the
+    score is known.
 
     Examples:
       tictac solve 4453
@@ -137,25 +139,25 @@ LAST = 4
 def add_render(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
     add_game(parser, of_players=False)
-    add_file(parser, "-o", "--output", help=f"the picture, a file that ends in {', '.join(SUFFIXES)}")
+    add_file(parser, "-o", "--output", help=f"write a picture to this file, which ends in {', '.join(SUFFIXES)}")
     size = whole_number(1, 512)
     parser.add_argument(
-        "--cell-size", type=size, default=64, metavar="PIXELS", help="the side of a cell (default: %(default)s)"
+        "--cell-size", type=size, default=64, metavar="PIXELS", help="the width of a cell (default: %(default)s)"
     )
     parser.add_argument(
         "--delay",
         type=decimal(0.02, 60),
         default=0.7,
         metavar="SECONDS",
-        help="the time for which a GIF shows each position (default: %(default)s)",
+        help="how long a GIF shows each position (default: %(default)s)",
     )
 
 
 def run_render(options: argparse.Namespace) -> int:
     """Draws a position or a whole game: as text, SVG, PNG, or a GIF that plays the game move by move.
 
-    The suffix of the file says what is drawn: .svg and .png show the last position, .gif the game from its first move.
-    Without a file the board is printed.
+    The suffix of the file chooses the format: .svg and .png show the last position, .gif shows the whole game. Without
+    --output the board is printed as text.
 
     Examples:
       tictac render 15243
@@ -218,7 +220,7 @@ def add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def run_info(options: argparse.Namespace) -> int:
-    """Lists what is installed here: versions, games, environments, players, the cache of machine code, the machine.
+    """Lists what is installed here: versions, games, environments, players, the cache of machine code, and the machine.
 
     Examples:
       tictac info

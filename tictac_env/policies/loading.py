@@ -55,10 +55,10 @@ AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
 """Makes a policy of the address of a language model."""
 ADDRESSES = ("http://", "https://")
 ACCEPTED = (
-    "a name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), a model "
-    "of Stable-Baselines3 (.zip), a network (.onnx), "
+    "a name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), "
+    "a Stable-Baselines3 model (.zip), a network (.onnx), "
     '"module:name" or "file.py:name" of a function or policy, a Kaggle submission ("kaggle:file.py"), a PettingZoo '
-    'agent ("pettingzoo:file.py:name"), a bot of OpenSpiel\'s ("openspiel:file.py:name"), a program ("program:./bot '
+    'agent ("pettingzoo:file.py:name"), an OpenSpiel bot ("openspiel:file.py:name"), a program ("program:./bot '
     "--depth 4\"), or a language model's address "
     "(http://localhost:8000/v1#model)"
 )

@@ -68,30 +68,30 @@ class NTupleTD(GamesLearner):
     It can also play on from given games: see `start_from`.
 
     Args:
-        game: a game of the `KInARow` family, by its name or its rule book.
-        tuples: the number of tuples, random walks drawn by the seed, up to symmetries all different.
-        length: the cells of a tuple, from 1 to 12. There are 2 * 4**length weights a tuple, of 4 bytes.
-        step: the part of an error that an update takes away at the beginning, in (0, 2].
-        final_step: the part at the end of the run; between them the step falls geometrically.
+        game: a game of the `KInARow` family: its name, or its rules.
+        tuples: the number of tuples. The seed draws them as random walks; no two of them are images of each other.
+        length: the number of cells in a tuple, from 1 to 12. Each tuple has 2 * 4**length weights of 4 bytes.
+        step: the part of an error that an update removes at the beginning of the run, in (0, 2].
+        final_step: the part that it removes at the end; the step falls geometrically between them.
         trace: lambda, in [0, 1].
-        discount: in (0, 1]; below 1 it pays to win soon and to lose late, so that a lost position is not given up.
+        discount: the discount, in (0, 1]. Below 1, early wins and late losses are worth more, so the agent resists in
+            lost positions, too.
         epsilon: the chance of an exploring move, in [0, 1].
         erring: the part of the games in which one side errs, in [0, 1]: it explores with the chance 0.3. So the other
             side learns to win when it can.
-        erring_seat: the side that errs, 0 or 1; None draws it by lot. The errors of a given side count: the results
-            after them credit the positions before. So these have their expected value in games against a side that
-            errs, and the other side learns to lead it into errors. Drawn by lot, errors only show more positions; each
-            is worth what it is if neither side errs.
-        margin: how much less than the best a move may be worth to be played as often, in [0, 2]. A side that has lost
-            has many such moves, so that the other side learns to win against all of them.
+        erring_seat: the side that errs, 0 or 1; None draws it in each game. If the side is given, positions before an
+            error learn from the results after it: the other side learns to lead it into errors. If it is drawn, they
+            do not: errors only show more positions.
+        margin: the difference of values up to which a move is played as often as the best one, in [0, 2]. A lost side
+            has many such moves, so the other side learns to win against all of them.
         logistic: True for the error of the value, the gradient of the cross-entropy; False for that of its square.
         rule: True if the one-move rule holds in self-play.
         symmetric: True if the images of a tuple under the board's symmetries share its weights; otherwise it has none.
         coherence: True to multiply each weight's step by its temporal coherence: how far its updates so far have one
             sign. This needs 16 bytes more a weight.
-        averaging: the last part of the run whose weights are averaged, in [0, 1]; the average plays.
-        threads: the number of threads that learn. While one is faster, as on busy cores, one does: now and then the
-            times of some games are compared.
+        averaging: the last part of the run whose weights are averaged, in [0, 1]; the agent plays with the average.
+        threads: the number of threads that learn. Their times are compared now and then, and one thread learns while
+            it is faster, as on busy cores.
         seed: of the tuples and of self-play; None for fresh entropy.
 
     Attributes:

@@ -199,20 +199,20 @@ class FittedQ(GamesLearner):
         S4-all-actions: the same with all actions in one pass.
 
     Args:
-        game: a game's name or rule book; without `all_actions` one whose actions are its columns.
-        all_actions: see above.
-        batch_games: how many games a batch has.
-        epochs: how often all moves of a batch are learned.
-        minibatch: how many moves each gradient step uses.
+        game: a game's name, or its rules; without `all_actions` its actions must be its columns.
+        all_actions: True if the network gives the values of all actions in one pass.
+        batch_games: the number of games in a batch.
+        epochs: the number of times that each batch is learned.
+        minibatch: the number of moves in each gradient step.
         learning_rate: Adam's step size.
-        target_step: how far a target goes from the value to the best next one, in (0, 1].
+        target_step: the part of the way from the value to the best next value that a target goes, in (0, 1].
         epsilon: the chance of a random action, in [0, 1]: a number, or several, one a batch.
         rewards: for a win, a draw and a loss.
         opponent: the name of a policy, such as "random" or "mcts:100"; None if the two seats play each other. A file of
             a learner names it, so it is no file or module, which could run code.
-        filters: how many filters each convolution has.
-        widths: how wide the filters of each convolution are.
-        dense: how many units each dense layer has.
+        filters: the number of filters in each convolution.
+        widths: the width of the filters in each convolution.
+        dense: the number of units in each dense layer.
         seed: makes the run reproducible on one device; None for fresh entropy.
         device: PyTorch's.
 

@@ -184,11 +184,11 @@ class GameTree(GamesLearner):
     drawn by the seed if it does not know the position.
 
     Args:
-        game: a game's name or rule book.
-        exploration: the constant above, at least 0. S4 leaves it open; with 2 the tree learns more than with 1.
-        draw: what a draw counts, for both seats, in [-1, 1].
+        game: a game's name, or its rules.
+        exploration: the weight of exploration, at least 0. S4 does not state it; 2 learns more than 1.
+        draw: the value of a draw for both seats, in [-1, 1].
         seed: of the self-play; None for fresh entropy.
-        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more positions; its statistics go on.
+        memory_mb: the most memory the trees may take, in MiB. A full tree adds no positions, but still counts.
 
     Attributes:
         num_games: how many games it has learned from, at most 16,777,216.

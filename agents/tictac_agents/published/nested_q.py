@@ -247,14 +247,14 @@ class S2Network(GamesLearner):
         S2: as published, for a run of 4,000,000 games.
 
     Args:
-        game: a game's name or rule book; one in which each cell is an action.
-        games_a_seat: over how many games of each seat exploration falls; a run is twice as long.
+        game: a game's name, or its rules; each cell must be an action.
+        games_a_seat: the number of games of each seat during which exploration falls; a run has twice this number.
         learning_rate: the step size.
         epsilon: the chance of a random action at first, in [0, 1].
         order: "in turn" for one seat after the other; "alternate" for the other seat after each game.
-        networks: 1 for both seats, or 2, one for each.
-        legal_only: whether only legal actions are played, learned, and looked at for targets.
-        relative: whether the inputs are 1 for one's own stones and -1 for the other side's.
+        networks: 1 network for both seats, or 2, one for each.
+        legal_only: True to use only legal actions: in play, in learning and in targets.
+        relative: True if the inputs are 1 for the mover's own stones and -1 for the other side's.
         seed: makes the run reproducible; None for fresh entropy.
 
     Attributes:

@@ -41,24 +41,24 @@ class S0ValueTD(ValueTD):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for 1 / N(s).
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
+            1 / N(s), where N counts how often the position was learned.
         gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. (What the environment
-            pays does not matter.)
-        initial_value: of a position that is met for the first time.
-        plies: "all": every position is learned; "own": those after one's own moves.
-        updates: "online": as the game is played; "backward": at its end, the last position first.
-        trace_decay: lambda, in [0, 1]; above 0 only online.
-        learn_exploring: whether what an exploring move led to is learned.
-        shared: whether both seats share one table.
-        dead_draws: whether a game that neither side can win any more ends as a draw. So does one that `learn_game` is
-            given: what is played after that does not matter.
-        block: how many games each seat gets in turn; 0 leaves the seats to the environment.
-        verdict_every: how many games lie between two exact verdicts, of which the first "infallible" ends a run; 0 for
-            none. (An `UntilProven` given to `learn` takes the place of this rule.)
-        start_afresh: after how many games without success everything is forgotten, a multiple of `verdict_every`; 0, or
-            no verdicts, for never.
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
+        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. They replace the
+            environment's rewards.
+        initial_value: the value of a position before learning.
+        plies: "all" to learn every position of a game; "own" to learn only those after the learner's own moves.
+        updates: "online" to learn during the game; "backward" to learn at its end, the last position first.
+        trace_decay: lambda, in [0, 1]; a value above 0 needs updates "online".
+        learn_exploring: True if the position before an exploring move learns from the position after it.
+        shared: True if both seats share one table.
+        dead_draws: True if a game ends as a draw once neither side can win. Games given to `learn_game` end there, too.
+        block: the number of games that each seat gets in turn; 0 leaves the seats to the environment.
+        verdict_every: the number of games between two exact verdicts; the run ends once the agent is unbeatable. 0 for
+            no verdicts. (An `UntilProven` given to `learn` replaces this rule.)
+        start_afresh: the number of games after which a run without success forgets everything, a multiple of
+            `verdict_every`; 0, or no verdicts, for never.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:

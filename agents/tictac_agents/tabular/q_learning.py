@@ -293,18 +293,18 @@ class QLearning(TableLearner):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
             N(s, a) ** -decay, where N counts how often a table learned the action (Even-Dar and Mansour, "Learning
             rates for Q-learning", 2003).
-        decay: see there, in [0.5, 1].
+        decay: the exponent of that step size, in [0.5, 1].
         gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        symmetry: whether positions that are images of each other share their values.
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
+        symmetry: True if mirrored and rotated positions share one value.
         updates: "backward": a game's steps are learned at its end, the last one first, so that a result reaches the
             first move at once; "online": each step as it is made.
-        double: whether to learn two tables.
-        end_teaches_both: with `double`, whether both tables learn the last step of a game, whose target is its reward.
-        initial_value: what every action is worth at first.
+        double: True to learn two tables (double Q-learning).
+        end_teaches_both: with `double`, True if both tables learn the last step of a game, whose target is its reward.
+        initial_value: the value of every action before learning.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:
@@ -447,14 +447,14 @@ class Sarsa(QLearning):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
             N(s, a) ** -decay, where N counts how often the action was learned.
-        decay: see there, in [0.5, 1].
+        decay: the exponent of that step size, in [0.5, 1].
         gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        expected: whether to take the mean over the next action.
-        symmetry: whether positions that are images of each other share their values.
-        initial_value: what every action is worth at first.
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
+        expected: True to take the mean over the next action.
+        symmetry: True if mirrored and rotated positions share one value.
+        initial_value: the value of every action before learning.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:
@@ -506,9 +506,9 @@ class MonteCarlo(QLearning):
         env: an environment of ours, or its id; any opponent, seat and type of observation.
         learning_rate: None for the mean of all returns, or a step size in (0, 1] (several for equal parts of a run).
         gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        symmetry: whether positions that are images of each other share their values.
-        initial_value: what every action is worth at first.
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
+        symmetry: True if mirrored and rotated positions share one value.
+        initial_value: the value of every action before learning.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:

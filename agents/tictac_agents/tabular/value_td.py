@@ -291,20 +291,22 @@ class ValueTD(TableLearner):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of a run; None for 1 / N(s).
+        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
+            1 / N(s), where N counts how often the position was learned.
         gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of a run.
-        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. (What the environment
-            pays does not matter.)
-        initial_value: of a position that is met for the first time.
-        plies: "all": every position is learned; "own": those after one's own moves.
-        updates: "online": as the game is played; "backward": at its end, the last position first.
-        trace_decay: lambda, in [0, 1]; above 0 only online.
-        learn_exploring: whether the position before an exploring move learns from what the move led to.
-        learn_explored: whether the position that an exploring move led to learns from what follows.
-        set_last: whether the last position after one's own move is set to the result, not moved by the step size; only
-            with plies "own".
-        know_results: whether a finished game is worth its result at once; else `initial_value` until one ends there.
+        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
+        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. They replace the
+            environment's rewards.
+        initial_value: the value of a position before learning.
+        plies: "all" to learn every position of a game; "own" to learn only those after the learner's own moves.
+        updates: "online" to learn during the game; "backward" to learn at its end, the last position first.
+        trace_decay: lambda, in [0, 1]; a value above 0 needs updates "online".
+        learn_exploring: True if the position before an exploring move learns from the position after it.
+        learn_explored: True if the position after an exploring move learns from the rest of the game.
+        set_last: True to set the last position after the learner's own move to the result, whatever the step size; it
+            needs plies "own".
+        know_results: True if the value of a finished game is its result from the beginning; False if it is
+            `initial_value` until a game ends there.
         seed: makes the run reproducible; None for fresh entropy.
 
     Raises:
