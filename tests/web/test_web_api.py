@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from conftest import playout
 from oracle import Hurried, Oracle, board_of
@@ -33,6 +35,19 @@ def test_a_position_says_all_that_the_page_needs(client: Client, game: Game) -> 
     for move in shown["legal"]:
         after = middle.play(move["action"])
         assert move["then"] == after.to_moves() and tuple(move["cell"]) == after.last_cell
+
+
+def test_the_page_names_all_its_modules(client: Client) -> None:
+    """The browser asks for them at once: the head has every module that another one imports, and nothing else."""
+    head = client.http.get("/").text.partition("</head>")[0]
+    named = re.findall(r'rel="modulepreload" href="([^"]+)"', head)
+    imported, unread = set(), ["main.js"]
+    while unread:
+        text = client.http.get(f"/{unread.pop()}").raise_for_status().text
+        new = set(re.findall(r'\bfrom\s+"\./([^"]+)"', text)) - imported
+        imported |= new
+        unread += new
+    assert sorted(named) == sorted(imported) and "play.js" in named
 
 
 @pytest.mark.parametrize("opponent", ["random", "rule", "minimax:2", "mcts:50", "perfect", "level:3", "level:10"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -14,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -36,6 +37,8 @@ from tictac_env.web.trainings import Trainings
 HERE = ("localhost", "127.0.0.1", "::1")
 """The names of every machine for itself."""
 STATIC = Path(__file__).parent / "static"
+IMPORTED = re.compile(r'^import .*? from "\./(\w+\.js)";$', re.MULTILINE | re.DOTALL)
+"""The names of the modules that a module of the page imports."""
 
 
 class Server:
@@ -138,8 +141,14 @@ class Server:
             if league:
                 api.append(route("POST", "/training/keep", partial(league.keep, trainings), players))
         solve = route("GET", "/solve", self.solve, searchers)
+        text = page()
+
+        async def first(request: Request) -> Response:
+            return HTMLResponse(text)
+
+        static = Mount("/", StaticFiles(directory=STATIC))
         return Starlette(
-            routes=[Mount("/api", routes=api), solve, Mount("/", StaticFiles(directory=STATIC, html=True))],
+            routes=[Route("/", first), Mount("/api", routes=api), solve, static],
             middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
             exception_handlers={HTTPException: _refuse},
             lifespan=lifespan,
@@ -238,6 +247,27 @@ class Server:
         position = fields.position(unfinished)
         self.opponents.admit(position.game)
         return position
+
+
+def page() -> str:
+    """The page, whose head names every module and the first question of its script.
+
+    So the browser asks for all of them at once. Otherwise it would find each module only in the one that imports it.
+    """
+    names = imported_modules("main.js")
+    links = [f'  <link rel="modulepreload" href="{name}">\n' for name in names]
+    links.append('  <link rel="preload" href="api/about" as="fetch" crossorigin>\n')
+    text = (STATIC / "index.html").read_text(encoding="utf-8")
+    return text.replace("</head>", f"{''.join(links)}</head>")
+
+
+def imported_modules(name: str) -> list[str]:
+    """The names of all modules that a module of the page imports, directly or through others, each once."""
+    found = [name]
+    for one in found:  # which grows meanwhile
+        text = (STATIC / one).read_text(encoding="utf-8")
+        found += [other for other in dict.fromkeys(IMPORTED.findall(text)) if other not in found]
+    return found[1:]
 
 
 def qr_code(text: str) -> Any:
