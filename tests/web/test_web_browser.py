@@ -128,6 +128,17 @@ def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None
         assert visitor.said() == said and visitor.moves() == list(moves)
 
 
+def test_the_words_are_explained_in_every_view_and_close(visitor: Visitor) -> None:
+    for link, moves in ((f"game={TTT}&opponent=nobody", 0), ("view=train", 0)):
+        visitor.open(link)
+        visitor.page.click("#ask-words")
+        assert visitor.page.locator("#words dt").count() == visitor.page.locator("#words dd").count() > 10
+        visitor.press("5")  # plays nothing
+        visitor.page.keyboard.press("Escape")
+        visitor.page.wait_for_selector("#words", state="hidden")
+        assert len(visitor.moves()) == moves
+
+
 @slow
 def test_a_link_shares_the_position(visitor: Visitor, browser: Any, address: str) -> None:
     visitor.open(f"game={C4}&opponent=rule&moves=4453")
@@ -193,6 +204,40 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
 
 
 @slow
+def test_a_training_says_that_it_starts_and_draws_its_first_point(visitor: Visitor) -> None:
+    """The answers of the server are held back, so that each state can be seen."""
+    visitor.open("view=train")
+    page = visitor.page
+    answers: list[Any] = []
+
+    def hold(route: Any) -> None:
+        report = route.fetch().json()
+        if report["rows"] and len(answers) < 2:
+            answers.append(report | {"rows": report["rows"][:1], "done": 0, "state": "running"})
+        if len(answers) == 1:
+            route.fulfill(json=answers[0])
+        elif answers:
+            page.wait_for_timeout(50)
+            route.fulfill(json=report | {"rows": [], "done": 0, "state": "running"})
+        else:
+            route.fulfill(json=report)
+
+    page.route("**/api/training/look", hold)
+    page.click("#train button.main")
+    page.wait_for_selector("#train .status:has-text('is starting')")
+    assert page.locator("#train progress").get_attribute("value") is None
+    page.wait_for_selector("#train .chart", timeout=TRAINED)
+    assert "is starting" in page.inner_text("#train .status")
+    marks = page.locator("#train .spot, #train .area.single").count()
+    assert marks == 8  # a point in each curve, and in both charts of results three shares
+    visible = "one => { const { width, height } = one.getBoundingClientRect(); return width + height; }"
+    assert page.locator("#train .area.won").first.evaluate(visible) > 0
+    page.unroute("**/api/training/look")
+    page.wait_for_selector("#train .truth .good", timeout=TRAINED)
+    assert page.locator("#train .area.single").count() == 0
+
+
+@slow
 def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor) -> None:
     visitor.open("view=train")
     page = visitor.page
@@ -202,8 +247,8 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
     game.select_option(TTT)
     page.click("#train button.main")  # as the form is set
     page.wait_for_selector("#train .truth .good", timeout=TRAINED)
-    page.wait_for_selector("#train button:has-text('Play what was trained').main")
-    page.click("#train button:has-text('Play what was trained')")
+    page.wait_for_selector("#train button:has-text('Play your agent').main")
+    page.click("#train button:has-text('Play your agent')")
     visitor.wait_for("Your move")
     visitor.play(TTT, best)
     assert "draw" in visitor.said()  # perfect play against an unbeatable agent
@@ -243,7 +288,7 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
     page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
     page.reload()
     page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
-    page.click("#train button:has-text('Play what was trained')")
+    page.click("#train button:has-text('Play your agent')")
     visitor.wait_for("Your move")
 
 
@@ -394,7 +439,7 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
         page.reload()
         page.wait_for_selector(".keep a[download]")
         assert page.input_value("[name=agent-name]") == "Élan 7"
-        page.click("text=Play what was trained")
+        page.click("text=Play your agent")
         visitor.wait_for("Your move")
         visitor.open(page.evaluate("location.hash.slice(1)"))
         assert page.locator("select[name=opponent] option:checked").inner_text() == "Élan 7"
@@ -407,7 +452,9 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
             " && /beaten|unbeatable/.test(row.innerText))",
             timeout=TRAINED,
         )
-        visitor.check_access()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            visitor.check_access(strict=True)
         with page.expect_download() as saved:
             page.click("text=Download the table")
         assert saved.value.suggested_filename == "league-TicTacToe-v0.csv"
@@ -423,7 +470,7 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
 @slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, tmp_path: Path, scheme: str) -> None:
-    """Nothing at all in Play, nothing serious in the other views; nothing is cut off on a phone, and a tap plays."""
+    """Nothing at all in Play, Train, Tournament and the words; nothing is cut off on a phone, and a tap plays."""
     store = tmp_path / "games.sqlite"
     round_robin(["random", "rule", "minimax"], games=4, store=store)
     with served("--store", str(store)) as address:
@@ -433,7 +480,6 @@ def test_axe_finds_nothing(browser: Any, tmp_path: Path, scheme: str) -> None:
             played = f"game={C4}&moves=4453&opponent=mcts:100", f"game={TTT}&moves=14253", "game=KInARow-v0:5x9-4"
             for link in (*played, watched, f"game={TTT}&moves=11"):
                 visitor.open(link)
-                visitor.page.locator("#words").evaluate("words => (words.open = true)")
                 for box in ("show-thoughts", "show-exact", "show-review"):
                     visitor.page.check(f"#{box}")
                 visitor.page.wait_for_selector(".blunders")
@@ -448,10 +494,13 @@ def test_axe_finds_nothing(browser: Any, tmp_path: Path, scheme: str) -> None:
                 visitor.page.locator("[data-action='1']").tap()
                 visitor.wait_for_moves(2)
             train(visitor, 20, "#train .status:has-text('over')")
-            visitor.check_access()
+            visitor.page.locator("#train details").evaluate_all("all => all.forEach((one) => (one.open = true))")
+            visitor.check_access(strict=True)
             visitor.open("view=tournament")
             visitor.page.wait_for_selector(".games")
-            visitor.check_access()
+            visitor.check_access(strict=True)
+            visitor.page.click("#ask-words")
+            visitor.check_access(strict=True)
             visitor.close()
 
 

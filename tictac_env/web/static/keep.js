@@ -2,7 +2,7 @@
 
 import { el, linkTo, post } from "./base.js";
 
-const MEANING = "Kept under a name it outlives this tab: everybody here can play it, and it plays in the league.";
+const MEANING = "Give your agent a name and keep it. Then everybody here can play against it, and it joins the league.";
 
 export class Keeper {
   constructor(trouble) {
@@ -31,7 +31,7 @@ export class Keeper {
     if (!this.kept) return this.told.replaceChildren(MEANING);
     const file = `api/league/agent?${new URLSearchParams({ game: this.game, name: this.kept })}`;
     const links = [el("a", { href: linkTo({ view: "league", game: this.game }) }, "League"), el("a", { href: file, download: "" }, "Download")];
-    this.told.replaceChildren(`Kept as ${this.kept}. `, links[0], " · ", links[1]);
+    this.told.replaceChildren(`Your agent is kept as ${this.kept}. `, links[0], " · ", links[1]);
   }
 
   async keep() {

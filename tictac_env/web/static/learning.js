@@ -4,9 +4,10 @@ import { Board, picture } from "./board.js";
 import { button, count, el, positionAfter, post, svg } from "./base.js";
 import { insightOf, notesOf } from "./insight.js";
 
-const UNPROVEN = "No exact verdict on so large a game: known positions, perfect play and random play judge it.";
-const PROVEN = "every reply to it was walked, and none beats it, from either seat.";
-const STEP = "Click a move to step to the position after it.";
+const UNPROVEN =
+  "This game is too large for a proof. The agent is tested on solved positions, against perfect play and against random play.";
+const PROVEN = "every possible reply was checked, in both seats, and none beats the agent.";
+const STEP = "Click a move to see the position after it.";
 
 export class Learning {
   constructor() {
@@ -62,7 +63,7 @@ class Truth {
     const shown = JSON.stringify([exact, infallible, beaten, level]);
     if (shown === this.shown) return;
     this.shown = shown;
-    const climbed = level && ` It beats ${level.level ? `level ${level.level} of 10` : "no level yet"}.`;
+    const climbed = level && (level.level ? ` It beats level ${level.level} of 10.` : " It does not beat level 1 yet.");
     if (!beaten.length) {
       const good = el("strong", { class: "good" }, "✓ Proven unbeatable: ");
       this.board.replaceChildren();
@@ -71,10 +72,12 @@ class Truth {
     }
     const games = await Promise.all(beaten.map(([seat, moves]) => lostGame(game, seat, moves)));
     if (shown !== this.shown) return;
-    const links = games.map((lost) => el("span", {}, " ", replay(lost, agent, game), ` ${lost.words}`));
+    const links = games.map((lost) => {
+      return el("span", {}, ` As ${lost.seat} player it loses `, replay(lost, agent, game), `. ${lost.words}`);
+    });
     this.board.classList.toggle("falls", games[0].final.falls);
     this.board.replaceChildren(picture({ ...games[0].final, last: games[0].cell }));
-    const bad = el("strong", { class: "bad" }, "✗ The game that beats your agent");
+    const bad = el("strong", { class: "bad" }, "✗ Your agent can be beaten.");
     this.words.replaceChildren(bad, ...links, climbed || "");
   }
 }
@@ -84,15 +87,16 @@ async function lostGame(game, seat, moves) {
   const side = seat === "first" ? 1 : 0;
   const [final, { plies }] = await Promise.all([positionAfter(game, moves), post("/api/review", { game, moves })]);
   const ply = plies.findLastIndex((one) => one.blunder && one.ply % 2 === side);
-  if (ply < 0) return { final, moves, seat, ply: 0, cell: final.last, words: "It was lost from the start." };
+  if (ply < 0) return { final, moves, seat, ply: 0, cell: final.last, words: "The game was lost from the start." };
   const { last } = await positionAfter(game, final.history[ply]);
-  return { final, moves, seat, ply, cell: last, words: `Move ${ply} (${final.names[ply - 1]}) gave the game away.` };
+  const place = `${final.falls ? "column" : "cell"} ${final.names[ply - 1]}`;
+  return { final, moves, seat, ply, cell: last, words: `Its mistake is move ${ply}, ${place}.` };
 }
 
 function replay({ seat, moves, ply }, agent, game) {
   const names = seat === "first" ? `first=${agent}&second=you` : `first=you&second=${agent}`;
   const href = `#view=play&game=${game}&moves=${moves}&at=${ply}&opponent=nobody&${names}`;
-  return el("a", { href }, `as ${seat} player: ${moves}.`);
+  return el("a", { href }, `the game ${moves}`);
 }
 
 // A board with what the agent thinks of each move: at first of the first one, and wherever the visitor steps.
@@ -171,10 +175,12 @@ const line = (rows, x, y) => rows.map((row) => `L${x(row).toFixed(1)} ${y(row).t
 function curve(rows, value, height, { title, now, ticks }, { x, end }) {
   const y = (row) => HEIGHT * (1 - height(value(row)));
   const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
-  const zero = rows.filter((row) => row.infallible);
-  const dots = zero.map((row) => svg("circle", { cx: x(row), cy: y(row), r: 3, class: "good" }));
+  const marked = rows.filter((row) => row.infallible || rows.length === 1); // a line needs two points
+  const dots = marked.map((row) => {
+    return svg("path", { d: `M${x(row)} ${y(row)}h0.01`, class: row.infallible ? "spot good" : "spot" });
+  });
   const lines = ticks.map(([at, shown]) => [HEIGHT * (1 - height(at)), shown]);
-  return chart(title, now, now, [path, dots], lines, end);
+  return chart(title, now, now, [path, ...dots], lines, end);
 }
 
 // On the scale of the cube root small shares are still seen, and 0 is 0.
@@ -182,24 +188,23 @@ function losses(rows, axis) {
   const games = ({ lines: [won, drawn, lost] }) => won + drawn + lost;
   const share = (row) => row.lines[2] / games(row);
   const last = rows.at(-1);
-  const known = `${count(last.lines[2])} of the ${count(games(last))} games that can be played against it`;
-  const now = `${known}, ${percent(share(last), 2)}`;
+  const now = `The agent loses ${count(last.lines[2])} of the ${count(games(last))} possible games: ${percent(share(last), 2)}.`;
   const ticks = [[1, "100 %"], [0.1, "10 %"], [0.01, "1 %"], [0.001, "0.1 %"], [0, "0"]];
-  return curve(rows, share, Math.cbrt, { title: "Games that beat it (exact)", now, ticks }, axis);
+  return curve(rows, share, Math.cbrt, { title: "Lost games (exact)", now, ticks }, axis);
 }
 
 function exploitability(rows, axis) {
   const value = (row) => row.exploitability;
   const most = Math.max(1, ...rows.map(value));
-  const now = `now ${value(rows.at(-1)).toFixed(3)}: the gain of the best opponent; 0 is perfect`;
-  const ticks = [[most, most.toFixed(1)], [most / 2, ""], [0, ""]];
+  const now = `The best opponent gains ${value(rows.at(-1)).toFixed(3)}. At 0 it gains nothing.`;
+  const ticks = [[most, most.toFixed(1)], [most / 2, ""], [0, "0"]];
   return curve(rows, value, (one) => one / most, { title: "Exploitability (exact)", now, ticks }, axis);
 }
 
 function mistakes(rows, axis) {
   const value = (row) => row.mistakes;
   const most = Math.max(...rows.map(value), 0.01);
-  const now = `now ${percent(value(rows.at(-1)))} of its moves on 500 positions whose truth is known`;
+  const now = `${percent(value(rows.at(-1)))} of the agent's moves in 500 solved positions are mistakes.`;
   const ticks = [[most, percent(most, 0)], [most / 2, percent(most / 2, 0)], [0, "0"]];
   return curve(rows, value, (one) => one / most, { title: "Mistakes", now, ticks }, axis);
 }
@@ -210,7 +215,7 @@ function results(rows, seat, opponent, how, { x, end }) {
   const areas = [2, 1, 0].map((result) => {
     const top = (row) => HEIGHT * (1 - row[seat].slice(0, result + 1).reduce((sum, share) => sum + share, 0));
     const d = `M${x(rows[0])} ${HEIGHT}${line(rows, x, top)}L${x(last)} ${HEIGHT}Z`;
-    return svg("path", { d, class: `area ${RESULTS[result]}` });
+    return svg("path", { d, class: `area ${RESULTS[result]}${rows.length === 1 ? " single" : ""}` });
   });
   const now = RESULTS.map((name, i) => `${name} ${percent(last[seat][i])}`);
   const keys = now.map((shown, i) => el("span", { class: `key ${RESULTS[i]}` }, shown));
@@ -228,7 +233,7 @@ function chart(title, now, keys, marks, lines, end) {
   });
   return el("figure", { class: "chart" },
     el("figcaption", {}, el("strong", {}, title), el("br"), el("span", { class: "soft" }, keys)),
-    el("div", { class: "plot" }, drawn, ticks),
+    el("div", { class: ticks.length ? "plot ticked" : "plot" }, drawn, ticks),
     el("div", { class: "axis" }, el("span", {}, "0"), el("span", {}, end)),
   );
 }

@@ -39,7 +39,7 @@ function startKeys(table) {
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("select, textarea, input:not([type=checkbox]):not([type=range])");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || byId("play").hidden) return;
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || byId("play").hidden || document.querySelector("dialog[open]")) return;
     const key = event.key.toLowerCase();
     const action = key.length === 1 ? NAMES.indexOf(key) : -1;
     const isMove = action >= 0 && table.shown && action < table.shown.actions && (action < 9 || !letters[key]);
@@ -47,6 +47,13 @@ function startKeys(table) {
     event.preventDefault();
     table.press(() => (isMove ? table.board.choose(action) : letters[key]()), isMove);
   });
+}
+
+// The words of all views, in a dialog that a click beside it closes, too.
+function startWords() {
+  const words = byId("words");
+  byId("ask-words").addEventListener("click", () => words.showModal());
+  words.addEventListener("click", (event) => event.target === words && words.close());
 }
 
 // The address for others in the network, and on a click large enough for a projector.
@@ -70,6 +77,7 @@ function trouble(text) {
 
 async function start() {
   startTheme();
+  startWords();
   const about = await get("/api/about");
   startAddress(about);
   const table = new Table(about, trouble);

@@ -5,10 +5,10 @@ import { button, byId, card, count, el, get, linkTo, NOBODY, option, readLink, t
 const EVERY = 5000; // milliseconds between two looks at a league
 
 const RESULT = { 1: "first won", 0: "drawn", "-1": "second won" };
-const NO_AGENTS = "No agent is in the league yet. Train one, and keep it under a name.";
+const NO_AGENTS = "No agent has joined the league yet. Train an agent, give it a name and press Keep.";
 const counted = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 const percent = (share) => (100 * share).toFixed(1);
-const rounded = (end) => (end === null ? "no bound" : Math.round(end));
+const rounded = (points) => String(Math.round(points)).replace("-", "−");
 
 export class Tournament {
   // name: of the view; path: where the server answers for it; listed: its answer there.
@@ -21,8 +21,8 @@ export class Tournament {
     [this.cross, this.games] = [0, 1].map(() => el("div", { class: "scroll" }));
     this.ratings = el("div", { class: "scroll", tabindex: 0 }); // so that keys can scroll it
     [this.pages, this.file] = [0, 1].map(() => el("div", { class: "buttons" }));
-    const meaning = "The score of the row's player against the column's in per cent, a draw counting half. Choose a cell for its games.";
-    this.empty = card(this.live ? "League" : "Tournament", el("p", {}, this.live ? NO_AGENTS : "There are no games in the store yet."));
+    const meaning = "Each cell shows the score of the row's player against the column's player, in per cent. A draw counts half. Click a cell to see its games.";
+    this.empty = card(this.live ? "League" : "Tournament", el("p", {}, this.live ? NO_AGENTS : "The store has no games yet."));
     const choice = el("div", { class: "form" }, el("label", {}, this.live ? "Game" : "Tournament", this.select));
     this.content = el("div", {},
       el("section", { class: "card" }, choice, this.news, this.head),
@@ -51,9 +51,9 @@ export class Tournament {
   }
 
   showNews({ waiting, failed }, lasting) {
-    const left = failed.map(({ name, reason }) => `${name} is left out: ${reason}. `).join("");
-    const going = waiting ? `Games are being played: ${counted(waiting, "agent")} to go. ` : "";
-    this.news.textContent = `${going}${left}${lasting ? "" : "Agents and games are kept until the server ends."}`;
+    const left = failed.map(({ name, reason }) => `${name} does not play: ${reason}. `).join("");
+    const going = waiting ? `Games are being played. ${counted(waiting, "agent")} ${waiting === 1 ? "has" : "have"} games left to play. ` : "";
+    this.news.textContent = `${going}${left}${lasting ? "" : "Agents and games are deleted when the server stops."}`;
     this.news.hidden = !this.news.textContent;
   }
 
@@ -67,7 +67,7 @@ export class Tournament {
       const busy = this.content.contains(document.activeElement) && document.activeElement.matches("a, button");
       if (this.choices.length && JSON.stringify(this.chosen) !== before && !busy) await this.open();
     } catch {
-      this.news.textContent = "The server cannot be reached; trying again…";
+      this.news.textContent = "The server cannot be reached. The page keeps trying…";
       this.news.hidden = false;
     } finally {
       this.looking = false;
@@ -81,7 +81,7 @@ export class Tournament {
   async open() {
     const { store, game } = this.chosen;
     this.trouble("");
-    if (game !== this.opened) this.head.textContent = "Reading and rating the games…";
+    if (game !== this.opened) this.head.textContent = "The server is rating the games…";
     try {
       const found = await get(`${this.path}/table`, { store, game });
       if (this.chosen.game !== game || this.chosen.store !== store) return;
@@ -105,8 +105,8 @@ export class Tournament {
     try {
       const found = await get(`${this.path}/games`, { store, game, first: player, second: opponent, page });
       const who = player ? `${player} (first) against ${opponent} (second)` : "All games";
-      const other = button("the other seats", () => this.list(opponent, player, 0), { class: "quiet" });
-      const all = button("all games", () => this.list("", "", 0), { class: "quiet" });
+      const other = button("Show the other seats", () => this.list(opponent, player, 0), { class: "quiet" });
+      const all = button("Show all games", () => this.list("", "", 0), { class: "quiet" });
       this.filter.replaceChildren(`${who}: ${count(found.count)}. `, ...(player ? [other, all] : []));
       this.games.replaceChildren(gameTable(found.games, game));
       const go = (to, shown, disabled) => button(shown, () => this.list(player, opponent, to), { disabled });
@@ -121,10 +121,11 @@ export class Tournament {
 }
 
 function inWords({ games, distinct, anchor, resampled, first_advantage: { value, low, high } }) {
+  const first = { elo: value, low, high };
   return (
-    `${count(games)} games, ${count(distinct)} different ones. ` +
-    `Ratings in Elo points by maximum likelihood, ${anchor} is 0, with 95 % intervals from resampling ${resampled}. ` +
-    `To play first is worth ${rounded(value)} Elo (${rounded(low)} to ${rounded(high)}).`
+    `${count(games)} games were played, ${distinct === games ? "all" : count(distinct)} of them different. ` +
+    `Ratings are in Elo points, and ${anchor} has 0. The brackets hold the 95 % interval, from resampling ${resampled}. ` +
+    `Playing first is worth ${ratingText(first)} Elo points.`
   );
 }
 
@@ -136,6 +137,7 @@ function ratingTable({ players, anchor }, game) {
   const width = Math.max(1, (Math.max(0, ...known) - least) * (open ? 1.12 : 1));
   const place = (elo) => `${(100 * (elo - least)) / width}%`;
   const judged = players.some((one) => one.opponent);
+  const forfeited = players.some((one) => one.forfeits);
   const rows = players.map((one) => {
     const ends = { from: place(one.low ?? least), to: place(one.high ?? least + width) };
     const span = el("i", { class: `span${one.high === null ? " open" : ""}`, vars: ends });
@@ -147,12 +149,12 @@ function ratingTable({ players, anchor }, game) {
       el("td", { class: "scale" }, el("div", { class: "track", "aria-hidden": "true" }, span, dot)),
       el("td", { class: judged ? "number wide" : "number" }, percent(one.score)),
       el("td", { class: "number wide" }, count(one.games)),
-      el("td", { class: "number wide" }, one.forfeits || ""),
-      judged ? el("td", {}, truthOf(one, game)) : null,
+      forfeited ? el("td", { class: "number wide" }, one.forfeits) : null,
+      judged ? el("td", { class: "verdict" }, truthOf(one, game)) : null,
     );
   });
   const scale = el("span", { class: "hidden" }, "on a scale");
-  const wide = [["games", "number wide"], ["forfeits", "number wide"]];
+  const wide = (forfeited ? ["games", "forfeits"] : ["games"]).map((name) => [name, "number wide"]);
   const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", judged ? "number wide" : "number"], ...wide];
   if (judged) heads.push(["exact verdict", ""]);
   return tableOf("ratings", heads, rows);
@@ -171,7 +173,8 @@ function truthOf({ name, unbeatable, beaten_first, beaten_second, mistakes }, ga
 }
 
 function ratingText({ elo, low, high }) {
-  if (elo !== null) return `${rounded(elo)} (${rounded(low)} to ${rounded(high)})`;
+  const interval = low === null ? `below ${rounded(high)}` : high === null ? `above ${rounded(low)}` : `${rounded(low)} to ${rounded(high)}`;
+  if (elo !== null) return low === null && high === null ? rounded(elo) : `${rounded(elo)} (${interval})`;
   return low !== null ? `> ${rounded(low)}` : high !== null ? `< ${rounded(high)}` : "unknown";
 }
 
@@ -184,7 +187,7 @@ function crossTable({ players, pairs }, choose) {
     if (!pair) return el("td", { class: "none" });
     const { player, opponent, score, expected, as_first, as_second } = pair;
     const seats = `won/drawn/lost as first ${as_first.join("/")}, as second ${as_second.join("/")}`;
-    const title = `${player} against ${opponent}: ${percent(score)} %; ${seats}; expected ${percent(expected)} %`;
+    const title = `${player} against ${opponent}: ${percent(score)} %; ${seats}; the ratings predict ${percent(expected)} %`;
     const shade = `${Math.round(150 * Math.abs(score - 0.5))}%`;
     const shown = button((100 * score).toFixed(0), () => choose(player, opponent), { title, "aria-label": title });
     return el("td", { class: `cell ${score > 0.5 ? "won" : "lost"}`, vars: { shade } }, shown);
@@ -208,5 +211,5 @@ function gameTable(games, game) {
       el("td", {}, el("a", { href: link, "aria-label": `Replay game ${number}` }, moves || "no moves")),
     );
   });
-  return tableOf("games", ["", "first", "second", "result", "replay"].map((name) => [name, ""]), rows);
+  return tableOf("games", ["game", "first", "second", "result", "replay"].map((name) => [name, ""]), rows);
 }

@@ -9,12 +9,13 @@ import { Learning } from "./learning.js";
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
 const BEGIN =
-  "Train an agent. As the form is set, nothing beats it after some three thousand games. With 50 games it can be beaten.";
-const ENDED = { waiting: "", running: "", done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
-const LOST = "The server cannot be reached; trying again…";
+  "Press Train. With the settings shown, the agent is unbeatable after about 3,000 games. After only 50 games it can be beaten.";
+const ENDED = { done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
+const STARTING = "The training is starting. This takes a few seconds.";
+const LOST = "The server cannot be reached. The page keeps trying…";
 const STEPS =
-  "What the agent learned from a single game: its values before the game and after, in the order in which it corrected " +
-  "them. “After 3” is the position after three moves; a move comes before it if moves have values.";
+  "The agent learns from each game by correcting its values. The table shows these corrections in their order. “After 3” " +
+  "is the position after three moves. “5, after 3” is move 5 in that position.";
 const narrow = matchMedia("(max-width: 860px)"); // there the form is above the results, and closes for them
 
 const pause = (time) => new Promise((done) => setTimeout(done, time));
@@ -39,8 +40,8 @@ export class Training {
     this.learning = new Learning();
     this.begin = el("button", { type: "submit", class: "main" }, "Train");
     this.stop = button("Stop", () => this.end(), { disabled: true });
-    this.play = button("Play what was trained", () => this.playIt(), { disabled: true });
-    this.progress = el("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
+    this.play = button("Play your agent", () => this.playIt(), { disabled: true });
+    this.progress = el("progress", { hidden: true, "aria-label": "Progress of the training" });
     this.status = el("p", { class: "status left", role: "status" }, BEGIN);
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
     const buttons = el("div", { class: "buttons" }, this.begin, this.stop, this.play);
@@ -72,7 +73,7 @@ export class Training {
     const plan = this.plan.chosen();
     const { token } = await post("/api/training/begin", plan);
     store(KEY, token, true);
-    this.status.textContent = "The training begins…";
+    this.status.textContent = STARTING;
     await this.follow(token, plan.game);
   }
 
@@ -95,6 +96,7 @@ export class Training {
     this.learning.clear(game, token);
     this.play.disabled = true;
     this.stop.disabled = false;
+    this.progress.hidden = false;
     this.plan.close();
     for (;;) {
       const { watched } = this.learning.live;
@@ -113,11 +115,13 @@ export class Training {
   }
 
   show({ done, total, unit, state, place, reason, plan, lessons, saved, kept }) {
+    const starting = state === "running" && !done;
     this.progress.max = total;
     this.progress.value = done;
-    this.status.textContent = `${ENDED[state]}${count(done)} of ${count(total)} ${unit}.`;
+    if (starting) this.progress.removeAttribute("value"); // the bar moves, as nobody knows how long it takes
+    this.status.textContent = starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
     if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
-    if (state === "waiting") this.status.textContent = `Waiting, number ${place} in the queue. Stop leaves it.`;
+    if (state === "waiting") this.status.textContent = `Your training waits: it is number ${place} in the queue. Press Stop to leave the queue.`;
     this.lesson.offer(lessons, unit);
     this.play.disabled = !saved;
     this.play.classList.toggle("main", saved && state !== "running");
@@ -140,7 +144,7 @@ export class Training {
   }
 }
 
-const SEATS = { first: "first", second: "second", random: "a random one each game", alternate: "first and second in turn" };
+const SEATS = { first: "first", second: "second", random: "random in each game", alternate: "first, then second, in turn" };
 const OPPONENTS = ["random", "rule", "minimax", "minimax:2", "mcts:50", "level:3", "level:6", "perfect:0.3", "perfect"];
 const ITSELF = "itself";
 const SMALL = ["KInARow-v0:3x4-3", "KInARow-v0:3x4-3,gravity=False"];
@@ -174,17 +178,17 @@ class Plan {
     this.seed = el("input", { type: "number", min: 0, max: menu.most_seed, value: 0, required: true });
     const label = (shown, input) => el("label", {}, shown, input);
     this.summary = el("summary", {});
-    this.element = el("details", { open: true }, this.summary,
+    this.element = el("details", { open: true, class: "plan" }, this.summary,
       el("div", { class: "form" },
         label("Agent", this.agent),
-        label("Settings to begin with", this.preset),
+        label("Starting settings", this.preset),
         label("Game", this.game),
-        label("Opponent in training", this.opponent),
-        label("Its seat", this.seat),
+        label("Training opponent", this.opponent),
+        label("Seat in training", this.seat),
         field(this.unit, this.total, this.totalLimits),
         el("details", {}, el("summary", {}, "More settings"), this.main,
           field("Seed", this.seed, limitsOf("seed", range(0, menu.most_seed)))),
-        el("label", { class: "check" }, this.proven, "Stop as soon as nothing beats it"),
+        el("label", { class: "check" }, this.proven, "Stop as soon as it is unbeatable"),
       ),
     );
     this.first = null;
@@ -213,7 +217,7 @@ class Plan {
     const high = Math.floor(most[small ? "small" : "large"] / step) * step;
     Object.assign(this.total, { min: step, max: high, step });
     if (Number(this.total.value) > high) this.total.value = high;
-    this.totalLimits.textContent = range(step, high) + (step > 1 ? `, in rollouts of ${count(step)} ${unit}` : "");
+    this.totalLimits.textContent = range(step, high) + (step > 1 ? `, a multiple of ${count(step)}` : "");
     this.roundUp();
   }
 
@@ -229,7 +233,7 @@ class Plan {
   choose(name) {
     const { presets } = this.menu.agents[this.agent.value];
     const chosen = name || (presets[this.game.value] ? this.game.value : "");
-    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", chosen)));
+    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "default", chosen)));
     this.fill(presets[chosen]);
   }
 
@@ -245,7 +249,7 @@ class Plan {
     this.agent.value = plan.agent;
     this.game.value = plan.game;
     this.first = this.menu.first[plan.game] ?? this.menu.first[""];
-    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "the usual ones", preset)));
+    this.preset.replaceChildren(...Object.keys(presets).map((one) => option(one, one || "default", preset)));
     this.seed.value = plan.seed;
     if (this.small.includes(plan.game)) this.proven.checked = plan.until_proven;
     this.fill(plan);
@@ -282,7 +286,7 @@ class Plan {
       try {
         value = JSON.parse(input.value);
       } catch {
-        const allowed = "a number, or several in brackets such as [0.8, 0.4, 0.1]";
+        const allowed = "a number, or several numbers in brackets, such as [0.8, 0.4, 0.1]";
         throw new Error(`${label} must be ${allowed}, not ${input.value}`);
       }
       if (JSON.stringify(value) !== JSON.stringify(settings[setting] ?? usual)) settings[setting] = value;
@@ -305,14 +309,14 @@ class Plan {
 class Lesson {
   constructor() {
     const slide = () => this.load(Number(this.slider.value));
-    const range = { type: "range", min: 0, max: 0, value: 0, "aria-label": "Which training game" };
+    const range = { type: "range", min: 0, max: 0, value: 0, "aria-label": "Training game" };
     this.slider = el("input", { ...range, oninput: slide });
     this.which = el("p", { class: "soft" });
     this.board = el("div", { class: "small-board" });
     this.caption = el("p", { class: "soft", role: "status" });
-    this.back = button("‹ value before", () => this.choose(this.chosen - 1));
-    this.next = button("next value ›", () => this.choose(this.chosen + 1));
-    const table = tableOf("", ["", "whose", "value of", "before", "after"].map((name) => [name, ""]), []);
+    this.back = button("‹ Previous", () => this.choose(this.chosen - 1));
+    this.next = button("Next ›", () => this.choose(this.chosen + 1));
+    const table = tableOf("", [["step", ""], ["player", ""], ["value of", ""], ["before", "number"], ["after", "number"]], []);
     this.body = table.lastChild;
     this.element = card("One training game, step by step",
       el("p", { class: "soft" }, STEPS),
@@ -352,8 +356,8 @@ class Lesson {
     this.backups = backups;
     this.line = await positionAfter(this.game, moves);
     this.slider.setAttribute("aria-valuetext", `game ${at + 1}`);
-    this.which.textContent = `Game ${count(at + 1)} of the training: ${this.line.names.join(" ")}. Slide for others.`;
-    const nothing = el("td", { colspan: 5 }, "This game taught it nothing new: no value changed.");
+    this.which.textContent = `This is training game ${count(at + 1)}: ${this.line.names.join(" ")}. Move the slider to see other games.`;
+    const nothing = el("td", { colspan: 5 }, "No value changed: the agent learned nothing new from this game.");
     this.body.replaceChildren(...(backups.length ? backups.map((one, i) => this.row(one, i)) : [el("tr", {}, nothing)]));
     await this.choose(0);
   }
@@ -380,8 +384,9 @@ class Lesson {
     if (number !== this.chosen) return;
     this.board.classList.toggle("falls", position.falls);
     this.board.replaceChildren(picture(position));
-    const value = `${sides(this.line)[seat]}'s value of ${move === null ? "it" : `move ${move}`}`;
-    const change = `After ${ply} of ${this.line.ply} moves; ${value} goes from ${before?.toFixed(4)} to ${after?.toFixed(4)}.`;
-    this.caption.textContent = this.backups.length ? change : "The end of the game.";
+    const value = `${sides(this.line)[seat]}'s value of ${move === null ? "this position" : `move ${move}`}`;
+    const change = `${value} changes from ${before?.toFixed(4)} to ${after?.toFixed(4)}.`;
+    const shown = `The board shows the position after ${ply} of ${this.line.ply} moves. ${change}`;
+    this.caption.textContent = this.backups.length ? shown : "The board shows the end of the game.";
   }
 }
