@@ -28,8 +28,9 @@ LONG = {
     "grade --make": "tictac_env.grading.autograder_zip.make_zip",
     "export agent": "tictac_env.cli.make.of_agents",
     "audit mcts": "tictac_env.cli.judge.audit",
+    "audit http": "tictac_env.cli.judge.audit",
     'audit "program': "tictac_env.cli.judge.audit",
-    "audit submission": "tictac_env.cli.judge.audit",
+    "audit submission": "tictac_env.cli.judge.load_player",
     "tournament": "tictac_env.cli.judge.round_robin",
     "export page": "tictac_env.cli.make.export_page",
 }

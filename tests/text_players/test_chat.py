@@ -1,67 +1,22 @@
-"""Chat completions over HTTP, against a small server of this test's own."""
+"""Chat completions over HTTP, against a small server of the tests' own."""
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from chat_server import Stub, completion, serving
 
 from tictac_env import cli
 from tictac_env.position import Position
 from tictac_env.text_players import ChatEndpoint, ChatError, TextPolicy
 
 
-class Stub(ThreadingHTTPServer):
-    """Answers every request with `status` and `reply`; `asked` holds the requests."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[tuple[str, dict[str, str], Any]] = []
-        self.status, self.headers_sent = 200, {"Content-Type": "application/json"}
-        self.reply: Any = None  # None: plays the first legal move
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Stub
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, dict(self.headers), body))
-        reply = self.server.reply
-        if reply is None:
-            first = body["messages"][-1]["content"].rpartition("The legal moves: ")[2].split()[0]
-            reply = completion(f"Fine.\nMove: {first}")
-        raw = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.send_response(self.server.status)
-        for name, value in self.server.headers_sent.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
-
-
-def completion(content: Any) -> dict[str, Any]:
-    return {"id": "1", "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}]}
-
-
 @pytest.fixture
 def server() -> Iterator[Stub]:
-    with Stub() as stub:
-        thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving() as stub:
         yield stub
-        stub.shutdown()
-        thread.join()
 
 
 def test_what_is_sent_is_a_chat_completion(server: Stub) -> None:

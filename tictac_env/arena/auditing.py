@@ -9,7 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,18 @@ from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
 from tictac_env.arena.tournament import play_match
 from tictac_env.arena.verdicts import V_BEST, Strategy, given_away, strategy_of, verdict_of
-from tictac_env.checks import SEATS, positive, whole
+from tictac_env.checks import SEATS, flag, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
 from tictac_env.policies.policy import action_of
-from tictac_env.position import Position, format_moves
+from tictac_env.position import IllegalMove, Position, format_moves
 from tictac_env.render.text import render_game_text
 from tictac_env.rng import position_seed
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions
 from tictac_env.storage import save_text
+from tictac_env.text_players.judging import Examined, answer_lines
+from tictac_env.text_players.text_policy import TextPolicy
 
 REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
 """The suite by which the players of a game are judged."""
@@ -111,6 +113,10 @@ class Audit:
         measures: the figures on the suite.
         matches: for each match the "opponent", and "as first" and "as second", games won, drawn and lost.
         seconds: how long it took (wall-clock).
+        answers: of a language model the number of "positions" that it was asked about; whether it was asked about one
+            of those that are images of each other ("symmetric"); the "counts" of its answers (`AnswerCounts`) among
+            "all" and in each phase; "near misses", the wrong answers in which a lenient reader would find a legal move,
+            with "examples"; and the path of the "transcript", None if there is none. None of other players.
 
     Example:
         >>> from tictac_env import audit
@@ -128,6 +134,7 @@ class Audit:
     measures: tuple[Measure, ...]
     matches: tuple[dict[str, Any], ...]
     seconds: float
+    answers: dict[str, Any] | None = None
 
     def measure(self, name: str, among: str = "all") -> Measure:
         """One of the figures.
@@ -190,6 +197,7 @@ def audit(
     exact_games: int = GAMES,
     replies: int = REPLIES,
     reading: Reading | None = None,
+    symmetric: bool = True,
 ) -> Audit:
     """Judges any player, and returns one record of it.
 
@@ -215,6 +223,9 @@ def audit(
             ply (`prove`), up to this number of positions for each seat; if none is found, it plays one game against
             perfect play. 0 for no search.
         reading: how to read a third-party player that does not say it (see `load_player`).
+        symmetric: a language model (`TextPolicy`) is asked about one of the positions that are images of each other
+            under the symmetries of the board, and plays the image of its answer in the others: about 627 of
+            tic-tac-toe's 4,520. False asks about all of them. Other players are asked about all in any case.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -233,18 +244,26 @@ def audit(
     positive("max_positions", max_positions)
     positive("exact_games", exact_games)
     whole("replies", replies)
+    flag("symmetric", symmetric)
     judged = load_player(player, rules, reading)
+    scored = _suite_of(rules, suite, seed)
+    examined = None
+    if isinstance(judged.policy, TextPolicy):
+        examined = Examined(judged.policy, seed, symmetric, progress)
+        if scored is not None:  # all at once, and the verdict finds its answers
+            examined.act_many(scored.positions, np.zeros(len(scored), np.int64))
+    policy = judged.policy if examined is None else examined
     truth, about, measures, walked = None, None, list[Measure](), tuple[Strategy, ...]()
     if exact and opening_book_of(rules) is not None:  # too many positions to walk; without a book, too many to solve
-        truth = _results(judged.policy, rules, seed, max_positions, exact_games, progress)
+        truth = _results(policy, rules, seed, max_positions, exact_games, progress)
         for seat, name in enumerate(AS_SEATS if replies else ()):
-            truth[name] |= lost_game(judged, rules, seat, seed, replies, progress)
+            truth[name] |= lost_game(replace(judged, policy=policy), rules, seat, seed, replies, progress)
     elif exact:
         with suppress(TooManyPositions):
-            walked = tuple(strategy_of(judged.policy, rules, seat, seed) for seat in (0, 1))
-            truth = _verdict(judged.policy, walked)
-    if (scored := _suite_of(rules, suite, seed)) is not None:
-        accuracy = move_accuracy(judged.policy, scored, rules, seed=seed, progress=progress)
+            walked = tuple(strategy_of(policy, rules, seat, seed) for seat in (0, 1))
+            truth = _verdict(policy, walked)
+    if scored is not None:
+        accuracy = move_accuracy(policy, scored, rules, seed=seed, progress=progress)
         about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
         if walked:
             about |= _erring(accuracy, walked)
@@ -265,6 +284,7 @@ def audit(
             {"opponent": m.opponent, "as first": list(m.as_first), "as second": list(m.as_second)} for m in matches
         ),
         seconds=round(time.monotonic() - began, 3),
+        answers=None if examined is None else examined.report(rules),
     )
 
 
@@ -328,7 +348,7 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
 
     Ply by ply every reply is played, so the first loss found is a shortest one. If that would ask about too many
     positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's seed
-    is derived from the position and `seed`.
+    is derived from the position and `seed`. If it forfeits a game on the way (`Policy.forfeits`), nothing is walked.
 
     Args:
         player: the player.
@@ -349,10 +369,15 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
     from tictac_env.arena.proof import prove  # these two are compiled, which other measures do not need
     from tictac_env.solver.exact import shared_solver
 
-    found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
-    line = found.refutations[0] if found.refutations else None
+    try:
+        found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
+    except IllegalMove:
+        if not player.policy.forfeits:
+            raise
+        found = None
+    line = found.refutations[0] if found and found.refutations else None
     shortest = line is not None
-    if line is None and not found.complete:
+    if line is None and not (found and found.complete):
         line = _lost_to_perfect_play(player.policy, game, seat, seed)
     blunder = None
     if line is not None:
@@ -360,21 +385,27 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
         moves = Position.from_moves(game, line).moves
         blunder = given_away(game, moves, seat, lambda position: solver.solve(position, weak=True).action_scores)
     return {
-        "infallible": False if line is not None else found.holds or None,
+        "infallible": False if line is not None else bool(found and found.holds) or None,
         "losing line": line,
         "given away": blunder,
         "shortest": shortest,
-        "walked": {"plies": len(found.plies), "positions": found.positions},
+        "walked": {"plies": len(found.plies) if found else 0, "positions": found.positions if found else 0},
     }
 
 
 def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> str | None:
-    """The game between a policy, as a fixed map, and perfect play, if the policy loses it."""
+    """The game between a policy, as a fixed map, and perfect play, if the policy loses or forfeits it."""
     sides = [policy, make_policy("perfect", game)]
     position = Position.start(game)
     while not position.is_over:
         side = sides[position.seat ^ seat]
-        position = position.play(action_of(side, position, position_seed(position.own, position.opp, seed)))
+        try:
+            action = action_of(side, position, position_seed(position.own, position.opp, seed))
+        except IllegalMove:
+            if not side.forfeits:
+                raise
+            return format_moves(game, position.moves)
+        position = position.play(action)
     lost = position.outcome is not None and position.outcome.winner == 1 - seat
     return format_moves(game, position.moves) if lost else None
 
@@ -408,6 +439,8 @@ def _lines(found: Audit, width: int) -> Iterator[str]:
             some = f"{reached:,}" if reached else "none"
             leads = f"its own play leads to {some}, whatever the replies"
             yield f"    of the {erring:,} positions in which it errs, {leads}"
+    if found.answers:
+        yield from answer_lines(found.answers)
     for match in found.matches:
         seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in AS_SEATS)
         yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
@@ -435,7 +468,7 @@ def _lost_game_lines(found: Audit, name: str, width: int) -> Iterator[str]:
             how = f"no game lost: {asked}, and one game against perfect play"
         else:
             found_by_play = f"a game lost to perfect play; no shorter one: {asked}"
-            how = "no shorter game beats it" if seat["shortest"] else found_by_play
+            how = "no shorter game beats it" if seat["shortest"] else found_by_play if plies else ""
     if line is None:
         if how:
             yield f"  {name}: {how}"

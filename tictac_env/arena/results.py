@@ -278,7 +278,7 @@ class _Walk:
             ends.add(WON, mover, ply, float(block.weights[won].sum()))
             self.positions += len(won)
             if not won.all():
-                parts.append(self._played(block.where(~won), mover, drawn))
+                parts.append(self._played(block.where(~won), mover, ply, ends, drawn))
                 fresh += len(parts[-1].weights)
                 if fresh > max(PIECE, len(parts[0].weights)):
                     parts, fresh = [Layer.joined(parts)], 0
@@ -290,11 +290,16 @@ class _Walk:
             ends.add(result, 1 - mover, ply + 1, float(after.weights[results == result].sum()))
         return after.where(results == UNFINISHED)
 
-    def _played(self, layer: Layer, mover: int, drawn: bool) -> Layer:
-        """The positions after a side's moves: all moves by their chances, or one for each game that is drawn."""
+    def _played(self, layer: Layer, mover: int, ply: int, ends: Ends, drawn: bool) -> Layer:
+        """The positions after a side's moves: all moves by their chances, or one for each game that is drawn. The games
+        that the side forfeits are added to `ends`.
+        """
         batch, weights = layer
         legal = action_masks(self.game, legal_sets(self.game, batch.own, batch.opp)) != 0
         chances = action_probabilities(self.sides[mover], batch, legal, self.seed, self.draws[mover])
+        forfeits: npt.NDArray[np.bool_] = ~np.asarray(chances.any(axis=1))
+        ends.add(LOST, mover, ply, float(weights[forfeits].sum()))
+        batch, weights, chances = batch.where(~forfeits), weights[~forfeits], chances[~forfeits]
         if drawn:
             chances = chances / chances.sum(axis=1, keepdims=True)
             shares = self.random.multinomial(weights.astype(np.int64), chances).astype(np.float64)

@@ -560,7 +560,8 @@ def move_accuracy(
     """The mistakes and the perfect moves of a policy on positions whose exact scores are known.
 
     A mistake is a move with a strictly worse win/draw/loss value than another (AlphaZero.jl's definition); a move is
-    perfect if it has the best exact score; its regret is the game value that it gives away. All are also counted on the
+    perfect if it has the best exact score; its regret is the game value that it gives away. A move that is missing
+    (`Policy.forfeits`) counts as a loss, as in `tictac_env.solver.move_regret`. All are also counted on the
     critical positions alone and in each phase of the game, next to the figures of uniformly random play.
 
     Choose a checkpoint or a setting by another suite than the one whose figures you report: `C4-Choose-v1` is for
@@ -616,11 +617,14 @@ def move_accuracy(
     for number in track(numbers, f"moves of {player}", progress):
         played += action_probabilities(player, batch, legal, number, draws)
     played /= len(numbers)
+    missing = (1 - played.sum(axis=1)) * bool(player.forfeits)  # a move that is missing loses the game
     random = legal / legal.sum(axis=1, keepdims=True)
     critical = (keeping.sum(axis=1) == 1) & (legal.sum(axis=1) > 1)
     given_away = np.where(legal, np.sign(best) - np.sign(scores), 0)
     goods = legal & ~keeping, perfect, given_away
     shares = [(moves * good).sum(axis=1) for good in goods for moves in (played, random)]
+    shares[0] = shares[0] + missing * (best[:, 0] >= 0)
+    shares[4] = shares[4] + missing * (np.sign(best[:, 0]) + 1)
 
     def accuracy(among: npt.NDArray[np.bool_]) -> Accuracy:
         wrong, random_wrong, right, random_right, lost, random_lost = (share[among] for share in shares)

@@ -45,6 +45,8 @@ def action_probabilities(
 ) -> Floats:
     """The chances of a policy's actions in B unfinished positions: float64 (B, num_actions).
 
+    A row is zero if the policy `forfeits` there.
+
     Args:
         policy: the policy.
         batch: the positions.
@@ -66,19 +68,25 @@ def action_probabilities(
         if not draws or np.min(given) < 0:
             wrong = int(given.min(axis=1).argmin())
             raise wrong_probabilities(policy, batch[wrong], given[wrong])
-    chances = np.eye(legal.shape[1])[fixed_actions(policy, batch, seed)] if given is None else given
+    if given is None:
+        actions = fixed_actions(policy, batch, seed)
+        played = actions >= 0
+        chances = np.eye(legal.shape[1])[actions] * played[:, None]
+    else:
+        chances, played = given, np.ones(len(batch), np.bool_)
     illegal = (chances > 0) & ~legal
     if illegal.any():
         row, action = np.argwhere(illegal)[0]
         raise illegal_choice(policy, batch[int(row)], int(action))
-    if not np.allclose(chances.sum(axis=1), 1):
-        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), 1))[0])
+    if not np.allclose(chances.sum(axis=1), played):
+        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), played))[0])
         raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
     return chances
 
 
 def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
-    """The actions of a policy as a fixed map in B positions: int64 (B,), in [0, num_actions), legal or not.
+    """The actions of a policy as a fixed map in B positions: int64 (B,), in [0, num_actions), legal or not; -1 if the
+    policy `forfeits` there.
 
     Raises:
         ValueError: `act_many` does not answer as it must.
@@ -86,7 +94,7 @@ def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArra
     """
     seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
     actions = actions_of(policy, batch, seeds)
-    in_range = (actions >= 0) & (actions < batch.game.num_actions)
+    in_range = (actions >= (-1 if policy.forfeits else 0)) & (actions < batch.game.num_actions)
     if not in_range.all():
         wrong = int(np.flatnonzero(~in_range)[0])
         raise illegal_choice(policy, batch[wrong], int(actions[wrong]))
@@ -312,7 +320,7 @@ def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strateg
         raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
     draws = gives_probabilities(policy, game)
     moves = np.zeros(table.children.shape)
-    reached = np.zeros(len(table), np.bool_)
+    reached, forfeited = np.zeros((2, len(table)), np.bool_)
     reached[0] = True
     for level in table.levels:
         rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
@@ -320,10 +328,11 @@ def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strateg
             batch = PositionBatch(game, table.own[rows], table.opp[rows])
             moves[rows] = action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
             followed = moves[rows] > 0
+            forfeited[rows] = ~followed.any(axis=1)
         else:
             followed = table.children[rows] >= 0
         reached[table.children[rows][followed]] = True
-    return Strategy(table, seat, moves, reached)
+    return Strategy(table, seat, moves, reached, forfeited if forfeited.any() else None)
 
 
 @functools.lru_cache(maxsize=8)
@@ -378,19 +387,23 @@ def given_away(
 ) -> str | None:
     """The move that lost a lost game, as in "given away at ply 4: 1, better 5, 7"; None if it was lost from the start.
 
+    In a game that is not over the side to move has forfeited: "given away at ply 4: no legal move, better 5, 7".
+
     Args:
         game: the rule book.
         moves: the actions of the game.
         seat: who lost it.
         scores_of: the score of each action in a position, exact or only its sign; negative or None if illegal.
     """
-    for ply in reversed(range(seat, len(moves), 2)):
+    last = len(moves) if Position.from_moves(game, moves).is_over else len(moves) + 1
+    for ply in reversed(range(seat, last, 2)):
         scores = [-1 if score is None else int(score) for score in scores_of(Position.from_moves(game, moves[:ply]))]
-        if max(scores) >= 0 > scores[moves[ply]]:
+        if max(scores) >= 0 and (ply == len(moves) or scores[moves[ply]] < 0):
             sign = max(scores) > 0
             names = [format_moves(game, [action]) for action in range(game.num_actions)]
             better = [name for name, score in zip(names, scores, strict=True) if score >= 0 and (score > 0) == sign]
-            return f"given away at ply {ply + 1}: {names[moves[ply]]}, better {', '.join(better)}"
+            played = "no legal move" if ply == len(moves) else names[moves[ply]]
+            return f"given away at ply {ply + 1}: {played}, better {', '.join(better)}"
     return None
 
 

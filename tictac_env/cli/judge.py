@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -38,9 +39,12 @@ from tictac_env.games.registry import known_names
 from tictac_env.lazy import of_agents
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies import game_for
-from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Reading
+from tictac_env.policies.loading import FORMS, PLANES_LAST, SUFFIXES, Player, Reading, load_player, settings_of
 from tictac_env.storage import check_writable, csv_of
+from tictac_env.text_players.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
 
+TRANSCRIPTS = Path("transcripts")
+"""The folder that keeps the answers of language models."""
 BESIDE = Path("next to the player's file")
 """The value of --card without a folder."""
 
@@ -84,6 +88,26 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="the time for one move of a program, or for up to 64 moves of a network (default: %(default)g)",
     )
+    models = parser.add_argument_group("language models")
+    models.add_argument(
+        "--in-flight",
+        type=whole_number(1, MOST_IN_FLIGHT),
+        metavar="N",
+        help=f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)",
+    )
+    models.add_argument(
+        "--no-symmetry",
+        action="store_true",
+        help="ask about all positions (4,520 of tic-tac-toe), not about one of those that are images of each other "
+        "(627)",
+    )
+    add_file(
+        models,
+        "--store",
+        folder=True,
+        default=TRANSCRIPTS,
+        help="keep its answers there, and ask nothing again that it has answered (default: %(default)s)",
+    )
     add_seed(parser)
     add_json(parser)
     add_file(
@@ -105,8 +129,12 @@ def run_audit(options: argparse.Namespace) -> int:
     The player may come from anybody: docs/audit.md shows each kind. Python files and programs run with your rights.
     Agents' files, models and networks are only read.
 
+    A language model is asked about many positions at once. Each answer is kept in a transcript as it comes, so the same
+    command goes on where it was stopped.
+
     Examples:
       tictac audit rule
+      tictac audit http://localhost:8000/v1#my-model --in-flight 32
       tictac audit q.npz --opponent minimax --opponent random
       tictac audit ppo.zip --game TicTacToe-v0 --card
       tictac audit mcts:1000 --game ConnectFour-v0 --json > audit.json
@@ -122,17 +150,30 @@ def run_audit(options: argparse.Namespace) -> int:
     if folder is not None:
         check_writable(folder / RECORD)  # now, and not after minutes
     with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
-        record = audit(
-            options.player,
-            chosen_game(options, options.player),
-            options.suite,
-            options.opponent,
-            options.games,
-            exact=not options.quick,
-            seed=options.seed,
-            replies=options.replies,
-            reading=Reading(options.observation, options.time_limit),
-        )
+        game = chosen_game(options, options.player)
+        player = load_player(options.player, game, Reading(options.observation, options.time_limit))
+        if isinstance(player.policy, TextPolicy):
+            player = _continued(player, player.policy, options)
+        elif options.in_flight or options.no_symmetry:
+            option = "--in-flight" if options.in_flight else "--no-symmetry"
+            raise ValueError(f"{option} is for language models, not for {options.player!r}")
+        try:
+            record = audit(
+                player,
+                game,
+                options.suite,
+                options.opponent,
+                options.games,
+                exact=not options.quick,
+                seed=options.seed,
+                replies=options.replies,
+                symmetric=not options.no_symmetry,
+            )
+        except (KeyboardInterrupt, ConnectionError):
+            if isinstance(player.policy, TextPolicy) and player.policy.transcript is not None:
+                told = f"\nthe answers so far are in {player.policy.transcript.path}"
+                print(f"{told}; the same command continues from there", file=sys.stderr)
+            raise
     if options.json:  # first, in case that nothing can be written
         print(record.to_json(), flush=True)
     else:
@@ -140,6 +181,21 @@ def run_audit(options: argparse.Namespace) -> int:
     if folder is not None:
         save_card(record, folder)
     return 0
+
+
+def _continued(player: Player, policy: TextPolicy, options: argparse.Namespace) -> Player:
+    """A language model that keeps its answers in the store, and takes those that are there already from it.
+
+    Raises:
+        ValueError: the transcript is damaged.
+    """
+    if options.in_flight:
+        policy.in_flight = options.in_flight
+    name = re.sub(r"[^\w.-]+", "-", player.source.partition("://")[2] or player.source).strip("-")
+    path = options.store / f"{name}.jsonl"
+    check_writable(path)
+    policy.resume(path)
+    return dataclasses.replace(player, settings=settings_of(policy))
 
 
 def _print_in_colour(text: str) -> None:

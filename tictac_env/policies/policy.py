@@ -53,6 +53,10 @@ class Policy(ABC):
         if not {"act", "probabilities"}.isdisjoint(vars(cls)) and "sure_wins" not in vars(cls):
             cls.sure_wins = Policy.sure_wins  # type: ignore[method-assign]
 
+    forfeits: Any = False  # Any, as above
+    """Whether `act_many` answers -1 if it has no legal action. Exact measures then count the position as lost; the -1
+    of any other policy is an error."""
+
     @property
     def one_game_at_a_time(self) -> bool:
         """Whether `play_match` must not play games side by side, as with a person or with what remembers its game."""

@@ -22,6 +22,14 @@ ANSWER = re.compile(r"(?:move|final answer)\s*:\s*(\S+)", re.IGNORECASE)
 """The line that names a move."""
 WORD = re.compile(r"[0-9A-Za-z]{1,3}")
 """An answer that is nothing but a move."""
+LENIENT = (
+    re.compile(
+        r"\b(?:move|final answer|answer|column|cell)\b[^\w\n]*(?:(?:is|to|number|would be)\b[^\w\n]*)*(\d{1,3})", re.I
+    ),
+    re.compile(r"\\boxed\{\s*(\d{1,3})"),
+)
+"""The ways in which models name a move that a strict parser does not read."""
+NUMBER = re.compile(r"\d+")
 MAX_QUOTED = 300
 """Characters of a wrong answer's end that the next prompt quotes."""
 SERIALIZED = "serializedGameAndState"
@@ -213,6 +221,19 @@ class BoardHarness:
         raw = found[1] if found else last
         thoughts = "\n".join(lines[:-1]).strip() or None
         return ParseResult(raw if raw in legal_action_strings else None, raw, thoughts=thoughts)
+
+
+def lenient_move(response: str) -> str | None:
+    """The move that a lenient reader would take from an answer: the last one named as such anywhere, with any markup,
+    or the only number of the last line that is not empty; None if there is neither.
+
+    It is for counting what strictness costs; no player's move is read by it.
+    """
+    named = [match for pattern in LENIENT for match in pattern.finditer(response)]
+    if named:
+        return max(named, key=lambda match: match.end())[1]
+    numbers = NUMBER.findall(next(reversed(response.strip().splitlines()), ""))
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def board_text(position: Position, labels: Sequence[str] | None = None) -> str:

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, Self
 
-from tictac_env.checks import one_of, whole
+import numpy as np
+import numpy.typing as npt
+
+from tictac_env.checks import one_of, positive, whole
 from tictac_env.games import describe_game, game_of, shown
 from tictac_env.policies.adapters import takes_seed
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.text_players.chat import ChatEndpoint
 from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
-ON_FAILURE = ("raise", "random")
+ON_FAILURE = ("raise", "random", "forfeit")
+IN_FLIGHT = 64
+"""The questions that a server is asked at once; servers of models answer many side by side."""
+MOST_IN_FLIGHT = 1024
+_noting = threading.Lock()
+"""Held while an answer is counted and written down: threads of several players may share a transcript."""
 
 
 @dataclass
@@ -45,6 +57,14 @@ class AnswerCounts:
     illegal: int = 0
     failures: int = 0
 
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Self:
+        """The counts of the answers of a transcript."""
+        statuses = [entry.status for entry in entries]
+        moves = sum(entry.attempt == 0 for entry in entries)
+        wrong = statuses.count("unparsed"), statuses.count("illegal")
+        return cls(moves, len(entries), *wrong, moves - statuses.count("legal"))
+
     def __str__(self) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in asdict(self).items())
 
@@ -63,8 +83,9 @@ class TextPolicy(Policy):
         complete: from the prompt to the answer. If it has a parameter `seed`, it gets one too, an int in [0, 2**63),
             another for each answer.
         retries: number of times that it is asked again for the same move.
-        on_failure: after the last of them "raise" `IllegalMove`, by which it forfeits the game in `round_robin`; or
-            play a "random" legal move, by the seed.
+        on_failure: after the last of them "raise" `IllegalMove`, by which it forfeits the game in `round_robin`;
+            "forfeit", which does the same, and exact measures count the position as lost instead of ending; or play a
+            "random" legal move, by the seed.
         harness: makes the prompts and reads the answers; by default a `BoardHarness`.
         history: whether the prompt lists the moves so far. Its action may then depend on them, which exact measures do
             not see.
@@ -94,6 +115,7 @@ class TextPolicy(Policy):
         history: bool = False,
         transcript: Transcript | str | os.PathLike[str] | None = None,
         name: str = "",
+        in_flight: int = 1,
     ) -> None:
         if not callable(complete):
             raise ValueError(f"complete must be a function from a text to a text, not {shown(complete)}")
@@ -106,8 +128,10 @@ class TextPolicy(Policy):
         self.name = name or getattr(complete, "__name__", type(complete).__name__)
         self.budget = f"a language model; up to {self.retries + 1} answers a move"
         self.illegal_hint = f"it was asked {self.retries + 1} times"
+        self.in_flight = positive("in_flight", in_flight, MOST_IN_FLIGHT)
         self.counts = AnswerCounts()
         self._seeded = takes_seed(complete)
+        self._known: dict[tuple[str, int], str] = {}
 
     @classmethod
     def at(cls, address: str) -> TextPolicy:
@@ -116,44 +140,121 @@ class TextPolicy(Policy):
         Raises:
             ValueError: it is no such address.
         """
-        return cls(ChatEndpoint.from_address(address))
+        return cls(ChatEndpoint.from_address(address), on_failure="forfeit", in_flight=IN_FLIGHT)
+
+    def resume(self, transcript: str | os.PathLike[str]) -> Self:
+        """Adds the answers to a transcript, and asks nothing again that was answered there: the same prompt, seed and
+        name of the player. Returns the player itself.
+
+        Raises:
+            ValueError: the file is no transcript; the message names the line.
+
+        Example:
+            >>> import tempfile
+            >>> path = tempfile.mkdtemp() + "/answers.jsonl"
+            >>> asked = []
+            >>> def model(prompt):
+            ...     asked.append(prompt)
+            ...     return "Move: 3"
+            >>> for _ in range(2):
+            ...     action = TextPolicy(model).resume(path).act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
+            >>> action, len(asked)
+            (2, 1)
+        """
+        self.transcript = Transcript(transcript)
+        if self.transcript.path.exists():
+            entries = read_transcript(transcript)
+            self._known = {(one.prompt, one.seed): one.answer for one in entries if one.player == str(self)}
+        return self
+
+    @property
+    def forfeits(self) -> bool:
+        """True if on_failure="forfeit"."""
+        return self.on_failure == "forfeit"
 
     def act(self, position: Position, seed: int) -> int:
         """The first legal action that it names, after as many answers as it takes.
 
         Raises:
-            IllegalMove: none of its answers named a legal move, and on_failure="raise".
+            IllegalMove: none of its answers named a legal move, and on_failure is "raise" or "forfeit".
         """
-        written = self.harness.get_legal_moves(position)
-        actions = {text: action for action, text in written.items()}
+        return self.chosen(position, self.ask(position, seed))
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64 (B,), `in_flight` positions at once; -1 if none of the answers is legal, and on_failure is "forfeit".
+
+        Raises:
+            IllegalMove: as `act` does, if on_failure is "raise".
+        """
+        actions = np.full(len(batch), -1, np.int64)
+        for row, entries in self.ask_many(batch, seeds):
+            if entries[-1].action is not None or not self.forfeits:
+                actions[row] = self.chosen(batch[row], entries)
+        return actions
+
+    def ask_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[Entry]]]:
+        """Asks about B positions, `in_flight` at once: the number of each and its answers (`ask`), as they come.
+
+        The answers of those under way are lost if the caller ends earlier, as by Ctrl-C: they are not waited for.
+
+        Args:
+            batch: B unfinished positions.
+            seeds: int64 (B,), each in [0, 2**63).
+        """
+
+        def ask(row: int) -> list[Entry]:
+            return self.ask(batch[row], int(seeds[row]))
+
+        return _in_threads(ask, len(batch), self.in_flight)
+
+    def ask(self, position: Position, seed: int) -> list[Entry]:
+        """The answers for one move: those without a legal move, and the first with one or, after all retries, none."""
+        actions = {text: action for action, text in self.harness.get_legal_moves(position).items()}
         history = moves_written(self.harness, position) if self.history else []
-        answer = raw = None
-        self.counts.moves += 1
+        moves = position.to_moves() if len(position.recent_moves) == position.ply else None
+        where: Any = (str(self), describe_game(position.game), position.code, moves)
+        entries: list[Entry] = []
         for attempt in range(self.retries + 1):
+            answer, raw = (entries[-1].answer, entries[-1].move) if entries else (None, None)
             prompt = self.harness.make_prompt(position, history, answer, raw)
             began = time.perf_counter()
-            answer = self._ask(prompt, seed)
+            known = self._known.get((prompt, seed))
+            answer = self._ask(prompt, seed) if known is None else known
             seconds = time.perf_counter() - began
             read = self.harness.parse_response(answer, list(actions))
             raw, action = read.raw_action, actions.get(read.legal_action or "")
             status = "legal" if action is not None else "unparsed" if raw is None else "illegal"
-            self.counts.answers += 1
-            self.counts.unparsed += status == "unparsed"
-            self.counts.illegal += status == "illegal"
-            if self.transcript is not None:
-                moves = position.to_moves() if len(position.recent_moves) == position.ply else None
-                where: Any = (str(self), describe_game(position.game), position.code, moves)
-                answered: Any = (seed, attempt, prompt, answer, raw, action, status, seconds)
-                self.transcript.add(Entry(*where, *answered))
+            answered: Any = (seed, attempt, prompt, answer, raw, action, status, seconds)
+            entries.append(Entry(*where, *answered))
+            failed = action is None and attempt == self.retries
+            with _noting:
+                self.counts.moves += attempt == 0
+                self.counts.answers += 1
+                self.counts.unparsed += status == "unparsed"
+                self.counts.illegal += status == "illegal"
+                self.counts.failures += failed
+                if self.transcript is not None and known is None:
+                    self.transcript.add(entries[-1])
             if action is not None:
-                return action
+                break
             seed = mix(seed)
-        self.counts.failures += 1
+        return entries
+
+    def chosen(self, position: Position, entries: Sequence[Entry]) -> int:
+        """The action by the answers for a move (`ask`).
+
+        Raises:
+            IllegalMove: none is legal, and no random move is to be played instead.
+        """
+        last = entries[-1]
+        if last.action is not None:
+            return last.action
         if self.on_failure == "random":
-            return list(written)[seed % len(written)]
-        if raw is not None:
-            raise illegal_choice(self, position, raw)
-        tail = (answer or "").strip()[-80:]
+            legal = position.legal_actions
+            return legal[mix(last.seed) % len(legal)]
+        if last.move is not None:
+            raise illegal_choice(self, position, last.move)
+        tail = last.answer.strip()[-80:]
         raise IllegalMove(f"{self} named no move in {self.retries + 1} answers, the last ending {tail!r}: {position!r}")
 
     def _ask(self, prompt: str, seed: int) -> str:
@@ -218,10 +319,16 @@ class Transcript:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._begun = False
 
     def add(self, entry: Entry) -> None:
-        """Adds an answer."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Adds an answer; the first time a last line that was cut off is removed."""
+        if not self._begun:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab+") as kept:
+                kept.seek(0)
+                kept.truncate(kept.read().rfind(b"\n") + 1)
+            self._begun = True
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
 
@@ -327,10 +434,40 @@ def summarize(entries: Iterable[Entry] | str | os.PathLike[str]) -> list[Transcr
     found = []
     for (player, _), answers in groups.items():
         regrets = [move_regret(entry.position, entry.action) for entry in answers if entry.action is not None]
-        moves = sum(entry.attempt == 0 for entry in answers)
-        statuses = [entry.status for entry in answers]
-        asked = (moves, len(answers), statuses.count("unparsed"), statuses.count("illegal"), moves - len(regrets))
         mistakes, perfect = (sum(r.outcome > 0 for r in regrets), sum(r.score == 0 for r in regrets))
         mean = sum(regret.outcome for regret in regrets) / len(regrets) if regrets else float("nan")
-        found.append(TranscriptSummary(player, answers[0].game, *asked, mistakes, perfect, mean))
+        counts = asdict(AnswerCounts.of(answers))
+        found.append(
+            TranscriptSummary(player, answers[0].game, **counts, mistakes=mistakes, perfect=perfect, regret=mean)
+        )
     return found
+
+
+def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int) -> Iterator[tuple[int, list[Entry]]]:
+    """The results of a function of the numbers of jobs, as they come. No thread outlives the caller's interest by more
+    than its job, and none keeps the program from ending.
+    """
+    waiting, results = SimpleQueue[int](), SimpleQueue[tuple[int, list[Entry] | BaseException]]()
+    over = threading.Event()
+    for number in range(jobs):
+        waiting.put(number)
+
+    def work() -> None:
+        with suppress(Empty):
+            while not over.is_set():
+                number = waiting.get_nowait()
+                try:
+                    results.put((number, function(number)))
+                except BaseException as error:
+                    results.put((number, error))
+
+    try:
+        for _ in range(min(jobs, threads)):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(jobs):
+            number, found = results.get()
+            if isinstance(found, BaseException):
+                raise found
+            yield number, found
+    finally:
+        over.set()

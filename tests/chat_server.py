@@ -1,0 +1,81 @@
+"""A small server of chat completions for tests: scripted answers over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Stub(ThreadingHTTPServer):
+    """Answers every request with `status` and `reply`, or by `script`; `asked` holds the requests."""
+
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.status, self.headers_sent = 200, {"Content-Type": "application/json"}
+        self.reply: Any = None  # None: the answer is that of the script
+        self.script: Callable[[str], str] = first_legal
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        return [body["messages"][-1]["content"] for _, _, body in self.asked]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed does not wait for its answer."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Stub
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.path, dict(self.headers), body))
+        reply = self.server.reply
+        if reply is None:
+            reply = completion(self.server.script(body["messages"][-1]["content"]))
+        raw = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        self.send_response(self.server.status)
+        for name, value in self.server.headers_sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+def completion(content: Any) -> dict[str, Any]:
+    return {"id": "1", "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}]}
+
+
+def legal_in(prompt: str) -> list[str]:
+    """The legal moves that a prompt lists."""
+    return prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
+
+
+def first_legal(prompt: str) -> str:
+    return f"Fine.\nMove: {legal_in(prompt)[0]}"
+
+
+@contextmanager
+def serving() -> Iterator[Stub]:
+    """A server that runs within the block."""
+    with Stub() as stub:
+        stub.daemon_threads = True
+        thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield stub
+        finally:
+            stub.shutdown()
+            thread.join()
