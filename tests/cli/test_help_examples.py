@@ -32,6 +32,7 @@ LONG = {
     'audit "program': "tictac_env.cli.judge.audit",
     "audit submission": "tictac_env.cli.judge.load_player",
     "tournament": "tictac_env.cli.judge.round_robin",
+    "dataset prompts connect4": "tictac_env.cli.make.prompt_rows",
     "export page": "tictac_env.cli.make.export_page",
 }
 """Where the examples that begin with these words are stopped: their words and files are read by then."""

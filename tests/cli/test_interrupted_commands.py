@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import pytest
 
+from tictac_env.arena.labels import LabelStore
 from tictac_env.arena.store import ResultStore
 from tictac_env.cli.main import COMMANDS
+from tictac_env.games import get_game
 from tictac_env.storage import kind_of
 
 pytestmark = [
@@ -58,6 +60,10 @@ def chunks(folder: Path) -> bool:
     return any((folder / "proof").iterdir())
 
 
+def scores(folder: Path) -> bool:
+    return len(LabelStore(folder / ".rows.jsonl.scores", get_game("ConnectFour-v0"))) > 0
+
+
 def nothing(folder: Path) -> bool:
     return True
 
@@ -94,6 +100,9 @@ LONG = {
     "serve": Long("serve --port 0", needs="starlette"),
     "bench": Long("bench --no-deep --store results"),
     "warm": Long("warm"),
+    "dataset prompts": Long(
+        "dataset prompts rows.jsonl --game ConnectFour-v0 --rows 9999", ".rows.jsonl.scores", scores
+    ),
     "play": Long("play level:1"),
 }
 SHORT = {"export agent", "export page", "render", "info", "completion"}
@@ -101,7 +110,7 @@ SHORT = {"export agent", "export page", "render", "info", "completion"}
 
 
 def test_every_command_is_long_or_short() -> None:
-    assert {name.split()[0] for name in LONG} | SHORT == set(COMMANDS)
+    assert {name if name in COMMANDS else name.split()[0] for name in LONG} | SHORT == set(COMMANDS)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])

@@ -35,6 +35,7 @@ ONLY_IN: dict[str, set[str]] = {
     "anywidget": {"tictac_env.notebook.widget"},
     "minari": {"tictac_env.datasets"},
     "h5py": {"tictac_env.datasets"},
+    "pyarrow": {"tictac_env.text_players.prompts"},
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "loky": {"tictac_env.jobs"},
     "ray": {"tictac_env.jobs"},

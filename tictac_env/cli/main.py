@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grade": ("grade", "grade submitted players by exact proofs"),
     "prove": ("judge", "prove that a player never loses, or always wins"),
     "render": ("show", "draw a position or a game as text, SVG, PNG or GIF"),
+    "dataset prompts": ("make", "write positions as prompts, with the exact value of each move"),
     "warm": ("make", "compile everything now, so that nothing waits later"),
     "info": ("show", "list versions, games, players, the cache and the machine"),
     "completion": ("make", "print a script that lets your shell complete words"),
@@ -114,7 +115,7 @@ class _Overview(CommandParser):
     """The parser of `tictac` alone, whose help fits on one screen."""
 
     def format_help(self) -> str:
-        lines = [f"  {name:14}{told}" for name, (_, told) in COMMANDS.items()]
+        lines = [f"  {name:17}{told}" for name, (_, told) in COMMANDS.items()]
         front, more = "\n".join(lines[:IN_FRONT]), "\n".join(lines[IN_FRONT:])
         begin = "Tic-tac-toe and Connect Four: play, train, judge and solve. To begin, type\n\n  tictac play"
         ask = "tictac COMMAND --help explains a command; tictac --version"

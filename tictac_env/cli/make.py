@@ -1,8 +1,9 @@
-"""The commands that make something or serve it: train, export, serve, warm, completion."""
+"""The commands that make something or serve it: train, export, dataset, serve, warm, completion."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -17,12 +18,17 @@ from tictac_env.cli.arguments import (
     add_seed,
     chosen_game,
     complete_words,
+    decimal,
     game_named,
+    whole_number,
 )
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
 from tictac_env.lazy import of_agents
+from tictac_env.storage import check_writable
+from tictac_env.text_players.harness import BOARDS, BoardHarness
+from tictac_env.text_players.prompts import check_format, prompt_rows, save_rows
 from tictac_env.web.export import PAGE, export_page
 from tictac_env.web.limits import Limits
 from tictac_env.web.serve import HOST, PORT, serve
@@ -97,6 +103,61 @@ def run_export_page(options: argparse.Namespace) -> int:
     """
     sizes = export_page(options.folder)
     print(f"{options.folder / PAGE} ({len(sizes)} files, {sum(sizes.values()) / 1000:,.0f} kB)")
+    return 0
+
+
+def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
+    add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (with pyarrow), which is replaced")
+    add_game(parser, of_players=False)
+    parser.add_argument(
+        "--rows",
+        type=whole_number(1),
+        metavar="N",
+        help="the positions (default: all of a game that can be tabulated; of others it must be given)",
+    )
+    parser.add_argument(
+        "--test",
+        type=decimal(0, 1),
+        default=0.1,
+        metavar="SHARE",
+        help="the share of the symmetry classes in the split test (default: %(default)g)",
+    )
+    prompts = parser.add_argument_group("the prompts")
+    prompts.add_argument("--list-moves", action="store_true", help="list the legal moves")
+    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=1, help="the first move (default: 1)")
+    prompts.add_argument("--board", choices=BOARDS, default="grid", help="the form of the board (default: %(default)s)")
+    add_seed(parser)
+
+
+def run_dataset_prompts(options: argparse.Namespace) -> int:
+    """Writes positions as prompts for a language model, with the exact value of each move, a row for each position.
+
+    A row has the prompt, the legal moves, the value and the exact score of each, the best moves, the ply, the moves
+    that lead there, its symmetry class and its split, train or test. Positions that are images of each other are in one
+    split. On Connect Four a position takes some hundredths of a second; after Ctrl-C the same command continues.
+
+    Examples:
+      tictac dataset prompts prompts.jsonl
+      tictac dataset prompts prompts.jsonl --rows 500 --test 0.2 --list-moves
+      tictac dataset prompts connect4.jsonl --game ConnectFour-v0 --rows 10000 --seed 1
+    """
+    check_format(options.output)
+    check_writable(options.output)
+    harness = BoardHarness(list_moves=options.list_moves, first_number=options.first_number, board=options.board)
+    game = chosen_game(options)
+    cache = options.output.with_name(f".{options.output.name}.scores")
+    try:
+        rows = prompt_rows(game, options.rows, options.seed, options.test, harness, cache, progress=True)
+    except KeyboardInterrupt:
+        if cache.exists():
+            print(f"\nthe scores so far are in {cache}; the same command continues from there", file=sys.stderr)
+        raise
+    save_rows(options.output, rows)
+    cache.unlink(missing_ok=True)
+    tested = sum(row["split"] == "test" for row in rows)
+    print(
+        f"{options.output}: {len(rows):,} positions of {game_name(game) or game}, {tested:,} of them in the split test"
+    )
     return 0
 
 
