@@ -127,14 +127,21 @@ def test_a_position_without_a_legal_answer_is_lost() -> None:
 
 
 @pytest.mark.parametrize("seat", [0, 1])
-def test_a_game_forfeited_on_a_large_board_is_the_game_that_beats_it(seat: int) -> None:
+def test_the_shortest_game_forfeited_on_a_large_board_is_the_game_that_beats_it(seat: int) -> None:
     def complete(prompt: str) -> str:
-        return first_legal(prompt) if prompt.count("X ") + prompt.count("O ") < 9 else "I resign"
+        board = prompt.partition("\n\n")[2].partition("\n\n")[0]
+        return first_legal(prompt) if board.count("X") + board.count("O") < 4 else "I resign"
 
     player = load_player(TextPolicy(complete, retries=0, on_failure="forfeit"), C4)
     found = lost_game(player, get_game(C4), seat, 0, 2000, False)
     end = Position.from_moves(C4, found["losing line"])
-    assert found["infallible"] is False and (end.is_over or end.seat == seat)
+    assert found["infallible"] is False and found["shortest"] is True
+    assert not end.is_over and end.ply == 4 + seat and end.moves[seat::2] == (0, 0)
+    assert found["walked"]["plies"] == 3 and 40 < found["walked"]["positions"] < 2000
+    # Beyond the positions it may be asked about it forfeits the game against perfect play.
+    found = lost_game(player, get_game(C4), seat, 0, 20, False)
+    assert found["infallible"] is False and found["shortest"] is False
+    assert Position.from_moves(C4, found["losing line"]).ply == 4 + seat and found["walked"]["plies"] < 3
 
 
 @pytest.mark.parametrize(
@@ -243,7 +250,11 @@ def test_an_error_of_the_server_ends_it_and_keeps_what_there_is(
             server.status = 503
         return first_legal(prompt)
 
-    server.script = script
+    server.status = 503
+    assert cli.main(["audit", f"{server.url}#tiny"]) == 2
+    assert "continues" not in capsys.readouterr().err  # from nothing
+    server.status, server.script = 200, script
+    server.asked.clear()
     assert cli.main(["audit", f"{server.url}#tiny", "--in-flight", "4"]) == 2
     told = capsys.readouterr().err
     assert "answered 503" in told and "the same command continues from there" in told

@@ -20,12 +20,13 @@ from tictac_env.arena.outcomes import percentage
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
 from tictac_env.arena.tournament import play_match
-from tictac_env.arena.verdicts import V_BEST, Strategy, given_away, strategy_of, verdict_of
+from tictac_env.arena.verdicts import V_BEST, Strategy, fixed_actions, given_away, strategy_of, verdict_of
 from tictac_env.checks import SEATS, flag, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position, format_moves
+from tictac_env.position_batch import PositionBatch
 from tictac_env.render.text import render_game_text
 from tictac_env.rng import position_seed
 from tictac_env.solver.book import opening_book_of
@@ -348,7 +349,7 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
 
     Ply by ply every reply is played, so the first loss found is a shortest one. If that would ask about too many
     positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's seed
-    is derived from the position and `seed`. If it forfeits a game on the way (`Policy.forfeits`), nothing is walked.
+    is derived from the position and `seed`. A game that it forfeits (`Policy.forfeits`) is lost, too.
 
     Args:
         player: the player.
@@ -371,13 +372,15 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
 
     try:
         found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
+        line, holds, complete = next(iter(found.refutations), None), found.holds, found.complete
+        walked = {"plies": len(found.plies), "positions": found.positions}
     except IllegalMove:
         if not player.policy.forfeits:
             raise
-        found = None
-    line = found.refutations[0] if found and found.refutations else None
+        line, walked = _forfeited_game(player.policy, game, seat, seed)
+        holds = complete = False
     shortest = line is not None
-    if line is None and not (found and found.complete):
+    if line is None and not complete:
         line = _lost_to_perfect_play(player.policy, game, seat, seed)
     blunder = None
     if line is not None:
@@ -385,12 +388,28 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
         moves = Position.from_moves(game, line).moves
         blunder = given_away(game, moves, seat, lambda position: solver.solve(position, weak=True).action_scores)
     return {
-        "infallible": False if line is not None else bool(found and found.holds) or None,
+        "infallible": False if line is not None else holds or None,
         "losing line": line,
         "given away": blunder,
         "shortest": shortest,
-        "walked": {"plies": len(found.plies) if found else 0, "positions": found.positions if found else 0},
+        "walked": walked,
     }
+
+
+def _forfeited_game(policy: Policy, game: Game, seat: int, seed: int) -> tuple[str, dict[str, int]]:
+    """A shortest game that a policy, as a fixed map, forfeits, if it loses no shorter one, and what was "walked"."""
+    start = Position.start(game)
+    asked = [start.play(action) for action in start.legal_actions] if seat else [start]
+    walked = {"plies": 0, "positions": 0}
+    while True:
+        actions = fixed_actions(policy, PositionBatch.of(asked), seed).tolist()
+        walked = {"plies": walked["plies"] + 1, "positions": walked["positions"] + len(asked)}
+        for position, action in zip(asked, actions, strict=True):
+            if action < 0:
+                return position.to_moves(), walked
+        moved = [position.play(action) for position, action in zip(asked, actions, strict=True)]
+        replied = [after.play(reply) for after in moved if not after.is_over for reply in after.legal_actions]
+        asked = list({(end.own, end.opp): end for end in replied if not end.is_over}.values())
 
 
 def _lost_to_perfect_play(policy: Policy, game: Game, seat: int, seed: int) -> str | None:
@@ -473,14 +492,14 @@ def _lost_game_lines(found: Audit, name: str, width: int) -> Iterator[str]:
         if how:
             yield f"  {name}: {how}"
         return
-    why = "; ".join(part for part in (seat.get("given away"), how) if part)
-    loses = f"  {name} it loses {line}{why and f' ({why})'}"
-    try:
-        boards = render_game_text(get_game(found.game), line, width - 4)
-    except ValueError:  # the game is not registered here
-        yield loses
-        return
-    yield f"{loses}:"
+    boards, blunder, forfeit = "", seat.get("given away") or "", ""
+    with suppress(ValueError):  # the game is not registered here
+        game = get_game(found.game)
+        boards = render_game_text(game, line, width - 4)
+        if not (Position.from_moves(game, line).is_over or "no legal move" in blunder):
+            forfeit = "has no legal move in the end"
+    why = "; ".join(part for part in (blunder, forfeit, how) if part)
+    yield f"  {name} it loses {line}{why and f' ({why})'}{boards and ':'}"
     yield from (f"    {row}".rstrip() for row in boards.splitlines())
 
 

@@ -170,8 +170,9 @@ def run_audit(options: argparse.Namespace) -> int:
                 symmetric=not options.no_symmetry,
             )
         except (KeyboardInterrupt, ConnectionError):
-            if isinstance(player.policy, TextPolicy) and player.policy.transcript is not None:
-                told = f"\nthe answers so far are in {player.policy.transcript.path}"
+            kept = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
+            if kept is not None and kept.path.exists():
+                told = f"\nthe answers so far are in {kept.path}"
                 print(f"{told}; the same command continues from there", file=sys.stderr)
             raise
     if options.json:  # first, in case that nothing can be written
