@@ -402,6 +402,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "solver-speed": solver_speed,
     "solver-sizes": solver_sizes,
     "differential": differential,
+    "text-sessions": partial(whole, "text-sessions", "sessions"),
     "examples": example_list,
     "example-outputs": example_outputs,
 }

@@ -35,12 +35,13 @@ SMALL = {
     "benchmarks.solver": "--count 3 --random 3 --openings 1 1 0",
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule --attacks 50",
+    "benchmarks.text_sessions": "--sessions 4 --games 60 --game TicTacToe-v0",
     "benchmarks.differential": "--games 20000",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
     "tools.tune": "MaskablePPO --seconds 1 --seeds 1 --eval-freq 4096 --trials 1",
 }
-QUICK = ["benchmarks.reproduce", "benchmarks.exact_results"]
+QUICK = ["benchmarks.reproduce", "benchmarks.exact_results", "benchmarks.text_sessions"]
 NEEDS = {"learning": "sb3_contrib", "tune": "optuna", "solver": "bitbully", "web_load": "starlette"}
 NEEDS |= {"differential": "pyspiel"}
 
