@@ -122,7 +122,7 @@ constraints: .venv/release.done
 	touch $@
 
 .venv/docs.done: .venv/bin/python pyproject.toml constraints.txt
-	$(INSTALL) -e ".[plot,notebook]" --group docs
+	$(INSTALL) torch==2.13.0 -e ".[plot,notebook]" --group docs
 	touch $@
 
 .venv/dev.done: .venv/bin/python pyproject.toml constraints.txt

@@ -405,6 +405,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "text-sessions": partial(whole, "text-sessions", "sessions"),
     "examples": example_list,
     "example-outputs": example_outputs,
+    "language-model": partial(whole, "language-model", "summary"),
 }
 
 

@@ -36,6 +36,7 @@ SMALL = {
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule --attacks 50",
     "benchmarks.text_sessions": "--sessions 4 --games 60 --game TicTacToe-v0",
+    "benchmarks.text_learning": "--seeds 1 --games 600",
     "benchmarks.differential": "--games 20000",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",
@@ -43,7 +44,7 @@ SMALL = {
 }
 QUICK = ["benchmarks.reproduce", "benchmarks.exact_results", "benchmarks.text_sessions"]
 NEEDS = {"learning": "sb3_contrib", "tune": "optuna", "solver": "bitbully", "web_load": "starlette"}
-NEEDS |= {"differential": "pyspiel"}
+NEEDS |= {"differential": "pyspiel", "text_learning": "torch"}
 
 
 def load(name: str) -> ModuleType:
