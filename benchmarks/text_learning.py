@@ -174,6 +174,7 @@ def plot(runs: Sequence[Row], path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0].set_yscale("symlog", linthresh=0.1)
     axes[0].set_ylim(0, 100)
+    axes[0].set_yticks([0, 0.1, 1, 10, 100], ["0", "0.1", "1", "10", "100"])
     axes[1].set_ylim(0, 1.05)
     axes[1].legend(title="reward")
     save_picture(figure, path)
