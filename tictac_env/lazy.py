@@ -69,12 +69,13 @@ def import_named(module: str, asked: str) -> ModuleType:
 
 
 @contextmanager
-def needing(why: str, extra: str) -> Iterator[None]:
-    """Imports packages of one of our extras within the block.
+def needing(why: str, extra: str = "", package: str = "") -> Iterator[None]:
+    """Imports packages of one of our extras, or a package that none of them has, within the block.
 
     Args:
         why: the beginning of the message if one is missing, such as "Stable-Baselines3 is missing".
-        extra: its name in `pyproject.toml`.
+        extra: the name of the extra in `pyproject.toml`.
+        package: the package and its versions as pip takes them, if it is in no extra.
 
     Raises:
         DependencyNotInstalled: one is missing; the message names the line that installs it.
@@ -82,4 +83,4 @@ def needing(why: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise DependencyNotInstalled(f'{why}: pip install "tictac-env[{extra}]"') from error
+        raise DependencyNotInstalled(f'{why}: pip install "{package or f"tictac-env[{extra}]"}"') from error

@@ -23,6 +23,8 @@ EXAMPLES = {
 TORCH = re.compile(r"stable_baselines3|sb3_contrib|\bDQN\b|MaskablePPO")
 TRAINING = {name for name, block in EXAMPLES.items() if TORCH.search(block) and "learn(" in block}
 """Those that train a network."""
+LIBRARY = re.compile(r"^(?:from|import) (mcp|openenv|reasoning_gym|skyrl_gym|trl|verifiers)\b", re.MULTILINE)
+"""Those that train language models: their examples run if they are installed."""
 SHELL = re.compile(
     r"(?:^<!-- not tested: (?P<reason>[^\n]+) -->\n+)?^```(?:sh|bash|shell|console)\n(?P<lines>.*?)^```",
     re.DOTALL | re.MULTILINE,
@@ -38,6 +40,8 @@ ELSEWHERE = {"git", "docker", "curl", "ray", "pre-commit"}
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in TRAINING else []) for name in EXAMPLES]
 )
 def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in LIBRARY.findall(EXAMPLES[name]):
+        pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     exec(compile(EXAMPLES[name], name, "exec"), {"__name__": "__main__"})
 

@@ -93,6 +93,46 @@ def test_wrong_answers_are_forgiven_then_lose_and_the_prompt_says_why() -> None:
     assert scaled.answer("no").reward == 0
 
 
+@given(seed=st.integers(0, 2**31), plies=st.integers(0, 4), reward=st.sampled_from(["outcome", "regret", "both"]))
+def test_a_game_that_is_cut_off_is_lost_and_accounts_for_its_value(seed: int, plies: int, reward: str) -> None:
+    session, rng = TextSession(TTT, opponent=None, reward=reward), random.Random(seed)
+    turn = session.reset(seed)
+    start = turn.position
+    for _ in range(plies):
+        if not turn.done:
+            turn = session.answer(some_move(turn, rng))
+    if turn.done:
+        with pytest.raises(ResetNeeded):
+            session.forfeit()
+        return
+    with pytest.raises(ResetNeeded):
+        session.score(0)
+    loser = turn.seat
+    turn = session.forfeit()
+    assert turn.done and turn.status == "forfeited" and turn.outcomes is not None
+    assert turn.outcomes[loser] == -1 and turn.outcomes[1 - loser] == 1
+    assert session.score(loser) == 0
+    earned = {"outcome": 1, "regret": 0.5 ** session.regrets[1 - loser]}
+    assert session.score(1 - loser) == earned.get(reward, sum(earned.values()) / 2)
+    if reward != "outcome":
+        first, value = start.seat, solve(start, weak=True).score
+        given_away = session.regrets[first] - session.regrets[1 - first]
+        assert turn.outcomes[first] == (value > 0) - (value < 0) - given_away
+
+
+@given(seed=st.integers(0, 2**31))
+def test_the_score_of_a_game_is_one_only_without_a_fault(seed: int) -> None:
+    session, rng = TextSession(TTT, scaled=True, retries=0), random.Random(seed)
+    turn, regrets = session.reset(seed), 0
+    while not turn.done:
+        turn = session.answer(some_move(turn, rng) if rng.random() < 0.9 else "well")
+        regrets += turn.regret or 0
+    assert session.regrets[turn.seat] == regrets
+    assert session.score(turn.seat) == (0.5**regrets if turn.status == "legal" else 0)
+    with pytest.raises(ValueError, match="seat"):
+        session.score(2)
+
+
 @given(seed=st.integers(0, 2**31), data=st.data())
 def test_a_kept_state_goes_on_as_the_game_would_have(seed: int, data: st.DataObject) -> None:
     session, other, rng = TextSession(TTT), TextSession(TTT), random.Random(seed)
@@ -111,7 +151,7 @@ def test_a_kept_state_goes_on_as_the_game_would_have(seed: int, data: st.DataObj
         turn = one.restore(kept)
         while not turn.done:
             turn = one.answer(some_move(turn, rng))
-        games.append((turn.position.moves, turn.outcomes, one.returns))
+        games.append((turn.position.moves, turn.outcomes, one.returns, one.regrets))
     assert games[0] == games[1] == games[2]
 
 
@@ -122,6 +162,8 @@ def test_a_kept_state_goes_on_as_the_game_would_have(seed: int, data: st.DataObj
         {"asking": {"wrong": 3, "answer": None, "move": None}},
         {"asking": None},
         {"returns": [0]},
+        {"regrets": [0, -1]},
+        {"regrets": None},
         {"conversations": {}},
         {"more": 1},
     ],

@@ -81,7 +81,8 @@ class Turn:
         seat: who is asked, 0 first or 1 second; once the game is over, who answered last.
         position: the position that is asked for.
         done: whether the game is over.
-        status: "legal", "illegal" or "unparsed", of the answer just read; "" after a reset.
+        status: "legal", "illegal" or "unparsed", of the answer just read; "" after a reset; "forfeited" if the game was
+            given up.
         reward: what the answer earned.
         outcomes: 1 won, 0 drawn, -1 lost, for the first and the second player; None while the game goes on.
         messages: the conversation so far of the seat that is asked, for a chat template; the last one is the prompt.
@@ -162,6 +163,7 @@ class TextSession:
     Attributes:
         returns: what each seat has earned in this game, two floats. The side that did not make the last move gets its
             outcome here, too.
+        regrets: what each seat has given away in this game, two integers; 0 if the reward is the outcome alone.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -199,6 +201,7 @@ class TextSession:
         self.system = system
         self._asking = Asking(harness or BoardHarness(list_moves=False), whole("retries", retries))
         self.returns = [0.0, 0.0]
+        self.regrets = [0, 0]
         self._conversations: list[list[Message]] = [[], []]
         self._turn: Turn | None = None
 
@@ -231,6 +234,7 @@ class TextSession:
         self._env.reset(seed=seed, options=None if position is None else {"position": position})
         self._asking = Asking(self._asking.harness, self._asking.retries)
         self.returns = [0.0, 0.0]
+        self.regrets = [0, 0]
         begin = [{"role": "system", "content": self.system}] if self.system else []
         self._conversations = [list(begin), list(begin)]
         return self._ask()
@@ -255,6 +259,42 @@ class TextSession:
         self._conversations[before.seat].append({"role": "assistant", "content": text})
         if goes_on:
             return self._ask(status)
+        return self._judge(status, action, outcome)
+
+    def forfeit(self) -> Turn:
+        """Ends the game as lost by the seat that is asked, as a wrong answer too many does.
+
+        For a trainer that cuts games off: an unfinished game is no draw. `status` of the turn is "forfeited".
+
+        Raises:
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        if self.turn.done:
+            raise ResetNeeded(f"the game is over, call reset() first: {self.turn.position!r}")
+        return self._judge("forfeited", None, -1)
+
+    def score(self, seat: int) -> float:
+        """A whole game as one reward in [0, 1], for trainers that take one for each game.
+
+        With `reward="outcome"` it is (1 + outcome) / 2. With "regret" it is 1 if the seat gave nothing away, and each
+        point of regret halves it, so that longer games earn no more. With "both" it is the mean of the two. It is 0 for
+        a seat that lost by a wrong answer or a forfeit.
+
+        Raises:
+            ValueError: `seat` is neither 0 nor 1.
+            gymnasium.error.ResetNeeded: the game is not over.
+        """
+        seat = whole("seat", seat, 1)
+        if self.turn.outcomes is None or self.turn.played is None:
+            raise ResetNeeded(f"the game is not over: {self.turn.position!r}")
+        if self.turn.played[1] is None and seat == self.turn.seat:
+            return 0.0
+        result, regret = (1 + self.turn.outcomes[seat]) / 2, 0.5 ** self.regrets[seat]
+        return {"outcome": result, "regret": regret, "both": (result + regret) / 2}[self.reward]
+
+    def _judge(self, status: str, action: int | None, outcome: int | None) -> Turn:
+        """Pays for a move that was played, None for a loss without one, and asks on or ends the game."""
+        before = self.turn
         played = before.position, action
         earned = self._earned(outcome, played)
         self.returns[before.seat] += earned
@@ -289,6 +329,7 @@ class TextSession:
             "board": self._env.state_dict(),
             "asking": {name: asking[name] for name in ASKED},
             "returns": list(self.returns),
+            "regrets": list(self.regrets),
             "conversations": copy.deepcopy(self._conversations),
         }
 
@@ -298,20 +339,23 @@ class TextSession:
         Raises:
             ValueError: `state` is none, or is of another game. Nothing has changed then.
         """
-        names = ("board", "asking", "returns", "conversations")
+        names = ("board", "asking", "returns", "regrets", "conversations")
         if not isinstance(state, Mapping) or set(state) != set(names):
             raise ValueError(f"a state is a dict with the keys {list(names)}, not {shown(state)}")
-        asked, returns, conversations = state["asking"], state["returns"], state["conversations"]
+        asked, returns, regrets, conversations = (state[name] for name in names[1:])
         if not isinstance(asked, Mapping) or set(asked) != set(ASKED):
             raise ValueError(f"asking of a state must have the keys {list(ASKED)}, not {shown(asked)}")
         if not isinstance(returns, list) or [type(one) for one in returns] != [float, float]:
             raise ValueError(f"returns of a state must be two floats, not {shown(returns)}")
+        if not isinstance(regrets, list) or len(regrets) != 2:
+            raise ValueError(f"regrets of a state must be two integers, not {shown(regrets)}")
+        regrets = [whole("each of the regrets of a state", one) for one in regrets]
         if not isinstance(conversations, list) or len(conversations) != 2:
             raise ValueError(f"conversations of a state must be two lists, not {shown(conversations)}")
         whole("wrong of a state", asked["wrong"], self._asking.retries)
         self._env.load_state_dict(state["board"])
         self._asking = Asking(self._asking.harness, self._asking.retries, **asked)
-        self.returns, self._conversations = list(returns), copy.deepcopy(conversations)
+        self.returns, self.regrets, self._conversations = list(returns), regrets, copy.deepcopy(conversations)
         said = self._conversations[self._env.position.seat]
         self._conversations[self._env.position.seat] = said[:-1]  # the prompt, which is said again
         return self._ask()
@@ -328,11 +372,14 @@ class TextSession:
         """The reward of a legal answer, or of a wrong one by which the game is lost."""
         from tictac_env.solver.exact import move_regret
 
+        regret = 0
+        if self.reward != "outcome":
+            regret = move_regret(*played, weak=True).outcome
+            self.regrets[self.turn.seat] += regret
         if self.scaled and played[1] is None:
             return 0.0
         earned = 0.0 if outcome is None else self._of_outcome(outcome)
         if self.reward != "outcome":
-            regret = move_regret(*played, weak=True).outcome
             earned += (1 - regret / 2) / (1 + (self.reward == "both")) if self.scaled else -regret
         return earned
 
