@@ -1,0 +1,126 @@
+"""verifiers: games as a task set, and an environment in which one model plays a policy, or two models each other.
+
+verifiers finds a plugin by the name of a module that is in no package: `tictac_verifiers` has the names of this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+from tictac_env.lazy import needing
+from tictac_env.text_players.session import TextSession
+
+with needing("verifiers is missing", package="verifiers>=0.4,<0.5"):
+    import verifiers.v1 as vf
+
+__all__ = ["BoardGameEnv", "BoardGameTaskset"]
+
+
+def local_player() -> Any:
+    """A seat whose harness only converses, as a process of this machine: no code of the model is run."""
+    return vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
+
+
+class BoardGameConfig(vf.TasksetConfig):  # type: ignore[misc]  # its types are not known
+    """Settings of the task set; `TextSession` explains them. An empty `opponent` gives the other seat to a model."""
+
+    game: str = "TicTacToe-v0"
+    opponent: str = "perfect:0.5"
+    seat: str | None = None
+    start: str | None = "random:2"
+    reward: str = "regret"
+    retries: int = 2
+    history: bool = False
+    size: int = 1000
+    seed: int = 0
+
+
+class BoardGameData(vf.TaskData):  # type: ignore[misc]
+    """A game: the arguments of its session, and its seed."""
+
+    session: dict[str, Any]
+    seed: int
+
+
+class BoardGameTask(vf.Task[BoardGameData, vf.State, vf.TaskConfig]):  # type: ignore[misc]
+    """One game."""
+
+
+class BoardGameTaskset(vf.Taskset[BoardGameTask, BoardGameConfig]):  # type: ignore[misc]
+    """The games with the seeds `seed` to `seed + size - 1`; load it by the id "tictac-verifiers".
+
+    Settings, under `--env.taskset.`: game, opponent (a policy's name, "" for a second model), seat, start, reward,
+    retries, history, size and seed.
+
+    Raises:
+        ValueError: a setting is out of its range.
+
+    Example:
+        >>> tasks = BoardGameTaskset(BoardGameConfig(id="tictac-verifiers", opponent="minimax", size=3, seed=7))
+        >>> [(task.data.name, task.data.seed) for task in tasks]
+        [('TicTacToe-v0 7', 7), ('TicTacToe-v0 8', 8), ('TicTacToe-v0 9', 9)]
+    """
+
+    def __init__(self, config: BoardGameConfig) -> None:
+        super().__init__(config)
+        names = ("game", "seat", "start", "reward", "retries", "history")
+        self._session = {name: getattr(config, name) for name in names} | {"opponent": config.opponent or None}
+        TextSession(**self._session)
+
+    def load(self) -> Iterator[BoardGameTask]:
+        """The games, in the order of their seeds."""
+        for seed in range(self.config.seed, self.config.seed + self.config.size):
+            data = BoardGameData(name=f"{self.config.game} {seed}", session=self._session, seed=seed)
+            yield BoardGameTask(data, self.config.task)
+
+
+class BoardGameEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+    """The two seats: `player`, and `rival`, who plays only if the task set's opponent is ""."""
+
+    player: vf.AgentConfig = local_player()
+    rival: vf.AgentConfig = local_player()
+
+
+class BoardGameEnv(vf.Env[BoardGameEnvConfig]):  # type: ignore[misc]
+    """A game for each task. The environment asks for moves, and each player's trace gets its reward and metrics.
+
+    - reward "score": `TextSession.score`, in [0, 1];
+    - metrics "outcome" (1, 0 or -1), "regret" (the sum, with rewards "regret" and "both") and "forfeited" (1 if a wrong
+      answer or a limit lost the game).
+
+    A game that a limit cuts off is lost for the player it has cut off. With two models `player` is X and `rival` is O;
+    both are the model in training unless `--env.rival.model` names another.
+
+    Example:
+        >>> import asyncio
+        >>> config = BoardGameEnvConfig(taskset={"id": "tictac-verifiers", "opponent": ""})
+        >>> BoardGameEnv(config).taskset.config.game
+        'TicTacToe-v0'
+    """
+
+    async def run(self, task: BoardGameTask, agents: Any) -> None:
+        """Plays the game of a task."""
+        session = TextSession(**task.data.session)
+        turn = await session.async_reset(task.data.seed)
+        seats = {0: agents.player, 1: agents.rival} if session.opponent is None else {turn.seat: agents.player}
+        talks: dict[int, Any] = {}
+        async with AsyncExitStack() as stack:
+            while not turn.done:
+                if turn.seat not in talks:
+                    talks[turn.seat] = await stack.enter_async_context(seats[turn.seat].interaction(task))
+                segment = await talks[turn.seat].turn(turn.prompt)
+                if segment.terminated:
+                    turn = await asyncio.to_thread(session.forfeit)
+                else:
+                    turn = await session.async_answer(segment.last_reply)
+        if turn.outcomes is None or turn.played is None:
+            raise RuntimeError(f"a finished game has no result: {turn!r}")
+        for seat, talk in talks.items():
+            talk.trace.record_reward("score", session.score(seat))
+            talk.trace.record_metric("outcome", float(turn.outcomes[seat]))
+            talk.trace.record_metric("regret", float(session.regrets[seat]))
+            talk.trace.record_metric("forfeited", float(turn.played[1] is None and seat == turn.seat))
+            talk.trace.info["moves"] = turn.position.to_moves()
