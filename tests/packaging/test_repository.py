@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,16 @@ def test_workflows_run_targets_of_make_by_pinned_actions_in_bounded_time(path: P
         assert any(job.get("strategy", {}).get("matrix", {}).get("python") == claimed for job in jobs.values())
 
 
-def test_the_image_copies_what_is_there_and_ends_as_an_unprivileged_user() -> None:
+def test_the_image_copies_what_the_wheel_is_made_of_and_ends_as_an_unprivileged_user() -> None:
     lines = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    for word, rest in steps:
-        if word == "COPY" and "--from" not in rest:
-            assert all((ROOT / source).exists() for source in rest.split()[:-1])
+    copies = [rest.split()[:-1] for word, rest in steps if word == "COPY" and "--from" not in rest]
+    copied = {source for sources in copies for source in sources if source != "./"}
+    assert all((ROOT / source).exists() for source in copied)
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {*wheel["force-include"]} <= copied and {name.split("/")[0] for name in wheel["packages"]} <= copied
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert copied <= allowed
     users = [number for number, (word, _) in enumerate(steps) if word == "USER"]
     assert int(steps[users[-1]][1]) > 0  # a number, so that whoever starts the image sees that it is not root
     assert any(rest.startswith("tictac warm") for _, rest in steps[users[-1] :])
