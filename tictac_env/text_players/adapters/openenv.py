@@ -1,0 +1,198 @@
+"""OpenEnv: an environment whose actions are answers in text, its server and its client."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from gymnasium.error import ResetNeeded
+
+from tictac_env.lazy import needing
+from tictac_env.text_players.session import TextSession, Turn
+
+with needing("openenv is missing", package="openenv>=0.10"):
+    from openenv.core.client_types import StepResult
+    from openenv.core.env_client import EnvClient
+    from openenv.core.env_server.http_server import create_app
+    from openenv.core.env_server.interfaces import Environment
+    from openenv.core.env_server.types import Action, Observation, State
+
+__all__ = [
+    "BoardGameAction",
+    "BoardGameClient",
+    "BoardGameEnvironment",
+    "BoardGameObservation",
+    "BoardGameState",
+    "make_app",
+]
+
+
+class BoardGameAction(Action):  # type: ignore[misc]  # its types are not known
+    r"""The answer of a model.
+
+    Attributes:
+        answer: the whole text.
+
+    Example:
+        >>> BoardGameAction(answer="The centre.\nMove: 5").answer
+        'The centre.\nMove: 5'
+    """
+
+    answer: str
+
+
+class BoardGameObservation(Observation):  # type: ignore[misc]
+    """The question for the next move, with the reward of the last answer and `done`.
+
+    Attributes:
+        prompt: the question; the board and the result once the game is over.
+        status: "legal", "illegal" or "unparsed", of the last answer; "" after a reset.
+        outcome: 1 won, 0 drawn, -1 lost for the player that answered last; None while the game goes on.
+
+    Example:
+        >>> BoardGameObservation(prompt="...", reward=1.0, done=True, outcome=0).status
+        ''
+    """
+
+    prompt: str
+    status: str = ""
+    outcome: int | None = None
+
+
+class BoardGameState(State):  # type: ignore[misc]
+    """The game behind an episode.
+
+    Attributes:
+        moves: the moves so far, as a move string.
+        seat: who is asked, 0 first or 1 second.
+        score: `TextSession.score` of a finished game, in [0, 1]; 0 before its end, as a game that is cut off is lost.
+
+    Example:
+        >>> BoardGameState(moves="15", seat=0).score
+        0.0
+    """
+
+    moves: str = ""
+    seat: int = 0
+    score: float = 0.0
+
+
+class BoardGameEnvironment(Environment):  # type: ignore[misc]
+    """A game for each episode; each answer has an exact reward in [0, 1].
+
+    Sessions share nothing, so that a server may hold many at once.
+
+    Args:
+        game: a game's name or rule book.
+        scaled: whether rewards are in [0, 1].
+        **options: further arguments of `TextSession`: opponent, seat, start, reward, harness, retries, history.
+
+    Raises:
+        ValueError: an argument is out of its range.
+
+    Example:
+        >>> env = BoardGameEnvironment(opponent="minimax")
+        >>> first = env.reset(seed=0, position="1524")
+        >>> last = env.step(BoardGameAction(answer="Move: 3"))
+        >>> last.reward, last.done, last.outcome, env.state.score
+        (1.0, True, 1, 1.0)
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, game: Any = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
+        super().__init__()
+        self._session = TextSession(game, scaled=scaled, **options)
+        self._episode: str | None = None
+        self._steps = 0
+
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, position: str | None = None, **_: Any
+    ) -> BoardGameObservation:
+        """Begins a game, at a move string if one is given.
+
+        Raises:
+            ValueError: no game can begin there.
+        """
+        turn = self._session.reset(seed, position)
+        self._episode, self._steps = episode_id or str(uuid4()), 0
+        return self._observation(turn)
+
+    def step(self, action: BoardGameAction, timeout_s: float | None = None, **_: Any) -> BoardGameObservation:
+        """Reads an answer, and plays its move and the opponent's reply; `timeout_s` is not needed.
+
+        Raises:
+            gymnasium.error.ResetNeeded: no game is under way.
+        """
+        turn = self._session.answer(action.answer)
+        self._steps += 1
+        return self._observation(turn, turn.reward)
+
+    @property
+    def state(self) -> BoardGameState:
+        """The game so far; before the first reset an empty one."""
+        try:
+            turn = self._session.turn
+        except ResetNeeded:
+            return BoardGameState()
+        return BoardGameState(
+            episode_id=self._episode,
+            step_count=self._steps,
+            moves=turn.position.to_moves(),
+            seat=turn.seat,
+            score=self._session.score(turn.seat) if turn.done else 0.0,
+        )
+
+    def _observation(self, turn: Turn, reward: float | None = None) -> BoardGameObservation:
+        outcome = None if turn.outcomes is None else turn.outcomes[turn.seat]
+        return BoardGameObservation(
+            prompt=turn.prompt, status=turn.status, outcome=outcome, reward=reward, done=turn.done
+        )
+
+
+class BoardGameClient(EnvClient):  # type: ignore[misc]
+    """A client of the server: `with BoardGameClient(base_url="http://localhost:8000").sync() as env`.
+
+    Example:
+        >>> client = BoardGameClient(base_url="http://localhost:8000")
+        >>> client._step_payload(BoardGameAction(answer="5"))
+        {'answer': '5'}
+    """
+
+    def _step_payload(self, action: BoardGameAction) -> dict[str, Any]:
+        return {"answer": action.answer}
+
+    def _parse_result(self, payload: dict[str, Any]) -> Any:
+        given = {name: payload[name] for name in ("reward", "done") if name in payload}
+        observation = BoardGameObservation(**{**payload["observation"], **given})
+        return StepResult(observation=observation, reward=observation.reward, done=observation.done)
+
+    def _parse_state(self, payload: dict[str, Any]) -> BoardGameState:
+        return BoardGameState(**payload)
+
+
+def make_app(game: str = "TicTacToe-v0", max_concurrent_envs: int = 64, **options: Any) -> Any:
+    """The server as an ASGI application.
+
+    Args:
+        game: a game's name.
+        max_concurrent_envs: the number of episodes that may be under way at once.
+        **options: further arguments of `BoardGameEnvironment`.
+
+    Raises:
+        ValueError: an argument is out of its range.
+
+    Example:
+        >>> app = make_app("ConnectFour-v0", opponent="perfect:0.5")  # doctest: +SKIP
+        >>> uvicorn.run(app, port=8000)  # doctest: +SKIP
+    """
+    BoardGameEnvironment(game, **options)
+    return create_app(
+        partial(BoardGameEnvironment, game, **options),
+        BoardGameAction,
+        BoardGameObservation,
+        env_name="tictac",
+        max_concurrent_envs=max_concurrent_envs,
+        state_cls=BoardGameState,
+    )
