@@ -5,6 +5,7 @@ from pathlib import Path
 
 ADAPTERS = Path("tictac_env", "text_players", "adapters")
 LIBRARIES = {
+    "mcp": "mcp_types",
     "openenv": "openenv",
     "reasoning_gym": "reasoning_gym",
     "skyrl": "skyrl_gym",

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.records import RESULTS, parser_of
 from tictac_agents.bench.results import measured, percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
-from tools.run_examples import examples, recorded
+from tools.run_examples import examples, recorded, records
 
 ROOT = Path(__file__).parents[1]
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
@@ -343,6 +343,39 @@ def tournament_ratings(game: str) -> Table:
     ]
 
 
+ADAPTERS = {
+    "TRL": ("trl_grpo", "trl", "a game"),
+    "reasoning-gym": ("reasoning_gym_best_move", "reasoning-gym", "an answer, the only one"),
+    "verifiers": ("verifiers_games", "verifiers", "a game, for each model"),
+    "SkyRL": ("skyrl_gym_games", "skyrl-gym", "an answer"),
+    "OpenEnv": ("openenv_server", "openenv", "an answer"),
+    "MCP": ("mcp_games", "mcp", "nothing"),
+}
+"""Libraries that train language models, by their headings on the page: the example, the package, and what is paid."""
+
+
+def adapters() -> Table:
+    """The libraries, the lines of Python that a user of each writes, and what its example took."""
+    page = (ROOT / "docs" / "language_models.md").read_text(encoding="utf-8")
+    rows = []
+    for library, (name, package, paid) in ADAPTERS.items():
+        section = re.split(r"^## ", page.partition(f"\n## {library}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        code = "".join(re.findall(r"^```py(?:thon)?\n(.*?)^```", section, re.DOTALL | re.MULTILINE))
+        record = records().get(name) or {"versions": {}, "seconds": "", "CPU-s": ""}
+        rows.append(
+            {
+                "library": f"[{library}](#{library.lower()})",
+                "version": record["versions"].get(package, ""),
+                "lines": str(sum(1 for line in code.splitlines() if line.strip())),
+                "a reward for": paid,
+                "example": f"[{name}](../examples/{name}.py)",
+                "seconds": str(record["seconds"]),
+                "CPU-s": str(record["CPU-s"]),
+            }
+        )
+    return rows
+
+
 LINES = 3
 """Lines at the end of an output that the page shows."""
 
@@ -406,6 +439,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "examples": example_list,
     "example-outputs": example_outputs,
     "language-model": partial(whole, "language-model", "summary"),
+    "adapters": adapters,
 }
 
 
