@@ -340,7 +340,7 @@ class KInARow(Game):
         mirrored = 0
         for _ in range(self.cols):
             mirrored = mirrored << self.stride | stones & self.column
-            stones >>= self.stride
+            stones = stones >> self.stride  # not in place: arrays come here too
         return mirrored
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
