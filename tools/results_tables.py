@@ -270,6 +270,19 @@ def solver_sizes() -> Table:
     return [{"height": height} | {f"width {width}": cell(height, width) for width in widths} for height in heights]
 
 
+def regret_speed(table: str) -> Table:
+    """The rate and the times of a way to ask, and how many answers took longer than some limits."""
+    rows = read("regret", table)
+    columns: dict[str, tuple[str, Show]] = {"way": ("way", plain), "a CPU-second": ("per_cpu_second", fixed(0))}
+    shown = chosen(rows, columns | {f"{name} ms": (f"{name}_ms", significant) for name in ("median", "p99", "max")})
+    limits = [key for key in rows[0] if key.startswith("<")]
+    for kept, row in zip(shown, rows, strict=True):
+        for limit in ("<3 ms", "<30 ms", "<250 ms"):
+            later = limits[limits.index(limit) + 1 :]
+            kept[f"over {limit[1:]}"] = str(sum(int(row[key]) for key in later)) if row.get(limit) else ""
+    return shown
+
+
 def differential() -> Table:
     """Each game's random games, and how often the implementations differ in all."""
     rows = read("differential", "games")
@@ -434,6 +447,8 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "search-solver-switch": solver_switch,
     "solver-speed": solver_speed,
     "solver-sizes": solver_sizes,
+    "regret": partial(regret_speed, "regrets"),
+    "regret-perfect": partial(regret_speed, "perfect"),
     "differential": differential,
     "text-sessions": partial(whole, "text-sessions", "sessions"),
     "examples": example_list,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import random
 from pathlib import Path
 
 import npz_files
 import numpy as np
 import pytest
+from conftest import DATA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -202,3 +204,40 @@ def test_what_is_unknown_is_backed_up_as_unknown(table: OutcomeTable) -> None:
     known = before.outcomes != UNKNOWN
     assert 0.1 < known.mean() < 1
     assert (before.outcomes[known] == whole[known]).all()
+
+
+@pytest.fixture(scope="module")
+def shipped() -> OutcomeTable:
+    found = outcome_table_of(CONNECT_FOUR)
+    assert found is not None
+    return found
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the published counts are not on this machine")
+@pytest.mark.parametrize("last", [8, pytest.param(12, marks=pytest.mark.slow)])
+def test_the_shipped_outcomes_have_the_published_counts(shipped: OutcomeTable, last: int) -> None:
+    """Of each ply the positions that the first player wins, draws and loses (Boeck, 2025)."""
+    with open(DATA / "connect_four_positions_per_ply.csv", encoding="utf-8") as file:
+        published = {int(row["ply"]): row for row in csv.DictReader(file)}
+    for ply, batch in enumerate(layers(CONNECT_FOUR, last)):
+        mirrored = [CONNECT_FOUR.mirror(stones) for stones in (batch.own, batch.opp)]  # type: ignore[arg-type]
+        weights = np.where((mirrored[0] == batch.own) & (mirrored[1] == batch.opp), 1, 2)
+        outcomes = shipped.outcomes(batch.own, batch.opp, ply)
+        outcomes = np.where(CONNECT_FOUR.winning_choices(batch.own, batch.opp) != 0, 1, outcomes)  # type: ignore[arg-type]
+        counts = {outcome: int(weights[outcomes == outcome].sum()) for outcome in (1, 0, -1)}
+        mover = 1 if ply % 2 == 0 else -1
+        row = {name: int(text) for name, text in published[ply].items()}
+        counts[-1] += row["terminal_wins_at_this_ply"]  # games over, lost by the side to move
+        assert [counts[mover], counts[0], counts[-mover]] == [
+            row["won_first_player"], row["drawn"], row["lost_first_player"],
+        ]  # fmt: skip
+
+
+def test_the_shipped_outcomes_are_those_of_the_search(shipped: OutcomeTable) -> None:
+    searching = Solver(opening_book=False)
+    positions = [position for position, _ in random_moves(40, 12, 3) if position.ply > 10]
+    low, high = shipped.bounds(*np.array([(one.own, one.opp) for one in positions]).T.copy()).T
+    for position, least, most in zip(positions, low.tolist(), high.tolist(), strict=True):
+        assert least <= searching.score(position, weak=True) <= most
+        if not CONNECT_FOUR.winning_choices(position.own, position.opp):
+            assert least == most
