@@ -1,4 +1,4 @@
-"""Trains the learners, judges all players by the exact truth, and plays everybody against everybody.
+"""Trains the learners, compares all players with exact solutions, and lets them play each other.
 
     python benchmarks/tournament.py                              # what `make bench` runs
     python benchmarks/tournament.py my_agent.py:player --game ConnectFour-v0
