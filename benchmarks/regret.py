@@ -70,7 +70,7 @@ def reply(player: Perfect, position: Position, action: int) -> int:
 
 
 def timed(name: str, moves: Sequence[Move], ask: Callable[[Position, int], int]) -> tuple[list[int], dict[str, Any]]:
-    """What `ask` finds, and a row of the rate, the quantiles and the histogram of its times."""
+    """The answers of `ask`, and a row of the rate, the quantiles and the histogram of its times."""
     found, taken = [], []
     for position, action in track(moves, name):
         began = time.process_time()

@@ -130,7 +130,7 @@ class Endpoint:
 
 @dataclass
 class Tally:
-    """How often the game of each seed has ended, the first of them, and the memory after each half of them."""
+    """Counts of the ends of each game, by its seed, the first game, and the memory after each half of them."""
 
     times: bytearray
     games: int = 0

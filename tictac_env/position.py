@@ -458,3 +458,16 @@ def canonical(game: Game, own: int, opp: int) -> tuple[int, int, Symmetry]:
         ((symmetry.apply(own), symmetry.apply(opp), symmetry) for symmetry in symmetries(game)),
         key=lambda image: image[:2],
     )
+
+
+def symmetry_class(position: Position) -> str:
+    """The name of the positions that are images of each other, by which a data set is split into train and test.
+
+    Example:
+        >>> symmetry_class(Position.from_moves("TicTacToe-v0", "1")) == symmetry_class(
+        ...     Position.from_moves("TicTacToe-v0", "9")
+        ... )
+        True
+    """
+    own, opp, _ = canonical(position.game, position.own, position.opp)
+    return str(Position(position.game, own, opp).code)

@@ -51,7 +51,7 @@ def resigns_in_the_corner(prompt: str) -> str:
 
 
 class Folded(Policy):
-    """What `drawn` plays in the least image of a position, taken back to it."""
+    """The action of `drawn` in the least image of a position, taken back to it."""
 
     def act(self, position: Position, seed: int) -> int:
         own, opp, symmetry = canonical(position.game, position.own, position.opp)

@@ -54,7 +54,7 @@ class Policy(ABC):
             cls.sure_wins = Policy.sure_wins  # type: ignore[method-assign]
 
     forfeits: Any = False  # Any, as above
-    """Whether `act_many` answers -1 if it has no legal action. Exact measures then count the position as lost; the -1
+    """True if `act_many` answers -1 if it has no legal action. Exact measures then count the position as lost; the -1
     of any other policy is an error."""
 
     @property

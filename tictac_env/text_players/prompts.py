@@ -17,7 +17,7 @@ from tictac_env.arena.labels import label
 from tictac_env.arena.suites import all_positions
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.games import Game, game_name, get_game
-from tictac_env.position import Position, canonical
+from tictac_env.position import Position, canonical, symmetry_class
 from tictac_env.rng import UNIT, position_seed
 from tictac_env.solver.enumerate import NO_SCORE, TooManyPositions
 from tictac_env.storage import save_text, writing
@@ -168,7 +168,7 @@ def _row(position: Position, scores: Sequence[int], harness: BoardHarness, seed:
     return {
         "game": game_name(game) or repr(game),
         "split": "test" if position_seed(own, opp, seed) * UNIT < test else "train",
-        "class": str(Position(game, own, opp).code),
+        "class": symmetry_class(position),
         "ply": position.ply,
         "seat": position.seat,
         "moves": position.to_moves(),

@@ -22,7 +22,7 @@ RESULTS = {"You won.": 1, "The game is drawn.": 0, "You lost.": -1}
 
 
 async def call(client: Any, tool: str, **arguments: Any) -> str:
-    """What a tool says."""
+    """The text that a tool answers."""
     result = await client.call_tool(tool, arguments)
     text: str = result.content[0].text
     assert not result.is_error, text

@@ -9,7 +9,7 @@ from typing import Any
 from tictac_env.checks import flag, positive, whole
 from tictac_env.games import game_name, get_game
 from tictac_env.lazy import needing
-from tictac_env.position import canonical
+from tictac_env.position import symmetry_class
 from tictac_env.text_players.harness import BoardHarness
 from tictac_env.text_players.session import TextSession
 
@@ -107,14 +107,13 @@ class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # its types are
         else:
             raise ValueError(f"in {DRAWS} positions of {self.config.game} every move had the same value")
         position = turn.position
-        own, opp, _ = canonical(position.game, position.own, position.opp)
         metadata = {
             "source_dataset": NAME,
             "source_index": idx,
             "game": game_name(position.game),
             "moves": position.to_moves(),
             "ply": position.ply,
-            "symmetry_class": f"{own} {opp}",
+            "symmetry_class": symmetry_class(position),
             "values": values,
             "difficulty": {"plies": self.config.plies},
         }
