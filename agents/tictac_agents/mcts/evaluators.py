@@ -45,7 +45,10 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class CompiledEvaluator(Protocol):
-    """Evaluates positions, without priors, within the compiled search, which Python code would hold up."""
+    """Evaluates positions within the compiled search, which Python code would hold up.
+
+    It gives priors too if it is also an `Evaluator` that does.
+    """
 
     def compiled(self, game: Game) -> Leaves:
         """The record that gives values, for the use of one thread.

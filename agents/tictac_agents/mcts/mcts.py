@@ -400,7 +400,10 @@ class MCTS(Predicts, Policy):
 
     def _simulate(self, root: Root, simulations: int, began: float) -> None:
         if isinstance(self.evaluator, CompiledEvaluator):
-            leaves = self.evaluator.compiled(root.position.game)
+            leaves, position = self.evaluator.compiled(root.position.game), root.position
+            if self._has_priors:
+                leaves.leaf_value(position.game, position.own, position.opp, 0)
+                leaves.leaf_priors(position.game, position.own, position.opp, root.tree.priors[0])
         else:
             leaves = Rollouts(self.rollout == "rule")
         left, chunk = simulations, CHUNK if self.milliseconds is None else 32

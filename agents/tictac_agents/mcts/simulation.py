@@ -31,6 +31,8 @@ UNPROVEN = 2
 """In `SearchTree.proven`: nothing is known for sure."""
 ILLEGAL_ACTION = 3
 """In `SearchTree.proven`: the position has no such action."""
+BY_FORMULA = -1
+"""For the first action of a simulation: it is selected as those after it are."""
 INFINITY = np.float32(np.inf)
 
 
@@ -213,6 +215,9 @@ class Leaves(Protocol):
     def leaf_value(self, game: Game, own: int, opp: int, state: int) -> tuple[float, int]:
         """The value of an unfinished position for its side to move, in [-1, 1], and the state of the randomness."""
 
+    def leaf_priors(self, game: Game, own: int, opp: int, priors: npt.NDArray[np.float32]) -> None:
+        """Fills in the priors, float32 (W,), of the position whose value was just asked for, if it has any to give."""
+
 
 @kernel_methods
 class Rollouts(NamedTuple):
@@ -225,6 +230,9 @@ class Rollouts(NamedTuple):
         """The result for the side to move."""
         result, state = rollout(game, own, opp, self.by_rule, state)
         return float(result), state
+
+    def leaf_priors(self, game: Game, own: int, opp: int, priors: npt.NDArray[np.float32]) -> None:
+        """None."""
 
 
 INFINITY_BITS = 0x7F800000
@@ -335,12 +343,16 @@ def simulate(
     Returns:
         How many simulations it ran, and the state of the randomness.
     """
-    total = root_visits(game, tree)
+    total = visits_of(game, tree, 0)
     for done in range(simulations):
-        leaf, state = select_leaf(game, tree, own, opp, total + done, params, state)
+        leaf, state = select_leaf(game, tree, 0, own, opp, total + done, BY_FORMULA, params, state)
         if leaf.proven == UNPROVEN:
             value, state = leaves.leaf_value(game, leaf.own, leaf.opp, state)
             value = -value
+            node, action = tree.path[leaf.depth - 1, 0], tree.path[leaf.depth - 1, 1]
+            if len(tree.priors) and tree.children[node, action] == 0 and tree.size[0] < len(tree.visits):
+                child = expand(game, tree, node, action, leaf.own, leaf.opp)
+                leaves.leaf_priors(game, leaf.own, leaf.opp, tree.priors[child])
         else:
             value = float(leaf.proven)
         backup(tree, tree.path, leaf.depth, value, params.draw, 0.0)
@@ -351,19 +363,27 @@ def simulate(
 
 
 @borrowing_kernel
-def root_visits(game: Game, tree: SearchTree) -> int:
-    """How often the root was visited, the visit it was added by included."""
+def visits_of(game: Game, tree: SearchTree, root: int) -> int:
+    """How often a root was visited, the visit it was added by included."""
     total = 1
     for action in range(game.num_actions):
-        total += tree.visits[0, action]
+        total += tree.visits[root, action]
     return total
 
 
 @borrowing_kernel
 def select_leaf(
-    game: Game, tree: SearchTree, own: int, opp: int, total: int, params: SearchParams, state: int
+    game: Game,
+    tree: SearchTree,
+    root: int,
+    own: int,
+    opp: int,
+    total: int,
+    first: int,
+    params: SearchParams,
+    state: int,
 ) -> tuple[Leaf, int]:
-    """Selects actions from the root to a leaf and notes the nodes and actions in `tree.path`.
+    """Selects actions from a root, the first one by the formula or given, to a leaf; their nodes are in `tree.path`.
 
     The leaf is a position that is finished, proven or visited for the first time; or the first without a node where
     none can be added now (the tree is full, or the node needs an evaluator's priors).
@@ -371,9 +391,11 @@ def select_leaf(
     Returns:
         The leaf and the state of the randomness.
     """
-    node, depth = 0, 0
+    node, depth = root, 0
     while True:
-        if len(tree.priors):
+        if depth == 0 and first != BY_FORMULA:
+            action = first
+        elif len(tree.priors):
             action = select_puct(tree, node, total, params.exploration)
         else:
             action, state = select_uct(tree.value_sums[node], tree.visits[node], total, params.exploration, state)
@@ -495,10 +517,10 @@ def select_leaves(
     Returns:
         How many simulations it began, how many of them wait, and the state of the randomness.
     """
-    total = root_visits(game, tree)
+    total = visits_of(game, tree, 0)
     waiting = 0
     for done in range(wanted):
-        leaf, state = select_leaf(game, tree, own, opp, total + done, params, state)
+        leaf, state = select_leaf(game, tree, 0, own, opp, total + done, BY_FORMULA, params, state)
         if leaf.proven == UNPROVEN:
             leaves[waiting, 0] = leaf.depth
             leaves[waiting, 1] = leaf.own

@@ -171,6 +171,9 @@ class Tables(NamedTuple):
         show(game, self, own, opp)
         return -squash(self.sums[1 - game.seat(own, opp)]), state
 
+    def leaf_priors(self, game: Any, own: int, opp: int, priors: npt.NDArray[np.float32]) -> None:
+        """None: a value says nothing of the actions."""
+
 
 def new_tables(layout: Layout, weights: Int32s) -> Tables:
     """The record of a network, with a board of its own."""

@@ -146,11 +146,13 @@ class ReferencePUCT:
     def is_proven(self) -> bool:
         return self.agent.solver and self.root.outcome() is not None
 
-    def select(self) -> tuple[list[tuple[Node, int]], Position, int | None]:
-        """The moves to a leaf, the leaf, and its result for the side that played the last move if it is certain."""
+    def select(self, first: int | None = None) -> tuple[list[tuple[Node, int]], Position, int | None]:
+        """The moves to a leaf, the first of them chosen or given; the leaf; and its result for the side that played the
+        last move if it is certain.
+        """
         node, path, visits_of_node = self.root, [], 1 + sum(self.root.visits.values())
         while True:
-            action = self.choose(node, visits_of_node)
+            action = self.choose(node, visits_of_node) if first is None or path else first
             path.append((node, action))
             after = node.position.play(action)
             if after.is_over:

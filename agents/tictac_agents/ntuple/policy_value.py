@@ -1,0 +1,231 @@
+"""Policies and values by n-tuple networks: sums of table entries, in the place of layers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.checkpoint import Arrays, as_shaped
+from tictac_agents.mcts.evaluators import Evaluation
+from tictac_agents.mcts.forest import force_one, forced_choices
+from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Layout, layout_of, random_walks, squash
+from tictac_agents.ntuple.network import family_game
+from tictac_env.compiled import borrowing_kernel, kernel, kernel_methods
+from tictac_env.games import Game, describe_game
+from tictac_env.games.k_in_a_row import KInARow
+from tictac_env.position_batch import PositionBatch
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+Addresses = npt.NDArray[np.uint32]
+POLICY = 5.0
+"""The step of the policy, in steps of the value: a logit has to move further than a value's sum."""
+LOWEST = np.float32(-1e9)
+"""The logit of an illegal action."""
+
+
+class PolicyValueTuples:
+    """An n-tuple network with two tables: of values, as `NTupleNetwork` has it, and of logits.
+
+    A stone on a cell changes the content of the tuples through this cell. The logit of an action is the sum of the
+    entries that the tables of logits then have for these tuples; the policy is the softmax of the logits. The value is
+    that of the position for the side that has just moved, with its sign changed.
+
+    An entry moves against the gradient of the cross-entropy to the wanted policy, and to the wanted value, each time by
+    the same share of the step: `step` is the part of the value's error that is removed.
+
+    Args:
+        game: a game of the `KInARow` family.
+        tuples: the number of tuples.
+        length: the number of cells in a tuple. Each tuple has 4 * 4**length entries of 4 bytes.
+        step: in (0, 2].
+        symmetric: True if the images of a tuple under the board's symmetries share its entries; otherwise it has none.
+        seed: of the tuples, drawn as random walks.
+        tactics: True if the compiled search corrects values and priors by `forest.force_one`.
+
+    Raises:
+        ValueError: the game is of another family, or there are not so many different tuples.
+    """
+
+    priors = True
+
+    def __init__(
+        self, game: Game, tuples: int, length: int, step: float, symmetric: bool, seed: int, tactics: bool = False
+    ) -> None:
+        self.game, self.step, self.tactics = family_game(game), step, tactics
+        walks = random_walks(self.game, tuples, length, seed)
+        self.tuples = walks
+        self.layout = layout_of(self.game, walks, symmetric)
+        size = len(walks) << 2 * length + 1
+        self.values: Int32s = np.zeros(size, np.int32)
+        self.logits: Int32s = np.zeros(size, np.int32)
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """Values float32 (B,) and priors float32 (B, num_actions) of B unfinished positions."""
+        values = np.empty(len(batch), np.float32)
+        priors = np.empty((len(batch), self.game.num_actions), np.float32)
+        evaluate_all(self.game, self.layout, self.values, self.logits, batch.own, batch.opp, values, priors)
+        return Evaluation(values, priors)
+
+    def compiled(self, game: Game) -> PolicyValueLeaves:
+        """The record for a search: see `mcts.evaluators.CompiledEvaluator`.
+
+        Raises:
+            ValueError: it is another game.
+        """
+        if game != self.game:
+            raise ValueError(f"the network plays {describe_game(self.game)}, not {describe_game(game)}")
+        scratch = np.zeros(len(self.layout.empty), np.uint32)
+        return PolicyValueLeaves(self.layout, self.values, self.logits, scratch, self.tactics)
+
+    def learn(
+        self, batch: PositionBatch, policies: Floats, results: Floats, decay: float, rng: np.random.Generator
+    ) -> None:
+        """Learns from B unfinished positions, one after the other.
+
+        Args:
+            batch: the positions.
+            policies: (B, num_actions), wanted of each; zeros for a position of which only the value is learned.
+            results: (B,), the wanted values, in [-1, 1].
+            decay: what the step is multiplied by.
+            rng: not used.
+        """
+        learn_all(
+            self.game, self.layout, self.values, self.logits, batch.own, batch.opp, policies, results,
+            self.step * decay, POLICY * self.step * decay,
+        )  # fmt: skip
+
+    def arrays(self) -> Arrays:
+        """Copies of all that is learned."""
+        return {"values": self.values.copy(), "logits": self.logits.copy()}
+
+    def read(self, arrays: Arrays) -> None:
+        """Restores the `arrays` of another network of this shape.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: an array has another type or shape.
+        """
+        self.values, self.logits = (as_shaped(name, arrays[name], self.values).copy() for name in ("values", "logits"))
+
+
+@borrowing_kernel
+def show_to(layout: Layout, own: int, opp: int, seat: int, addresses: Addresses) -> None:
+    """Fills in the address of each image in a position in which `seat` is to move."""
+    for image in range(len(addresses)):
+        addresses[image] = layout.empty[image]
+    stones = own
+    for owner in (seat, 1 - seat):
+        while stones:
+            rest = stones & stones - 1
+            bit = ((stones ^ rest) - 1).bit_count()
+            for entry in range(layout.begins[bit], layout.begins[bit + 1]):
+                addresses[layout.touched[entry]] ^= layout.changes[owner, entry]
+            stones = rest
+        stones = opp
+
+
+@borrowing_kernel
+def sum_of(values: Int32s, seat: int, addresses: Addresses) -> int:
+    """The sum of the entries of values after a move of `seat`."""
+    total = 0
+    for image in range(len(addresses)):
+        total += values[TWO * addresses[image] + np.uint32(seat)]
+    return total
+
+
+@borrowing_kernel
+def policy_of(
+    game: KInARow, layout: Layout, logits: Int32s, own: int, opp: int, seat: int, addresses: Addresses, policy: Floats
+) -> None:
+    """Fills in the probability of each action, a softmax of the logits."""
+    highest = LOWEST
+    for action in range(game.num_actions):
+        stone = game.stone(own, opp, action)
+        policy[action] = LOWEST
+        if stone:
+            bit = (stone - 1).bit_count()
+            total = 0
+            for entry in range(layout.begins[bit], layout.begins[bit + 1]):
+                address = addresses[layout.touched[entry]] ^ layout.changes[seat, entry]
+                total += logits[TWO * address + np.uint32(seat)]
+            policy[action] = np.float32(total / ONE)
+            highest = max(highest, policy[action])
+    total_chance = np.float32(0)
+    for action in range(game.num_actions):
+        policy[action] = np.exp(policy[action] - highest) if policy[action] > LOWEST else np.float32(0)
+        total_chance += policy[action]
+    for action in range(game.num_actions):
+        policy[action] /= total_chance
+
+
+@kernel_methods
+class PolicyValueLeaves(NamedTuple):
+    """The network as a search asks it; no two threads may share `addresses`, which is scratch."""
+
+    layout: Layout
+    values: Int32s
+    logits: Int32s
+    addresses: Addresses
+    tactics: bool
+
+    def leaf_value(self, game: Any, own: int, opp: int, state: int) -> tuple[float, int]:
+        """The value of an unfinished position for the side to move, in [-1, 1]; see `mcts.simulation.Leaves`."""
+        seat = game.seat(own, opp)
+        show_to(self.layout, own, opp, seat, self.addresses)
+        value = -squash(sum_of(self.values, 1 - seat, self.addresses))
+        if self.tactics:
+            _, certain = forced_choices(game, own, opp)
+            value = float(certain) if certain else value
+        return value, state
+
+    def leaf_priors(self, game: Any, own: int, opp: int, priors: Floats) -> None:
+        """Fills in the priors of that position."""
+        seat = game.seat(own, opp)
+        policy_of(game, self.layout, self.logits, own, opp, seat, self.addresses, priors)
+        if self.tactics:
+            force_one(game, forced_choices(game, own, opp)[0], priors)
+
+
+@kernel
+def evaluate_all(
+    game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, found: Floats, priors: Floats
+) -> None:
+    """Fills in the values and priors of B positions."""
+    addresses = np.empty(len(layout.empty), np.uint32)
+    for i in range(len(own)):
+        seat = game.seat(own[i], opp[i])
+        show_to(layout, own[i], opp[i], seat, addresses)
+        found[i] = -squash(sum_of(values, 1 - seat, addresses))
+        policy_of(game, layout, logits, own[i], opp[i], seat, addresses, priors[i])
+
+
+@kernel
+def learn_all(
+    game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, policies: Floats,
+    results: Floats, step: float, policy_step: float,
+) -> None:  # fmt: skip
+    """Moves the entries that B positions name, position by position; arguments as of `PolicyValueTuples.learn`."""
+    addresses = np.empty(len(layout.empty), np.uint32)
+    policy = np.empty(game.num_actions, np.float32)
+    for i in range(len(own)):
+        seat = game.seat(own[i], opp[i])
+        show_to(layout, own[i], opp[i], seat, addresses)
+        error = -results[i] - squash(sum_of(values, 1 - seat, addresses))
+        amount = np.int32(round(step * error * ONE / len(addresses)))
+        for image in range(len(addresses)):
+            values[TWO * addresses[image] + np.uint32(1 - seat)] += amount
+        if not policies[i].any():
+            continue
+        policy_of(game, layout, logits, own[i], opp[i], seat, addresses, policy)
+        for action in range(game.num_actions):
+            stone = game.stone(own[i], opp[i], action)
+            if stone:
+                bit = (stone - 1).bit_count()
+                begin, end = layout.begins[bit], layout.begins[bit + 1]
+                amount = np.int32(round(policy_step * (policies[i, action] - policy[action]) * ONE / (end - begin)))
+                for entry in range(begin, end):
+                    address = addresses[layout.touched[entry]] ^ layout.changes[seat, entry]
+                    logits[TWO * address + np.uint32(seat)] += amount
