@@ -136,6 +136,7 @@ SAVED: dict[str, Callable[[Path], Callable[[Path], Any]]] = {
 }
 MORE_SAVED = SAVED | {
     "NTupleTD.npz": learned("NTupleTD", **FEW),
+    "AlphaZero.npz": learned("AlphaZero", simulations=2, boards=4, **FEW),
     "ValueTD.npz": learned("ValueTD"),
     "MonteCarlo.npz": learned("MonteCarlo"),
     "GameTree.npz": learned("GameTree"),

@@ -4,6 +4,7 @@
 - `planning/`: policy iteration and value iteration.
 - `mcts/`: Monte Carlo tree search.
 - `ntuple/`: n-tuple networks, which learn from self-play without torch.
+- `alphazero/`: AlphaZero, with n-tuples or with a residual network of PyTorch.
 - `deep/`: DQN and MaskablePPO on Stable-Baselines3.
 - `published/`: what the published systems do besides.
 
@@ -42,6 +43,7 @@ AGENTS = {
     "MCTS": Agent("mcts.mcts", "search", "Monte Carlo tree search"),
     "GameTree": Agent("published.ariel_tree", "games", "a search tree that remembers, grown by self-play (S4)"),
     "NTupleTD": Agent("ntuple.ntuple_td", "games", "an n-tuple network of state values, by TD(lambda) in self-play"),
+    "AlphaZero": Agent("alphazero.alphazero", "games", "a network of policies and values, by search in self-play"),
     "NTupleNetwork": Agent("ntuple.network", "search", "an n-tuple network of state values, learned or shipped"),
     "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3"),
     "MaskablePPO": Agent("deep.algorithms", "network", "masked proximal policy optimisation, on Stable-Baselines3"),

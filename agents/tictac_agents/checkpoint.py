@@ -129,9 +129,9 @@ class GamesLearner(Policy):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments of the constructor, except the game and the device."""
+        """The arguments of the constructor, except the game, the device and the workers."""
         names = inspect.signature(type(self)).parameters
-        return {name: getattr(self, name) for name in names if name not in ("game", "device")}
+        return {name: getattr(self, name) for name in names if name not in ("game", "device", "workers")}
 
     @property
     def run_games(self) -> int:

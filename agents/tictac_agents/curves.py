@@ -8,11 +8,16 @@ from collections.abc import Callable, Mapping
 from math import gcd
 from typing import Any
 
+import numpy as np
+
 from tictac_agents.checkpoint import GamesLearner
 from tictac_agents.tabular.learner import Callback, Learner
-from tictac_env.arena import Verdict, verdict
-from tictac_env.checks import SEATS, positive, whole
+from tictac_env.arena import Suite, Verdict, exact_results, move_accuracy, suite, verdict
+from tictac_env.arena.auditing import REPORTING
+from tictac_env.checks import SEATS, flag, positive, whole
+from tictac_env.games import Game, game_name
 from tictac_env.lazy import needing
+from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import csv_of, save_text, writing
 
@@ -37,6 +42,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         figure.savefig(file, format="png", dpi=110)
 
 
+CURVE_POSITIONS = 500
+"""Positions of the reporting suite on which the moves of a learner of a large game are judged as it learns."""
 RESULTS = ("win_rate", "draw_rate", "loss_rate")
 RATES = tuple(f"{result}_{seat}" for seat in SEATS for result in RESULTS)
 JUDGED = ("exploitability", *RATES, "infallible")
@@ -111,26 +118,56 @@ def judged_columns(found: Verdict) -> dict[str, Any]:
     return dict(zip(JUDGED, (found.exploitability, *rates, found.unbeatable), strict=True))
 
 
-COLUMNS = ("games", "seconds", "games_per_second", "plies", "step", *JUDGED)
+def against_perfect(agent: Any, game: Game, max_positions: int, games: int) -> dict[str, Any]:
+    """The results of an agent against perfect play: the shares of games won, drawn and lost as "first" and "second",
+    and whether they are "exact"; they are of a sample of `games` if more than `max_positions` positions are followed.
+    """
+    found = exact_results(agent, "perfect", game, max_positions=max_positions, games=games, progress=False)
+    return {"first": list(found.as_first.shares), "second": list(found.as_second.shares), "exact": found.exact}
+
+
+def mistakes(agent: Any, game: Game) -> float | None:
+    """The share of an agent's moves that are mistakes, on some positions of the reporting suite; None without one."""
+    name = REPORTING.get(game_name(game) or "")
+    if name is None:
+        return None
+    return move_accuracy(agent, part_of(suite(name), CURVE_POSITIONS), game, progress=False).overall.mistakes[0]
+
+
+def part_of(whole: Suite, count: int) -> Suite:
+    """Some positions of a suite, evenly spread over it; the suite itself if it has no more."""
+    if len(whole) <= count:
+        return whole
+    rows = np.linspace(0, len(whole) - 1, count).round().astype(np.int64)
+    some = PositionBatch(whole.game, whole.positions.own[rows], whole.positions.opp[rows])
+    return Suite(f"{count:,} of {whole.name}", some, whole.scores[rows])
+
+
+POINTS = tuple(f"points_{seat}" for seat in SEATS)
+COLUMNS = ("games", "seconds", "games_per_second", "plies", "step", "mistakes", *POINTS, *JUDGED)
 
 
 class GamesCurve(Curve):
     """A callback of a `GamesLearner`'s `learn` that adds a row now and then, and at the end of the run.
 
-    On a small game (at most 12 cells) the row has the exact verdict too. Only `NTupleTD` counts plies and has a step
-    that falls; for others these are None.
+    On a small game (at most 12 cells) the row has the exact verdict, on a large one with known positions the mistakes.
+    Only `NTupleTD` and `AlphaZero` count plies and have a step that falls. What a run does not have is None.
 
     Args:
         every: the games between two rows, or a few more, as these learners call back now and then.
         tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
             columns; they are written by games.
         callback: another callback to call each time.
+        perfect_games: on a large game, the number of games against perfect play that each row has; 0 for none.
+        until_proven: True to end the run once a verdict says that the agent is unbeatable from both seats.
 
     Attributes:
+        proven: if it was unbeatable at the last verdict.
         rows: a dict for each time: games; seconds (of CPU time of all threads since the first call, judging left
             out); games_per_second, of wall-clock time since the last row, judging left out; plies, a game's mean
-            since then; step; then as in `LearningCurve` exploitability, win_rate_first, draw_rate_first,
-            loss_rate_first and the same of "second", infallible.
+            since then; step; mistakes, the share of moves that are mistakes on 500 known positions; points_first and
+            points_second, a game's mean points against perfect play (a win 1, a draw 1/2); then as in `LearningCurve`
+            exploitability, win_rate_first, draw_rate_first, loss_rate_first and the same of "second", infallible.
 
     Raises:
         ValueError: `every` is not a positive integer.
@@ -149,8 +186,13 @@ class GamesCurve(Curve):
         every: int = 10_000,
         tensorboard: str | os.PathLike[str] | None = None,
         callback: Callable[[Any], Any] | None = None,
+        perfect_games: int = 0,
+        until_proven: bool = False,
     ) -> None:
         self.every = positive("every", every)
+        self.perfect_games = whole("perfect_games", perfect_games)
+        self.until_proven = flag("until_proven", until_proven)
+        self.proven = False
         super().__init__(COLUMNS, tensorboard)
         self._callback = callback
         self._games = 0  # at the last call
@@ -158,7 +200,7 @@ class GamesCurve(Curve):
         self._last: tuple[int, int | None, float] = (0, None, 0.0)  # games, plies and time, of the last row
 
     def __call__(self, learner: GamesLearner) -> bool:
-        """Adds a row if it is time; False if the other callback wants the run to end."""
+        """Adds a row if it is time; False if the run is to end."""
         now, cpu = time.perf_counter(), time.process_time()
         plies = getattr(learner, "num_plies", None)
         if self._began < 0:
@@ -168,24 +210,39 @@ class GamesCurve(Curve):
         self._games = learner.num_games
         if passed or learner.is_done or not goes_on:
             self._add(learner, plies, now, cpu)
-        return goes_on
+        return goes_on and not (self.until_proven and self.proven)
 
     def _add(self, learner: GamesLearner, plies: int | None, now: float, cpu: float) -> None:
         games_before, plies_before, then = self._last
         games = learner.num_games - games_before
-        small = learner.game.cells <= SMALL_CELLS
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | {
             "games": learner.num_games,
             "seconds": round(cpu - self._began, 6),
             "games_per_second": round(games / (now - then), 1) if games else None,
             "plies": round((plies - plies_before) / games, 3) if games and plies and plies_before else None,
             "step": getattr(learner, "step_now", None),
-            **(judged_columns(verdict(learner, learner.game)) if small else {}),
+            **self._judged(learner),
         }
         self.rows.append(row)
         self._log({name: row[name] for name in COLUMNS[2:]}, learner.num_games)
         self._began += time.process_time() - cpu
         self._last = learner.num_games, plies, time.perf_counter()
+
+    def _judged(self, learner: GamesLearner) -> dict[str, Any]:
+        game, results = learner.game, None
+        if game.cells <= SMALL_CELLS:
+            found = verdict(learner, game)
+            self.proven = found.unbeatable
+            results = found.as_first.against_best, found.as_second.against_best
+            row = judged_columns(found)
+        else:
+            row = {"mistakes": mistakes(learner, game)}
+            if self.perfect_games:
+                shares = against_perfect(learner, game, 0, self.perfect_games)
+                results = shares["first"], shares["second"]
+        if results:
+            row |= {name: wins + draws / 2 for name, (wins, draws, _) in zip(POINTS, results, strict=True)}
+        return row
 
 
 EPISODE_COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", *JUDGED)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import tictac_agents
-from tictac_agents.bench.learning import against_perfect, mistakes
+from tictac_agents.curves import against_perfect, mistakes
 from tictac_agents.tabular.value_td import ValueTD
 from tictac_agents.train import new_agent
 from tictac_agents.training_plans import Plan

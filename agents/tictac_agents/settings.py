@@ -160,7 +160,7 @@ def settings_of_class(agent: Any) -> type[Any]:
     own += [
         (name, hints[name], field(default=one.default))
         for name, one in parameters.items()
-        if name not in ("env", "game", "seed", "device")
+        if name not in ("env", "game", "seed", "device", "workers")
     ]
     run = (*(name for name in base.RUN_SETTINGS if name == "game" or name not in parameters), length)
     names = {"__doc__": f"Of `{agent.__name__}`.\n\nAttributes:\n{explained}", "RUN_SETTINGS": run}

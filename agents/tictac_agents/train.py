@@ -23,7 +23,15 @@ from tictac_agents.settings import GameSettings, Settings, preset_settings, sett
 from tictac_env.arena import play_match, verdict
 from tictac_env.checks import positive
 from tictac_env.cli import main
-from tictac_env.cli.arguments import CommandParser, add_file, add_seed, game_named, whole_number
+from tictac_env.cli.arguments import (
+    CommandParser,
+    add_file,
+    add_seed,
+    add_workers,
+    chosen_workers,
+    game_named,
+    whole_number,
+)
 from tictac_env.games import GAMES, did_you_mean, game_name
 from tictac_env.policies.loading import settings_of
 from tictac_env.solver.enumerate import SMALL_CELLS
@@ -96,9 +104,8 @@ def new_agent(agent: str, settings: Any, seed: int, **keywords: Any) -> Any:
     if AGENTS[agent].kind == "network":
         _one_thread()
         return made.from_settings(settings, seed, "cpu", **keywords)
-    learner = made(
-        settings.env() if isinstance(settings, Settings) else settings.rules, seed=seed, **settings.keywords()
-    )
+    board = settings.env() if isinstance(settings, Settings) else settings.rules
+    learner = made(board, seed=seed, **settings.keywords(), **keywords)
     if hasattr(learner, "device"):
         _one_thread()
     return learner
@@ -159,7 +166,8 @@ def check_suffix(agent: str, save: Path | None) -> None:
 
 
 def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
-    learner, callback = new_agent(arguments.agent, settings, arguments.seed), None
+    by = {"workers": chosen_workers(arguments)} if "ray" in arguments else {}
+    learner, callback = new_agent(arguments.agent, settings, arguments.seed, **by), None
     boards: tuple[Any, ...] = ()
     if isinstance(settings, Settings):
         boards, total = (learner.env,), settings.total_episodes  # type: ignore[attr-defined]
@@ -170,12 +178,13 @@ def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, b
     else:
         total = learner.run_games if settings.total_games is None else settings.total_games
         length = {"total_games": total}
-        if arguments.tensorboard is not None:
-            callback = tictac_agents.GamesCurve(max(1, total // POINTS), arguments.tensorboard)
+        if arguments.tensorboard is not None or arguments.stop_when_proven:
+            every = arguments.eval_freq or max(1, total // POINTS)
+            callback = tictac_agents.GamesCurve(every, arguments.tensorboard, until_proven=arguments.stop_when_proven)
     (name,) = length
     positive(name, total, getattr(learner, "MAX_GAMES", math.inf))  # before the run is announced
     if arguments.resume is not None:
-        wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards)
+        wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards, **by)
         check_resumed(arguments.resume, settings_of(learner), wanted)
         if learner.run_end != total:
             run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
@@ -274,12 +283,13 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     add_file(run, "--resume", help="continue the run in this file; give the same other options as before")
     if kind != "table":
         add_file(run, "--tensorboard", folder=True, help="write TensorBoard logs to this folder")
-    if kind != "games":
-        run.add_argument("--stop-when-proven", action="store_true", help="stop once the agent is proven unbeatable")
-        every, unit = (20_000, "steps") if kind == "network" else (None, "games")
-        default = "%(default)s" if every else "1000, or verdict_every"
-        told = f"judge the agent every N {unit} (default: {default})"
-        run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
+    run.add_argument("--stop-when-proven", action="store_true", help="stop once the agent is proven unbeatable")
+    unit, every = ("steps", 20_000) if kind == "network" else ("games", None)
+    usually = {"network": "%(default)s", "table": "1000, or verdict_every", "games": "a hundredth of the run"}[kind]
+    told = f"judge the agent every N {unit} (default: {usually})"
+    run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
+    if kind == "games" and "workers" in inspect.signature(getattr(tictac_agents, agent)).parameters:
+        add_workers(run)
     base = usual(agent)
     told = (
         f"The defaults are tuned for {base.game}; other games have their own. If --opponent switches between self-play "

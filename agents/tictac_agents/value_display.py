@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tictac_agents.alphazero.alphazero import AlphaZero
 from tictac_agents.curves import new_figure, save_figure
 from tictac_agents.mcts.evaluators import HasValues
 from tictac_agents.mcts.mcts import MCTS
@@ -242,6 +243,10 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
         text = f"visits and mean results of {report.simulations:,} simulations"
         return Explanation("visits", text, tuple(thoughts))
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
+    if isinstance(agent, AlphaZero):
+        chances = agent.chances(position).items()
+        text = "the policy of its search" if agent.play_simulations else "the policy of its network"
+        return Explanation("chances", text, tuple(Thought(action, chance=chance) for action, chance in chances))
     networks = NTupleNetwork, NTupleTD
     if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
         found = move_values(agent, position)

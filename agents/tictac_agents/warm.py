@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 import tictac_agents
-from tictac_agents import MCTS, GameTree, NTupleTD, S2Network
+from tictac_agents import MCTS, AlphaZero, GameTree, NTupleTD, S2Network
 from tictac_agents.mcts.evaluators import NetworkEvaluator
 from tictac_agents.tabular.table_learner import FEWEST_ROWS, new_rows
 from tictac_env.games import get_game, gym_keywords
@@ -89,7 +89,8 @@ def use_n_tuples(game: str) -> None:
         learner = NTupleTD(game, tuples=1, length=2, threads=threads, seed=0).learn(2, progress_bar=False)
     learner.values(start.own, start.opp)
     ahead = learner.network.looking_ahead(2), learner.network.looking_ahead(milliseconds=0.001)
-    for agent in (learner, *ahead, MCTS(4, evaluator=learner.network)):
+    zero = AlphaZero(game, tuples=1, length=2, simulations=2, boards=2, seed=0).learn(2, progress_bar=False)
+    for agent in (learner, *ahead, MCTS(4, evaluator=learner.network), zero, MCTS(4, evaluator=zero)):
         agent.act(start, 0)
 
 

@@ -88,6 +88,7 @@ LONG = {
     "train ValueTD": trained("ValueTD", "episodes 1000000000", an_agent),
     "train GameTree": trained("GameTree", "games 1000000", an_agent),
     "train NTupleTD": trained("NTupleTD", "games 1000000", an_agent),
+    "train AlphaZero": trained("AlphaZero", "games 1000000 --workers 2", an_agent),
     "train S2Network": trained("S2Network", "games 1000000", an_agent),
     "train FittedQ": trained("FittedQ", "games 1000000 --batch-games 100", an_agent, "torch"),
     "train DQN": trained("DQN", "timesteps 1000000000", a_model, "sb3_contrib"),

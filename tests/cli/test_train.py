@@ -25,6 +25,8 @@ from tictac_env.policies.loading import settings_of
 TTT = "TicTacToe-v0"
 LITTLE = "--num-envs 16 --learning-starts 500 --batch-size 128"
 SHORT = {
+    "AlphaZero --game TicTacToe-v0 --stop-when-proven": [("", "", 0.0)],
+    "AlphaZero --total-games 1000000 --workers 2": [("", "--game TicTacToe-v0 --total-games 8000", 0.5)],
     "DQN --game ConnectFour-v0 --opponent rule --num-envs 32": [
         ("slow", "--total-timesteps 20000 --learning-starts 1000", "rule"),
         ("", f"--game TicTacToe-v0 {LITTLE} --total-timesteps 5000", "rule"),
@@ -42,6 +44,7 @@ SHORT = {
 it does not exceed (of random play 0.96), or the opponent that it beats (random play wins 44 % against itself)."""
 TABLE_RUN: dict[str, Any] = {"total_episodes": 300, "epsilon": (0.5, 0.1), "play_as": "alternate"}
 RUNS: dict[str, dict[str, Any]] = {
+    "AlphaZero": {"game": TTT, "tuples": 5, "length": 4, "simulations": 4, "boards": 20, "total_games": 60},
     "FittedQ": {"game": "KInARow-v0:4x4-3", "batch_games": 4, "epochs": 1, "total_games": 8, "all_actions": True},
     "GameTree": {"game": TTT, "total_games": 200},
     "NTupleTD": {"game": TTT, "tuples": 5, "length": 4, "threads": 2, "total_games": 200},
@@ -254,7 +257,7 @@ def test_the_help_explains_the_settings_of_a_run_without_options(
     assert ("are tuned for TicTacToe-v0" in out) == (agent in trained("network"))
     for name in {"gamma", "start", "num_envs", "policy", "total_timesteps", "step"} & set(found):
         default = re.search(rf"--{name.replace('_', '-')} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
-        assert default is not None and default[1].rstrip("0.") == str(found[name]).rstrip("0.")
+        assert default is not None and default[1].rstrip("0.") == str(found[name]).rstrip("0.").replace("None", "none")
 
 
 def documented() -> set[str]:

@@ -38,6 +38,7 @@ SMALL = {
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule --attacks 50",
     "benchmarks.text_sessions": "--sessions 4 --games 60 --game TicTacToe-v0",
     "benchmarks.text_learning": "--seeds 1 --games 600",
+    "benchmarks.alphazero": "parts --minutes 0.01",
     "benchmarks.differential": "--games 20000",
     "tools.build_suites": "",
     "tools.calibrate_levels": "--games 10 --seed 3",

@@ -84,6 +84,7 @@ LEARNERS: dict[str, dict[str, Learner]] = {
         "Sarsa": Learner("Sarsa"),
         "MonteCarlo": Learner("MonteCarlo", "S3"),
         "ValueTD": Learner("ValueTD", "S3-improved"),
+        "AlphaZero": Learner("AlphaZero", changes={"total_games": 2_000}),
         "DQN": Learner("DQN", seconds=35),
         "MaskablePPO": Learner("MaskablePPO", seconds=40),
     },
@@ -91,6 +92,7 @@ LEARNERS: dict[str, dict[str, Learner]] = {
         "QLearning": Learner("QLearning", "self-play", {"total_episodes": 20_000}),
         "MonteCarlo": Learner("MonteCarlo", "S3", {"total_episodes": 20_000}),
         "NTupleTD": Learner("NTupleTD", changes={"tuples": 120, "total_games": 1_100_000}, seconds=45),
+        "AlphaZero": Learner("AlphaZero", changes={"total_games": 25_000}, seconds=50),
         "DQN": Learner("DQN", changes={"total_timesteps": 400_000}, seconds=33),
         "MaskablePPO": Learner("MaskablePPO", changes={"total_timesteps": 300_000}, seconds=48),
         "FittedQ": Learner("FittedQ", "S4", seconds=600),
@@ -102,11 +104,11 @@ NEEDING_TORCH = ("DQN", "MaskablePPO", "FittedQ")
 QUICK: dict[str, tuple[str, ...]] = {
     "TicTacToe-v0": (
         *("random", "rule", "minimax:2", "level:5", "minimax", "mcts:100", "mcts:1000", "ValueIteration", "QLearning"),
-        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "DQN", "MaskablePPO"),
+        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
     ),
     "ConnectFour-v0": (
         *("random", "rule", "level:2", "level:4", "level:9", "minimax:4", "mcts:100", "mcts:1000", "perfect"),
-        *("ntuple", "ntuple:proven", "QLearning", "MonteCarlo", "NTupleTD", "DQN", "MaskablePPO"),
+        *("ntuple", "ntuple:proven", "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
     ),
 }
 FULL: dict[str, tuple[str, ...]] = {

@@ -8,24 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import tictac_agents
 from tictac_agents.bench.cast import LENGTHS, Scale, Training, most_positions
+from tictac_agents.curves import against_perfect, mistakes
 from tictac_agents.train import new_agent
-from tictac_env.arena import Suite, exact_results, move_accuracy, suite, verdict
-from tictac_env.arena.auditing import REPORTING
-from tictac_env.games import Game, game_name
+from tictac_env.arena import verdict
+from tictac_env.games import Game
 from tictac_env.policies import as_policy
 from tictac_env.position import IllegalMove
-from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text
 
 WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
-CURVE_POSITIONS = 500
-"""Positions of the reporting suite on which the moves of a learner of a large game are judged as it learns."""
 
 
 class Curve:
@@ -81,31 +76,6 @@ class Curve:
                 v_perfect = against_perfect(agent, self._game, most, self._scale.exact_games)
                 found |= {"mistakes": mistakes(agent, self._game), "v_perfect": v_perfect}
         return found
-
-
-def against_perfect(agent: Any, game: Game, max_positions: int, games: int) -> dict[str, Any]:
-    """The results of an agent against perfect play: the shares of games won, drawn and lost as "first" and "second",
-    and whether they are "exact"; they are of a sample of `games` if more than `max_positions` positions are followed.
-    """
-    found = exact_results(agent, "perfect", game, max_positions=max_positions, games=games, progress=False)
-    return {"first": list(found.as_first.shares), "second": list(found.as_second.shares), "exact": found.exact}
-
-
-def mistakes(agent: Any, game: Game) -> float | None:
-    """The share of an agent's moves that are mistakes, on some positions of the reporting suite; None without one."""
-    name = REPORTING.get(game_name(game) or "")
-    if name is None:
-        return None
-    return move_accuracy(agent, part_of(suite(name), CURVE_POSITIONS), game, progress=False).overall.mistakes[0]
-
-
-def part_of(whole: Suite, count: int) -> Suite:
-    """Some positions of a suite, evenly spread over it; the suite itself if it has no more."""
-    if len(whole) <= count:
-        return whole
-    rows = np.linspace(0, len(whole) - 1, count).round().astype(np.int64)
-    some = PositionBatch(whole.game, whole.positions.own[rows], whole.positions.opp[rows])
-    return Suite(f"{count:,} of {whole.name}", some, whole.scores[rows])
 
 
 def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:

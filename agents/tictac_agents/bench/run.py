@@ -38,10 +38,11 @@ from tictac_agents.bench.cast import (
     without_networks,
 )
 from tictac_agents.bench.guard import Guarded, guarded
-from tictac_agents.bench.learning import part_of, trained
+from tictac_agents.bench.learning import trained
 from tictac_agents.bench.page import page
 from tictac_agents.bench.records import RunStore, as_json, machine, show
 from tictac_agents.bench.results import SCHEMA, as_csv, game_record, own_lines, rating_rows, truth_rows, truth_text
+from tictac_agents.curves import part_of
 from tictac_env.arena import Tournament, audit, exact_results, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import Clock, TimeUp, entrant_of, raised

@@ -5,6 +5,7 @@
 - `settings.py`: what can be set, the settings tuned for each game and those of published systems.
 - `sb3_vec_env.py`: many boards as Stable-Baselines3's `VecEnv`.
 - `callbacks.py`: exact verdicts, wins and progress while a model learns; pools of a model's earlier selves.
+- `residual.py`: AlphaZero's residual network.
 - `sb3_files.py`: reads models without running what is in a file.
 
 This file imports nothing, so that settings and `--help` need no torch.

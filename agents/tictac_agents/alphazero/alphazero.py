@@ -1,0 +1,358 @@
+"""AlphaZero: a network that learns from games against itself what a search guided by it would play."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
+from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_agents.deep.residual import ResidualNetwork
+from tictac_agents.mcts.evaluators import Evaluation
+from tictac_agents.mcts.forest import ROOTS, SearchSettings, evaluation, search
+from tictac_agents.mcts.simulation import Leaves
+from tictac_agents.ntuple.network import MAX_LENGTH
+from tictac_agents.ntuple.policy_value import PolicyValueTuples
+from tictac_agents.predicts import Predicts, allowed_actions
+from tictac_env.checks import flag, number, one_of, positive, whole
+from tictac_env.compiled import in_one_line
+from tictac_env.games import Game, get_game
+from tictac_env.jobs import Cluster, Workers, joined, map_jobs
+from tictac_env.observation import read_observation
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+
+NETWORKS = ("tuples", "residual")
+STEPS = {"tuples": 0.1, "residual": 2e-3}
+"""The steps of the networks if nothing says which."""
+MOST = 4096
+"""The most simulations of a search."""
+
+
+class AlphaZero(Predicts, GamesLearner):
+    """Learns a policy and a value by self-play: its network guides a search, and learns what the search plays.
+
+    ## Description
+
+    The network gives a position a policy (a probability of each action) and a value. The search looks ahead with them,
+    so that what it plays is better than the policy. In an iteration
+
+    1. it plays `boards` games against itself, side by side, each move by a search;
+    2. the network learns from positions of the last `window` iterations: the policy from what the searches preferred,
+       the value from how the games ended;
+
+    and the better network makes the next games better. No opponent, no solver and no value from outside is in it.
+
+    The search by "gumbel" plays the action that looks best after sequential halving of a random sample of actions, and
+    teaches the policy softmax(logits + sigma(values)), a policy improvement with few simulations. That by "puct" is
+    AlphaZero's own: noise on the priors, and the shares of visits as the policy to learn.
+
+    The network is a sum of table entries for tuples of cells, quick on a processor ("tuples", see `PolicyValueTuples`),
+    or a residual network of PyTorch ("residual", see `ResidualNetwork`), as in the papers. Half of the games
+    begin with up to `openings` random moves. Moves that win at once, or block such a win, are played without a search
+    and taught.
+
+    As an evaluator of `MCTS` it searches for a given time: `MCTS(milliseconds=100, evaluator=agent)`.
+
+    Args:
+        game: the game's name, or its rules.
+        network: "tuples", for games of the `KInARow` family, or "residual", for any.
+        tuples: of "tuples": their number. The seed draws them as random walks.
+        length: of "tuples": the cells of each, from 1 to 12.
+        blocks: of "residual": the number of residual blocks.
+        channels: of "residual": of its convolutions.
+        symmetric: True if the network learns a position's images under the board's symmetries with it.
+        simulations: of each search in training.
+        root: the choice of the first action, "gumbel" or "puct".
+        considered: of "gumbel": the actions that sequential halving begins with, at most.
+        scale: of "gumbel": the weight of values against logits.
+        exploration: the constant of PUCT.
+        noise: of "puct": the part of the priors at the root that is Dirichlet noise, with alpha 10 / legal actions.
+        temperature_plies: the moves at the beginning of a game that are drawn from the policy to be learned; after them
+            the best one is played. None for 0 with "gumbel", whose samples differ anyway, and 10 with "puct".
+        openings: the most random moves at the beginning of a game.
+        tactics: True if wins and blocks at once are played without a search.
+        full: the chance of a move to have a full search. The others have `quick` simulations, and the policy does not
+            learn from them (playout-cap randomisation).
+        quick: the simulations of a quick search.
+        mix: the part of the value's target that is the value by the search; the rest is the game's result.
+        boards: the games of an iteration.
+        window: the number of iterations whose positions are learned from.
+        passes: how often a position is learned from, on average.
+        step: the step size of the network at the beginning of the run; None for 0.1 of "tuples" (the part of an error
+            that is removed) and 0.002 of "residual" (Adam's).
+        final_step: the part of it that is left at the end of the run; the step falls geometrically.
+        play_simulations: of each search when it plays; 0 plays the action of the highest probability.
+        seed: of the network and the games; None for fresh entropy.
+        workers: the number of threads that play the games with the newest network while another one learns; or a
+            `tictac_env.jobs.Cluster`, to whose machines the network is sent. With 1 it plays and learns in turn, and
+            the same seed gives the same network, to the bit.
+
+    Attributes:
+        num_games: the games it has learned from.
+        num_plies: the plies of these games that it has chosen.
+        iterations: how often it has learned.
+        network_: the network.
+
+    Raises:
+        ValueError: an argument is out of range, or the network does not know the game.
+        DependencyNotInstalled: the network is "residual", and PyTorch is missing.
+
+    ## References
+
+    D. Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through self-play",
+    2018. I. Danihelka, A. Guez, J. Schrittwieser and D. Silver, "Policy improvement by planning with Gumbel", 2022
+    (the root, appendix D for the values of unvisited actions). D. Wu, "Accelerating self-play learning in Go", 2019
+    (playout-cap randomisation).
+
+    Example:
+        >>> from tictac_agents import AlphaZero
+        >>> from tictac_env.arena import verdict
+        >>> agent = AlphaZero("TicTacToe-v0", tuples=12, length=6, seed=0).learn(5_000)
+        >>> verdict(agent, "TicTacToe-v0").unbeatable
+        True
+    """
+
+    RUN: ClassVar[int] = 100_000
+    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "TicTacToe-v0": {"tuples": 12, "length": 6, "simulations": 16, "boards": 128, "total_games": 20_000}
+    }
+    priors = True
+    compiled: Callable[[Game], Leaves]
+    """With tuples, what the compiled search of `MCTS` asks; a residual network has no such attribute."""
+
+    def __init__(
+        self,
+        game: str | Game = "ConnectFour-v0",
+        network: str = "tuples",
+        tuples: int = 70,
+        length: int = 7,
+        blocks: int = 2,
+        channels: int = 32,
+        symmetric: bool = True,
+        simulations: int = 32,
+        root: str = "gumbel",
+        considered: int = 16,
+        scale: float = 0.5,
+        exploration: float = 1.25,
+        noise: float = 0.25,
+        temperature_plies: int | None = None,
+        openings: int = 6,
+        tactics: bool = True,
+        full: float = 1.0,
+        quick: int = 8,
+        mix: float = 0.5,
+        boards: int = 256,
+        window: int = 20,
+        passes: float = 2.0,
+        step: float | None = None,
+        final_step: float = 0.3,
+        play_simulations: int = 32,
+        seed: int | None = None,
+        workers: Workers = 1,
+    ) -> None:
+        self.game = get_game(game)
+        self.network = one_of("network", network, NETWORKS)
+        self.tuples = positive("tuples", tuples, 10_000)
+        self.length = positive("length", length, min(MAX_LENGTH, self.game.cells))
+        self.blocks, self.channels = positive("blocks", blocks, 64), positive("channels", channels, 1024)
+        self.symmetric = flag("symmetric", symmetric)
+        self.simulations = positive("simulations", simulations, MOST)
+        self.root = one_of("root", root, ROOTS)
+        self.considered = positive("considered", considered, MOST)
+        self.scale, self.exploration = number("scale", scale, 0, 100), number("exploration", exploration, 0, 1e6)
+        self.noise = number("noise", noise, 0, 1)
+        self.temperature_plies = None if temperature_plies is None else whole("temperature_plies", temperature_plies)
+        self.openings = whole("openings", openings, 1 << 16)
+        self.tactics = flag("tactics", tactics)
+        self.full, self.quick = number("full", full, 0, 1), positive("quick", quick, MOST)
+        self.mix = number("mix", mix, 0, 1)
+        self.boards, self.window = positive("boards", boards, 1 << 16), positive("window", window, 1 << 16)
+        self.passes = number("passes", passes, 0, 100)
+        self.step = None if step is None else number("step", step, 1e-9, 2)
+        self.final_step = number("final_step", final_step, 1e-6, 1)
+        self.play_simulations = whole("play_simulations", play_simulations, MOST)
+        self.seed = None if seed is None else whole("seed", seed)
+        self.workers = positive("workers", workers) if isinstance(workers, int) else workers
+        self.name, self.budget = "AlphaZero", budget_of(self.play_simulations)
+        self.num_plies = self.iterations = 0
+        self._rng = np.random.default_rng(self.seed)
+        drawn = int(self._rng.integers(1 << 31))
+        first = STEPS[network] if self.step is None else self.step
+        self.network_: PolicyValueTuples | ResidualNetwork
+        if network == "tuples":
+            found = PolicyValueTuples(self.game, tuples, length, first, symmetric, drawn, tactics)
+            self.network_, self.compiled = found, found.compiled
+        else:
+            self.network_ = ResidualNetwork(self.game, blocks, channels, first, symmetric, np.random.default_rng(drawn))
+        self._window: list[Samples] = []
+        self._games: Iterator[tuple[int, Samples]] = iter(())
+
+    def playing_with(self, simulations: int) -> Self:
+        """The same agent, with the same network, that plays with another number of simulations a move."""
+        other = copy.copy(self)
+        other.play_simulations = whole("simulations", simulations, MOST)
+        other.budget = budget_of(simulations)
+        return other
+
+    @property
+    def batched(self) -> bool:
+        return True
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """The values and priors of B unfinished positions: see `tictac_agents.mcts.evaluators.Evaluator`."""
+        return evaluation(self.network_, batch, self.tactics)
+
+    def act(self, position: Position, seed: int) -> int:
+        return int(self.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))[0])
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self._chosen(batch)[0]
+
+    def chances(self, position: Position) -> dict[int, float]:
+        """The policy of its search, or without one of its network: a probability of each legal action."""
+        policy = self._chosen(PositionBatch.of([position]))[1][0]
+        return {action: float(policy[action]) for action in position.legal_actions}
+
+    def _chosen(self, batch: PositionBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """The actions that it plays in B positions, int64 (B,), and the policies, (B, num_actions)."""
+        if batch.game != self.game:
+            self._check_game(batch[0])
+        if self.play_simulations:
+            return search(batch, self.network_, self._search(self.play_simulations), None)[:2]
+        policies = np.asarray(self.evaluate(batch).priors)
+        return policies.argmax(axis=1), policies
+
+    def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
+        position = Position(self.game, *read_observation(self.game, observation))
+        actions, policies = self._chosen(PositionBatch.of([position]))
+        allowed = allowed_actions(position, action_masks)
+        return int(actions[0]) if actions[0] in allowed else max(allowed, key=lambda action: policies[0, action])
+
+    def _search(self, simulations: int) -> SearchSettings:
+        names = "root", "considered", "scale", "exploration", "noise", "tactics"
+        return SearchSettings(simulations, **{name: getattr(self, name) for name in names})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], workers: Workers = 1) -> Self:
+        """The agent that was saved, to learn on with these workers; errors as of `GamesLearner.load`."""
+        return cls._load(path, workers=workers)
+
+    def resume(self, callback: Callable[[Self], Any] | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
+        """Continues a run: see `GamesLearner.resume`. The result is that of an unbroken run with one worker."""
+        with joined(self.workers):
+            self._games = self._played()
+            try:
+                return super().resume(callback, progress_bar, **keywords)
+            finally:
+                self._games.close()  # type: ignore[attr-defined]
+
+    def _played(self) -> Iterator[tuple[int, Samples]]:
+        """Games by the newest network: their number, and their samples."""
+        plies = 10 * (self.root == "puct") if self.temperature_plies is None else self.temperature_plies
+        how = self._search(self.simulations)
+        settings = PlaySettings(how, self.openings, plies, self.full, self.quick, self.mix)
+        begun = self.num_games
+
+        def jobs() -> Iterator[tuple[int, int]]:
+            """Numbers of games, and seeds."""
+            nonlocal begun
+            while games := min(self.boards, self._goal - begun):
+                begun += games
+                yield games, int(self._rng.integers(1 << 62))
+
+        if isinstance(self.workers, Cluster):
+            work = functools.partial(played_elsewhere, self.game, self.network_, settings)
+            sent = ((self.network_.arrays(), *job) for job in jobs())
+            yield from ((job[1], samples) for job, samples in map_jobs(work, sent, self.workers, batch=1))
+            return
+        play = functools.partial(play_games, self.game, self.network_, settings)
+        if self.workers == 1:
+            yield from ((games, play(games, seed)) for games, seed in jobs())
+            return
+        todo = jobs()
+        with ThreadPoolExecutor(self.workers) as pool:  # compiled code and PyTorch let go of the interpreter's lock
+            playing = {pool.submit(play, *job): job[0] for job in islice(todo, self.workers)}
+            while playing:
+                for done in wait(playing, return_when=FIRST_COMPLETED).done:
+                    playing |= {pool.submit(play, *job): job[0] for job in islice(todo, 1)}
+                    yield playing.pop(done), done.result()
+
+    @in_one_line()
+    def _learn_some(self, most: int) -> int:
+        try:
+            games, fresh = next(self._games)
+        except KeyboardInterrupt:  # a cluster has finished its games
+            signal.raise_signal(signal.SIGINT)  # for the run, which ends after this
+            return 0
+        self._window = [*self._window, fresh][-self.window :]
+        known = Samples.joined(self._window)
+        chosen = known.rows(self._rng.integers(len(known.own), size=round(self.passes * len(fresh.own))))
+        batch = PositionBatch(self.game, chosen.own, chosen.opp)
+        self.network_.learn(batch, chosen.policies, chosen.results, self._decay, self._rng)
+        self.num_plies += len(fresh.own)
+        self.iterations += 1
+        return games
+
+    @property
+    def _decay(self) -> float:
+        part = (self.num_games - self._begun) / max(self._goal - self._begun, 1)
+        return float(self.final_step**part)
+
+    @property
+    def step_now(self) -> float:
+        """The step of the next iteration."""
+        return self.network_.step * self._decay
+
+    def _state_in_words(self) -> str:
+        return f"step {self.step_now:.3g}"
+
+    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+        meta = {
+            "iterations": self.iterations,
+            "num_plies": self.num_plies,
+            "begun": self._begun,
+            "random_state": self._rng.bit_generator.state,
+            "sizes": [len(part.own) for part in self._window],
+        }
+        samples = Samples.joined(self._window)._asdict() if self._window else {}
+        return meta, self.network_.arrays() | {f"window_{name}": array for name, array in samples.items()}
+
+    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self.network_.read(arrays)
+        self.iterations, self.num_plies = whole("iterations", meta["iterations"]), whole("num_plies", meta["num_plies"])
+        self._begun = whole("begun", meta["begun"], self.num_games)
+        self._rng.bit_generator.state = meta["random_state"]
+        sizes = [positive("sizes", size) for size in meta["sizes"]]
+        if sizes:
+            stones, results = np.zeros(sum(sizes), np.int64), np.zeros(sum(sizes), np.float32)
+            like = Samples(stones, stones, np.zeros((sum(sizes), self.game.num_actions), np.float32), results)
+            found = [as_shaped(name, arrays[f"window_{name}"], one) for name, one in like._asdict().items()]
+            ends = np.cumsum(sizes)
+            self._window = [Samples(*found).rows(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+
+
+def budget_of(simulations: int) -> str:
+    """The search of a move, in words."""
+    return f"{simulations} simulations a move" if simulations else "no search"
+
+
+def played_elsewhere(
+    game: Game,
+    network: PolicyValueTuples | ResidualNetwork,
+    settings: PlaySettings,
+    job: tuple[Arrays, int, int],
+) -> Samples:
+    """Plays games by a network of another process, whose weights, with the number of games and a seed, are the job."""
+    weights, games, seed = job
+    network.read(weights)
+    return play_games(game, network, settings, games, seed)

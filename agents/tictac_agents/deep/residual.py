@@ -1,0 +1,174 @@
+"""Policies and values by a small residual network of PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tictac_agents.checkpoint import Arrays, as_shaped
+from tictac_agents.mcts.evaluators import Evaluation
+from tictac_env.games import Game
+from tictac_env.lazy import needing
+from tictac_env.position import symmetries
+from tictac_env.position_batch import PositionBatch
+
+Floats = npt.NDArray[np.float32]
+MINIBATCH = 128
+"""Positions between two updates."""
+
+
+class ResidualNetwork:
+    """A convolution, residual blocks, and two heads: a logit for each action, and a value by tanh.
+
+    It sees the planes of a position, int8 (B, 2, rows, cols), in any game. It learns by Adam from the cross-entropy to
+    the wanted policy and the squared error of the value, each minibatch under a symmetry of the board that is drawn for
+    it. There is no batch normalisation, so that an answer does not depend on the positions beside it: the last
+    convolution of each block begins with zeros instead (Zhang, Dauphin and Ma, "Fixup initialization", 2019).
+
+    Args:
+        game: the rule book.
+        blocks: the number of residual blocks.
+        channels: of the convolutions.
+        step: Adam's step size.
+        symmetric: False to leave the symmetries out.
+        rng: of the first weights.
+
+    Raises:
+        DependencyNotInstalled: PyTorch is missing.
+    """
+
+    priors = True
+
+    def __init__(
+        self, game: Game, blocks: int, channels: int, step: float, symmetric: bool, rng: np.random.Generator
+    ) -> None:
+        with needing("PyTorch is missing", "rl"):
+            import torch
+        self.game, self.step = game, step
+        nn = torch.nn
+
+        def convolution(inputs: int, outputs: int, width: int = 3) -> Any:
+            return nn.Conv2d(inputs, outputs, width, padding=width // 2)
+
+        class Block(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layers = nn.Sequential(convolution(channels, channels), nn.ReLU(), convolution(channels, channels))
+
+            def forward(self, x: Any) -> Any:
+                return torch.relu(x + self.layers(x))
+
+        def head(width: int, *last: Any) -> Any:
+            return nn.Sequential(convolution(channels, width, 1), nn.ReLU(), nn.Flatten(), *last)
+
+        cells = game.rows * game.cols
+        self.trunk: Any = nn.Sequential(convolution(2, channels), nn.ReLU(), *(Block() for _ in range(blocks)))
+        self.policy: Any = head(8, nn.Linear(8 * cells, game.num_actions))
+        self.value: Any = head(4, nn.Linear(4 * cells, channels), nn.ReLU(), nn.Linear(channels, 1), nn.Tanh())
+        self.parameters = [*self.trunk.parameters(), *self.policy.parameters(), *self.value.parameters()]
+        zeros = {id(block.layers[-1].weight) for block in self.trunk if isinstance(block, Block)}
+        for weights in self.parameters:
+            deviation = 0.0 if weights.dim() == 1 or id(weights) in zeros else (2 / weights[0].numel()) ** 0.5
+            drawn = rng.normal(0, deviation, tuple(weights.shape))
+            weights.data.copy_(torch.from_numpy(drawn))
+        self.optimizer = torch.optim.Adam(self.parameters, step)
+        self._images = [images(game, one) for one in symmetries(game)[: None if symmetric else 1]]
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        """Values float32 (B,) and priors float32 (B, num_actions) of B unfinished positions."""
+        import torch
+
+        with torch.inference_mode(), one_thread():
+            hidden = self.trunk(torch.from_numpy(batch.observations("planes").astype(np.float32)))
+            legal = torch.from_numpy(batch.action_masks() != 0)
+            priors = self.policy(hidden).masked_fill(~legal, -torch.inf).softmax(1)
+            return Evaluation(self.value(hidden)[:, 0].numpy(), priors.numpy())
+
+    def learn(
+        self, batch: PositionBatch, policies: Floats, results: Floats, decay: float, rng: np.random.Generator
+    ) -> None:
+        """Learns from B unfinished positions, in minibatches.
+
+        Args:
+            batch: the positions.
+            policies: (B, num_actions), wanted of each; zeros for a position of which only the value is learned.
+            results: (B,), the wanted values, in [-1, 1].
+            decay: what the step size is multiplied by.
+            rng: draws the symmetries.
+        """
+        import torch
+
+        planes = batch.observations("planes").astype(np.float32).reshape(len(batch), 2, -1)
+        legal = batch.action_masks() != 0
+        self.optimizer.param_groups[0]["lr"] = self.step * decay
+        with one_thread():
+            for begin in range(0, len(batch), MINIBATCH):
+                rows = slice(begin, begin + MINIBATCH)
+                cells, actions = self._images[rng.integers(len(self._images))]
+                seen = torch.from_numpy(planes[rows][:, :, cells].reshape(-1, 2, self.game.rows, self.game.cols))
+                hidden = self.trunk(seen)
+                logits = self.policy(hidden).masked_fill(~torch.from_numpy(legal[rows][:, actions]), -1e9)
+                wanted = torch.from_numpy(policies[rows][:, actions])
+                cross_entropy = -(wanted * logits.log_softmax(1)).sum(1).mean()
+                error = (self.value(hidden)[:, 0] - torch.from_numpy(results[rows])).square().mean()
+                self.optimizer.zero_grad()
+                (cross_entropy + error).backward()
+                self.optimizer.step()
+
+    def arrays(self) -> Arrays:
+        """Copies of all weights, and of Adam's averages if there are any."""
+        found = {}
+        for number, weights in enumerate(self.parameters):
+            found[f"weights_{number}"] = weights.detach().numpy().copy()
+            if known := self.optimizer.state.get(weights):
+                for name in ("exp_avg", "exp_avg_sq", "step"):
+                    found[f"{name}_{number}"] = known[name].numpy().copy()
+        return found
+
+    def read(self, arrays: Arrays) -> None:
+        """Restores the `arrays` of another network of this shape.
+
+        Raises:
+            KeyError: an array is missing.
+            ValueError: an array has another type or shape.
+        """
+        import torch
+
+        state = {}
+        for number, weights in enumerate(self.parameters):
+            like = weights.detach().numpy()
+            weights.data.copy_(torch.from_numpy(as_shaped("weights", arrays[f"weights_{number}"], like)))
+            if f"step_{number}" in arrays:
+                shapes = {"exp_avg": like, "exp_avg_sq": like, "step": np.zeros((), np.float32)}
+                state[number] = {
+                    name: torch.from_numpy(as_shaped(name, arrays[f"{name}_{number}"], shape).copy())
+                    for name, shape in shapes.items()
+                }
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """A block in which PyTorch uses one thread, the fastest for networks this small."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def images(game: Game, symmetry: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each cell (row by row from the top left), and for each action, the one that a symmetry moves to its place."""
+    number_of = {game.cell(*divmod(cell, game.cols)): cell for cell in range(game.cells)}
+    cells = np.empty(game.cells, np.int64)
+    for source, target in symmetry.bits:
+        cells[number_of[target]] = number_of[source]
+    return cells, np.argsort(symmetry.actions)

@@ -1,0 +1,225 @@
+"""AlphaZero: its games, what it has learned by the exact verdict, and runs that are stopped, resumed and shared."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import ALL_GAMES, HEX, breadth, title
+
+from tictac_agents import MCTS, AlphaZero, GamesCurve
+from tictac_agents.alphazero.self_play import PlaySettings, play_games
+from tictac_agents.mcts.forest import SearchSettings
+from tictac_env.arena import exact_results, move_accuracy, verdict
+from tictac_env.games import GAMES, Game, KInARow
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import load_arrays, save_arrays
+
+TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
+FEW: dict[str, Any] = {"tuples": 8, "length": 4, "simulations": 4, "boards": 16}
+NETWORKS = ["tuples", pytest.param("residual", marks=pytest.mark.slow)]
+PLAY = PlaySettings(SearchSettings(6), openings=4, temperature_plies=0, full=1.0, quick=2, mix=0.0)
+
+
+def learner(game: str | Game = TTT, **settings: Any) -> AlphaZero:
+    return AlphaZero(game, **{**FEW, "seed": 1, **settings})
+
+
+def weights(agent: AlphaZero) -> bytes:
+    return b"".join(array.tobytes() for array in agent.network_.arrays().values())
+
+
+@pytest.mark.parametrize("settings", [{}, {"root": "puct", "temperature_plies": 4}, {"tactics": False}], ids=str)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_tic_tac_toe_is_proven_alone_and_searching(network: str, seed: int, settings: dict[str, Any]) -> None:
+    agent = AlphaZero(TTT, network, tuples=12, length=6, simulations=16, boards=128, seed=seed, **settings)
+    judged: list[bool] = []
+
+    def proven(learning: AlphaZero) -> bool:
+        if learning.iterations % 8 == 0:
+            judged.append(all(verdict(learning.playing_with(sims), TTT).unbeatable for sims in (0, 16)))
+        return not (judged and judged[-1])
+
+    agent.learn(40_000, proven, progress_bar=False)
+    assert judged[-1] and agent.num_games < 40_000
+
+
+def test_connect_four_is_learned() -> None:
+    agent = AlphaZero(C4, tuples=40, length=6, simulations=16, boards=128, seed=0)
+
+    def mistakes(simulations: int) -> float:
+        return move_accuracy(agent.playing_with(simulations), "C4-Choose-v1", progress=False).overall.mistakes.value
+
+    alone, searching = mistakes(0), mistakes(16)
+    agent.learn(4_000, progress_bar=False)
+    assert alone > 0.4 and searching > 0.35
+    assert mistakes(0) < 0.3 and mistakes(16) < 0.25
+
+
+@pytest.mark.slow
+def test_five_rows_of_four_keep_their_draw_against_perfect_play() -> None:
+    agent = AlphaZero("KInARow-v0:5x4-4", tuples=80, length=8, openings=12, seed=0)
+
+    def kept(learning: AlphaZero) -> bool:
+        if learning.iterations % 16:
+            return True
+        found = [exact_results(learning.playing_with(sims), "perfect", progress=False) for sims in (0, 16)]
+        return any(seat.shares.losses for one in found for seat in (one.as_first, one.as_second))
+
+    assert agent.learn(150_000, kept, progress_bar=False).num_games < 150_000
+
+
+@pytest.mark.parametrize("game", breadth([GAMES[TTT]], [one for one in ALL_GAMES if one.cells > 1]), ids=title)
+def test_it_plays_legally_on_every_game(game: Game) -> None:
+    network = "tuples" if type(game) is KInARow and game.cells > 9 else "residual"
+    if network == "residual":
+        pytest.importorskip("torch")
+    settings: dict[str, Any] = {"tuples": 1, "length": 2, "blocks": 1, "channels": 4, "simulations": 3, "boards": 3}
+    agent = AlphaZero(game, network, seed=0, **settings).learn(6, progress_bar=False)
+    position = Position.start(game)
+    while not position.is_over:
+        action = agent.act(position, 0)
+        assert action in position.legal_actions and agent.playing_with(0).act(position, 0) in position.legal_actions
+        position = position.play(action)
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("changes", [{}, {"full": 0.0}, {"openings": 0, "mix": 0.5}, {"temperature_plies": 5}], ids=str)
+def test_samples_are_positions_of_games_with_their_results(name: str, changes: dict[str, Any]) -> None:
+    game, settings = GAMES[name], replace(PLAY, **changes)
+    network = learner(game).network_
+    found = play_games(game, network, settings, 24, 5)
+    batch = PositionBatch(game, found.own, found.opp)
+    legal, plies = batch.action_masks() != 0, np.array([(o | p).bit_count() for o, p in zip(*found[:2], strict=True)])
+    assert legal.any(axis=1).all() and not found.policies[~legal].any()
+    totals = found.policies.sum(axis=1)
+    assert (np.isclose(totals, 1, atol=1e-5) | (totals == 0)).all()
+    assert (totals > 0).all() == (settings.full > 0)
+    assert (np.abs(found.results) <= 1).all()
+    if not settings.mix:
+        assert set(found.results.tolist()) <= {-1, 0, 1}
+    assert (plies == 0).sum() == 24 if not settings.openings else 0 < (plies == 0).sum() < 24
+    # a win at once is taken, so its position has the result of a win
+    wins = np.array([bool(game.winning_choices(o, p, game.seat(o, p))) for o, p in zip(*found[:2], strict=True)])
+    assert wins.any() and (found.results[wins] == 1).all()
+    again = play_games(game, network, settings, 24, 5)
+    assert all(np.array_equal(one, same) for one, same in zip(found, again, strict=True))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_run_that_was_stopped_ends_as_an_unbroken_one(network: str, tmp_path: Path) -> None:
+    settings = {"network": network, "window": 2, "full": 0.5, "mix": 0.2, "channels": 8}
+    whole, stopped = learner(**settings).learn(100), learner(**settings)
+    stopped.learn(100, lambda agent: agent.iterations < 3, checkpoint=tmp_path / "az.npz")
+    assert stopped.num_games == 48
+    resumed = AlphaZero.load(tmp_path / "az.npz").resume()
+    assert resumed.num_games == whole.num_games == 100 and weights(resumed) == weights(whole) != weights(stopped)
+    assert resumed.settings == whole.settings and resumed.num_plies == whole.num_plies
+
+
+def test_several_processes_play(tmp_path: Path) -> None:
+    agent = learner(workers=2).learn(200, progress_bar=False)
+    assert agent.num_games == 200 and agent.iterations == 13 and agent.num_plies > 800
+    agent.save(tmp_path / "az.npz")
+    assert "workers" not in agent.settings and AlphaZero.load(tmp_path / "az.npz", workers=2).workers == 2
+
+
+def test_ctrl_c_ends_a_run_of_several_processes_and_nothing_is_lost(tmp_path: Path) -> None:
+    agent, path = learner(workers=2), tmp_path / "az.npz"
+
+    def interrupt(learning: AlphaZero) -> None:
+        if learning.iterations == 2:
+            threading.Timer(0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    agent.learn(1_000_000, interrupt, progress_bar=False, checkpoint=path)
+    assert 2 <= agent.iterations < 1_000
+    found = AlphaZero.load(path, workers=2)
+    assert found.num_games == agent.num_games and weights(found) == weights(agent)
+    found.resume(lambda learning: learning.iterations < agent.iterations + 2, progress_bar=False)
+    assert found.num_games > agent.num_games
+
+
+def test_its_file_is_an_opponent_and_a_model_and_an_evaluator(tmp_path: Path) -> None:
+    agent = AlphaZero(TTT, tuples=12, length=6, simulations=16, boards=128, seed=0).learn(6_000, progress_bar=False)
+    agent.save(tmp_path / "az.npz")
+    env = gym.make(TTT, opponent=str(tmp_path / "az.npz"))
+    observation, info = env.reset(seed=0)
+    while True:
+        action, _ = agent.predict(observation, action_masks=info["action_mask"])
+        observation, reward, terminated, _, info = env.step(action)
+        if terminated:
+            break
+    assert reward == 0  # neither errs
+    position = Position.from_moves(TTT, "15")
+    assert MCTS(200, evaluator=agent).search(position, 0).value == pytest.approx(0, abs=0.2)
+    assert agent.playing_with(0).budget == "no search" and "32" in agent.budget
+    mask = [action == 8 for action in range(9)]
+    assert agent.predict(PositionBatch.of([position]).observations()[0], action_masks=mask) == (8, None)
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("tactics", [True, False])
+def test_the_compiled_search_is_that_which_asks_in_python(name: str, tactics: bool) -> None:
+    agent = learner(name, tactics=tactics).learn(200, progress_bar=False)
+    asked = type("Asked", (), {"priors": True, "evaluate": staticmethod(agent.evaluate)})()
+    for moves in ("", "5", "152"):
+        position = Position.from_moves(name, moves)
+        compiled, plain = (MCTS(300, evaluator=one, leaves=1).search(position, 0) for one in (agent, asked))
+        assert [(move.visits, move.proven) for move in compiled.moves] == [(m.visits, m.proven) for m in plain.moves]
+        assert [move.prior for move in compiled.moves] == pytest.approx([move.prior for move in plain.moves], abs=1e-6)
+        assert compiled.value == pytest.approx(plain.value, abs=1e-5)
+
+
+def test_a_curve_ends_the_run_when_it_is_proven() -> None:
+    curve = GamesCurve(every=500, until_proven=True)
+    agent = AlphaZero(TTT, tuples=12, length=6, simulations=16, boards=128, seed=0)
+    agent.learn(20_000, curve, progress_bar=False)
+    assert curve.proven and curve.rows[-1]["infallible"] and agent.num_games < 20_000
+    assert [curve.rows[-1][f"points_{seat}"] for seat in ("first", "second")] == pytest.approx([0.5, 0.5])
+    assert curve.rows[-1]["plies"] is None or curve.rows[-1]["plies"] > 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"network": "convolutions"}, "network"),
+        ({"root": "uct"}, "root"),
+        ({"simulations": 0}, "simulations"),
+        ({"mix": 1.5}, "mix"),
+        ({"full": -0.1}, "full"),
+        ({"length": 13}, "length"),
+        ({"boards": 2.5}, "boards"),
+        ({"workers": 0}, "workers"),
+        ({"play_simulations": -1}, "play_simulations"),
+        ({"game": HEX}, "KInARow"),
+        ({"tuples": 60, "length": 9}, "tuples"),
+    ],
+)
+def test_impossible_settings_are_named(settings: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        learner(**settings)
+
+
+def test_another_game_is_refused() -> None:
+    with pytest.raises(ValueError, match="ConnectFour-v0"):
+        learner().act(Position.start(C4), 0)
+
+
+@pytest.mark.parametrize("name", ["values", "window_results", "window_own"])
+def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "az.npz"
+    learner().learn(16, checkpoint=path)
+    meta, arrays = load_arrays(path, "tictac_agents.AlphaZero")
+    for wrong in (arrays[name][:-1], arrays[name].astype(np.float64)):
+        save_arrays(path, "tictac_agents.AlphaZero", meta, arrays | {name: wrong})
+        with pytest.raises(ValueError, match="not a usable checkpoint of AlphaZero"):
+            AlphaZero.load(path)
