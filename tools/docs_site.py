@@ -283,6 +283,7 @@ FAMILIES = {
     "Planning": Family(agents_in("planning"), ("tables.md", "reproduction.md")),
     "Tree search": Family(agents_in("mcts"), ("search.md", "reproduction.md")),
     "N-tuple networks": Family(agents_in("ntuple"), ("ntuple.md",), ("ntuple",)),
+    "AlphaZero": Family(agents_in("alphazero"), ("alphazero.md",)),
     "Deep agents": Family(agents_in("deep"), ("deep.md",), ("deep-agents",)),
     "Published systems": Family(agents_in("published"), ("reproduction.md", "tables.md", "search.md", "deep.md")),
 }

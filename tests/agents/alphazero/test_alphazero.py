@@ -19,6 +19,7 @@ from tictac_agents.alphazero.self_play import PlaySettings, play_games
 from tictac_agents.mcts.forest import SearchSettings
 from tictac_env.arena import exact_results, move_accuracy, verdict
 from tictac_env.games import GAMES, Game, KInARow
+from tictac_env.jobs import Cluster
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.storage import load_arrays, save_arrays
@@ -126,14 +127,21 @@ def test_a_run_that_was_stopped_ends_as_an_unbroken_one(network: str, tmp_path: 
     assert resumed.settings == whole.settings and resumed.num_plies == whole.num_plies
 
 
-def test_several_processes_play(tmp_path: Path) -> None:
+def test_several_threads_play(tmp_path: Path) -> None:
     agent = learner(workers=2).learn(200, progress_bar=False)
     assert agent.num_games == 200 and agent.iterations == 13 and agent.num_plies > 800
     agent.save(tmp_path / "az.npz")
     assert "workers" not in agent.settings and AlphaZero.load(tmp_path / "az.npz", workers=2).workers == 2
 
 
-def test_ctrl_c_ends_a_run_of_several_processes_and_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_cluster_plays() -> None:
+    pytest.importorskip("ray")
+    agent = learner(workers=Cluster(workers=2)).learn(100, progress_bar=False)
+    assert agent.num_games == 100 and agent.num_plies > 400
+
+
+def test_ctrl_c_ends_a_run_of_several_threads_and_nothing_is_lost(tmp_path: Path) -> None:
     agent, path = learner(workers=2), tmp_path / "az.npz"
 
     def interrupt(learning: AlphaZero) -> None:
