@@ -42,7 +42,7 @@ PICTURE = RESULTS.parents[1] / "docs" / "images" / f"{NAME}.png"
 STYLES = {
     ("regret", GROUP): ("regret", "tab:blue"),
     ("both", GROUP): ("both", "tab:green"),
-    ("regret", 1): ("regret, one answer judged in each position", "tab:purple"),
+    ("regret", 1): ("regret, one answer judged", "tab:purple"),
     ("outcome", 1): ("outcome", "tab:red"),
 }
 """The label and the colour of each reward and number of answers that are judged in each position."""
@@ -69,10 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(key, flush=True)
                 runs.append(key | proven_run(reward, group, seed, options.games))
                 runs.sort(key=lambda run: (run["reward"], run["group"], run["limit"], run["seed"]))
-                tables = {"summary": summary(runs), "runs": runs}
-                save(NAME, {"game": GAME, "torch threads": 1, "curve": list(CURVE)}, tables, options.output)
+                keep(runs, options.output)
+    keep(runs, options.output)
     show("Proven without a mistake in 4,520 positions", summary(runs))
     plot(runs, PICTURE if options.output == RESULTS else options.output / PICTURE.name)
+
+
+def keep(runs: Sequence[Row], folder: Path) -> None:
+    """Writes the record."""
+    tables = {"summary": summary(runs), "runs": runs}
+    save(NAME, {"game": GAME, "torch threads": 1, "curve": list(CURVE)}, tables, folder)
 
 
 CURVE = "games", "mistakes, share of positions", "exploitability", "exploitability, answers sampled"
@@ -139,7 +145,8 @@ def summary(runs: Sequence[Row]) -> list[Row]:
     rows: list[Row] = []
     for (reward, group), of in groups(runs).items():
         done = [run for run in of if run["proven"]]
-        row: Row = {"reward": reward, "answers judged": group, "runs": len(of), "proven": len(done)}
+        row: Row = {"reward": reward, "answers judged": group, "games at most": max(run["limit"] for run in of)}
+        row |= {"runs": len(of), "proven": len(done)}
         for name, key in (("games", "games"), ("CPU-s", "cpu_seconds")):
             values = sorted(run[key] for run in done)
             low, middle, high = (values[0], round(median(values)), values[-1]) if values else ("", "", "")
@@ -176,7 +183,7 @@ def plot(runs: Sequence[Row], path: Path) -> None:
     axes[0].set_ylim(0, 100)
     axes[0].set_yticks([0, 0.1, 1, 10, 100], ["0", "0.1", "1", "10", "100"])
     axes[1].set_ylim(0, 1.05)
-    axes[1].legend(title="reward")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     save_picture(figure, path)
 
 
