@@ -455,7 +455,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "example-outputs": example_outputs,
     "language-model": partial(whole, "language-model", "summary"),
     "adapters": adapters,
-    **{f"alphazero-{name}": partial(whole, "alphazero", name) for name in ("proofs",)},
+    **{f"alphazero-{name}": partial(whole, "alphazero", name) for name in ("proofs", "learn", "search")},
 }
 
 
