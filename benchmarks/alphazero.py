@@ -35,7 +35,7 @@ import numpy as np
 from benchmarks.records import DATA, RESULTS, add_output, parser_of, positive, save, save_picture
 from tictac_agents import MCTS, AlphaZero
 from tictac_agents.bench.records import Row, RunStore, Settings, show
-from tictac_agents.curves import new_figure
+from tictac_agents.curves import against_perfect, new_figure
 from tictac_env.arena import exact_results, move_accuracy, suite, verdict
 from tictac_env.arena.suites import PHASES, Suite, as_suite, phases
 from tictac_env.games import get_game
@@ -87,7 +87,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "values by the games' results alone": {"mix": 0.0},
     "a residual network": {"network": "residual"},
 }
-"""What is changed in each row."""
+"""The change in each row."""
 
 
 class Clock:
@@ -100,7 +100,7 @@ class Clock:
         return self._now() - self._began
 
     def judging(self, judge: Callable[[], Row]) -> Row:
-        """What `judge` returns, the clock standing still."""
+        """Calls `judge` while the clock stands, and returns what it found."""
         began = self._now()
         found = judge()
         self._began += self._now() - began
@@ -134,13 +134,10 @@ def proof(settings: Settings) -> Row:
     return {"games": agent.num_games, "CPU-s": round(clock(), 2), "kept": all(kept.values())}
 
 
-def against_perfect(agent: Policy) -> Row:
+def v_perfect(agent: Policy) -> Row:
     """Shares in per cent of games won, drawn and lost against perfect play."""
-    found = exact_results(agent, "perfect", GAME, max_positions=FOLLOWED, games=SAMPLE, progress=False)
-    return {
-        "as first v perfect, W/D/L %": shown(found.as_first.shares),
-        "as second v perfect, W/D/L %": shown(found.as_second.shares),
-    }
+    found = against_perfect(agent, get_game(GAME), FOLLOWED, SAMPLE)
+    return {f"as {seat} v perfect, W/D/L %": shown(found[seat]) for seat in ("first", "second")}
 
 
 def shown(shares: Sequence[float]) -> str:
@@ -161,7 +158,7 @@ def by_phase(agent: Policy) -> Row:
 
 def learned(settings: Settings, models: Path) -> Row:
     """Learns Connect Four, and returns the curve and the results. The agent and its curve are saved now and then, and a
-    run that was stopped goes on from there.
+    run that was stopped continues from there.
     """
     path = models / f"{NAME}-{settings['seed']}.npz"
     kept, agent = path.with_suffix(".json"), None
@@ -177,7 +174,7 @@ def learned(settings: Settings, models: Path) -> Row:
         def judge() -> Row:
             alone = learner.playing_with(0)
             found = {f"mistakes on {CHOOSE}, %": mistakes(alone, CHOOSE)}
-            return found | {"32 simulations, %": mistakes(learner, CHOOSE)} | against_perfect(alone)
+            return found | {"32 simulations, %": mistakes(learner, CHOOSE)} | v_perfect(alone)
 
         due[:] = [games for games in due if not curve or games > curve[-1]["games"]]
         if due and learner.num_games >= due[0]:
@@ -196,7 +193,7 @@ def learned(settings: Settings, models: Path) -> Row:
     row: Row = {"games": agent.num_games, "minutes": curve[-1]["minutes"]}
     row |= {f"alone, {name}, %": found for name, found in alone.items()}
     row |= {f"32 simulations, {name}, %": found for name, found in searching.items()}
-    return row | against_perfect(agent.playing_with(0)) | {"curve": curve}
+    return row | v_perfect(agent.playing_with(0)) | {"curve": curve}
 
 
 def openings() -> Suite:

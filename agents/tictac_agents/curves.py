@@ -238,7 +238,7 @@ class GamesCurve(Curve):
         else:
             row = {"mistakes": mistakes(learner, game)}
             if self.perfect_games:
-                shares = against_perfect(learner, game, 0, self.perfect_games)
+                shares = against_perfect(learner, game, 1, self.perfect_games)
                 results = shares["first"], shares["second"]
         if results:
             row |= {name: wins + draws / 2 for name, (wins, draws, _) in zip(POINTS, results, strict=True)}

@@ -294,6 +294,8 @@ class AlphaZero(Predicts, GamesLearner):
         except KeyboardInterrupt:  # a cluster has finished its games
             signal.raise_signal(signal.SIGINT)  # for the run, which ends after this
             return 0
+        if not len(fresh.own):  # these few games all ended within their random openings
+            return games
         self._window = [*self._window, fresh][-self.window :]
         known = Samples.joined(self._window)
         chosen = known.rows(self._rng.integers(len(known.own), size=round(self.passes * len(fresh.own))))

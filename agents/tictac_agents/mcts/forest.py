@@ -291,7 +291,7 @@ def visits_wanted(considered: int, simulations: int) -> Ints:
     """For each number of actions, and each simulation, the visits that its action must have: sequential halving.
 
     The simulations are shared evenly among about log2 rounds. In each the actions that are left have equally many, and
-    the better half goes on to the next (Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits",
+    the better half is kept (Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits",
     2013).
 
     Returns:

@@ -364,7 +364,7 @@ def simulate(
 
 @borrowing_kernel
 def visits_of(game: Game, tree: SearchTree, root: int) -> int:
-    """How often a root was visited, the visit it was added by included."""
+    """The visits of a root, with the one that added it."""
     total = 1
     for action in range(game.num_actions):
         total += tree.visits[root, action]

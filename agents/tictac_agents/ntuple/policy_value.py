@@ -46,7 +46,7 @@ class PolicyValueTuples:
         tactics: True if the compiled search corrects values and priors by `forest.force_one`.
 
     Raises:
-        ValueError: the game is of another family, or there are not so many different tuples.
+        ValueError: the game is of another family, or has fewer different tuples.
     """
 
     priors = True

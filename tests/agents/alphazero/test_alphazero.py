@@ -127,6 +127,12 @@ def test_a_run_that_was_stopped_ends_as_an_unbroken_one(network: str, tmp_path: 
     assert resumed.settings == whole.settings and resumed.num_plies == whole.num_plies
 
 
+def test_games_that_end_within_their_openings_teach_nothing_and_do_no_harm(tmp_path: Path) -> None:
+    agent = learner(boards=1, openings=9).learn(40, progress_bar=False, checkpoint=tmp_path / "az.npz")
+    assert agent.num_games == 40 and 0 < agent.iterations < 40
+    assert weights(AlphaZero.load(tmp_path / "az.npz")) == weights(agent)
+
+
 def test_several_threads_play(tmp_path: Path) -> None:
     agent = learner(workers=2).learn(200, progress_bar=False)
     assert agent.num_games == 200 and agent.iterations == 13 and agent.num_plies > 800
@@ -194,6 +200,14 @@ def test_a_curve_ends_the_run_when_it_is_proven() -> None:
     assert curve.proven and curve.rows[-1]["infallible"] and agent.num_games < 20_000
     assert [curve.rows[-1][f"points_{seat}"] for seat in ("first", "second")] == pytest.approx([0.5, 0.5])
     assert curve.rows[-1]["plies"] is None or curve.rows[-1]["plies"] > 3
+
+
+def test_a_curve_has_games_against_perfect_play() -> None:
+    curve = GamesCurve(every=16, perfect_games=4)
+    learner(C4).learn(16, curve, progress_bar=False)
+    (row,) = curve.rows
+    assert 0 <= row["points_first"] <= 1 and row["points_second"] in (0, 0.25, 0.5, 0.75, 1)
+    assert 0.1 < row["mistakes"] < 0.8 and row["exploitability"] is None
 
 
 @pytest.mark.parametrize(
