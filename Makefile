@@ -38,7 +38,7 @@ check-examples: .venv/dev.done .venv/release.done
 # The documentation as a site in build/site, notebooks executed; open build/site/index.html, or, for the search field,
 # python -m http.server --directory build/site. Without torch.
 docs: .venv/docs.done
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/docs_site.py
 	$(BIN)/python tools/check_site.py build/site
 
 # Minutes: compiled code for three games, and one of each kind of training, process and damage.

@@ -2,7 +2,7 @@
 
     python tools/check_site.py build/site
 
-MkDocs checks links between Markdown pages. This checks the HTML, with the parts of the theme, the docstrings and the
+Zensical checks links between Markdown pages. This checks the HTML, with the parts of the theme, the docstrings and the
 notebooks, and llms.txt.
 """
 

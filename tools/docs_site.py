@@ -1,28 +1,34 @@
-"""The site of the documentation: the hooks that MkDocs calls (`mkdocs.yml` names this file). `make docs` runs it.
+"""Makes the site of the documentation, in build/site.
 
-The pages in docs/ are read as they are. Three kinds of page are made here, at build time, so that nothing is written
-twice: a page for each environment, agent and package from the docstrings, which mkdocstrings shows; the notebooks with
-their outputs; and a copy of every file of the repository that a page links to. In `play/` is the page without a server.
-Language models read the same pages as Markdown, next to the HTML; `llms.txt` lists them.
+    python tools/docs_site.py
+
+Every page is first written as Markdown, in build/docs; Zensical makes the site of these (`zensical.toml`). The pages in
+docs/ are copied. Three kinds of page are made, so that nothing is written twice: a page for each environment, agent and
+package from the docstrings, which mkdocstrings shows; the notebooks with their outputs; and a copy of every file of the
+repository that a page links to. In `play/` is the page without a server. Language models read the same pages as
+Markdown, next to the HTML; `llms.txt` lists them.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import importlib
 import inspect
+import json
 import os
 import posixpath
 import pydoc
 import re
+import shutil
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gymnasium.error import DependencyNotInstalled
 
@@ -34,76 +40,62 @@ from tictac_env.web.export import export_page
 from tools.results_tables import TABLES, Table, markdown
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PLAY = "play"
 """The folder of the page that plays without a server."""
 
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
-    from mkdocs.structure.nav import Navigation
-    from mkdocs.structure.pages import Page
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    import zensical
+
+    build = ROOT / "build"
+    for folder in ("docs", "site"):
+        shutil.rmtree(build / folder, ignore_errors=True)
+    texts = write_sources(build / "docs")
+    settings = with_navigation((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    write(build, {"zensical.toml": settings})
+    try:
+        zensical.build(str(build / "zensical.toml"), {"strict": True, "clean": True})
+    except RuntimeError as error:  # the faults are printed
+        raise SystemExit(f"the site has faults: {error}") from None
+    texts = {uri: as_text(text) for uri, text in texts.items()}
+    write(build / "site", texts | {"llms.txt": llms_txt(tomllib.loads(settings)["project"]["nav"], texts)})
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Puts the generated pages in the navigation: an entry `generated: KIND` is replaced with all pages of a kind."""
-    config.nav = _filled(config.nav or [])
-    return config
-
-
-def _filled(entries: list[Any]) -> list[Any]:
-    filled: list[Any] = []
-    for entry in entries:
-        title, below = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
-        if title == "generated":
-            filled += navigation(below)
-        else:
-            filled.append({title: _filled(below)} if isinstance(below, list) else entry)
-    return filled
-
-
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made, and the files that pages link to."""
-    from mkdocs.structure.files import File
-
-    for uri, text in pages().items():
-        files.append(File.generated(config, uri, content=text))
-    for source in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
-        for uri, content in notebook_pages(source).items():
-            files.append(File.generated(config, uri, content=content))
+def write_sources(folder: Path) -> dict[str, str]:
+    """Writes all that the site is made of; returns the Markdown of each page by its place."""
+    shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    export_page(folder / PLAY)
+    texts = {uri_of(page): page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")} | pages()
     for uri, path in outside().items():
         if uri.endswith(".md"):
-            files.append(File.generated(config, uri, content=as_page(path)))
+            texts[uri] = as_page(path)
         else:
-            files.append(File.generated(config, uri, abs_src_path=str(path)))
-    return files
+            (folder / uri).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / uri)
+    for notebook in sorted(DOCS.glob("notebooks/*.ipynb")):
+        texts[uri_of(notebook)] = notebook_page(notebook, folder / "notebooks")
+    texts = {uri: for_site(text, uri) for uri, text in texts.items()}
+    write(folder, texts)
+    return texts
 
 
-def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
-    """Adds the page to play on, which is no page of MkDocs' and so not in mkdocs.yml."""
-    from mkdocs.structure.nav import Link
-
-    nav.items.insert(1, Link("Play", f"{PLAY}/index.html"))
-    return nav
-
-
-def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    """Writes each page as Markdown next to its HTML, and the list of them: all have been read by now."""
-    read = (file for file in files.documentation_pages() if file.page is not None)
-    texts = {file.src_uri: as_text(file.page.markdown or "") for file in read}
-    for uri, text in (texts | {"llms.txt": llms_txt(config.nav or [], texts)}).items():
-        target = Path(config.site_dir) / uri
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes texts by their places in a folder."""
+    for uri, text in texts.items():
+        (folder / uri).parent.mkdir(parents=True, exist_ok=True)
+        (folder / uri).write_text(text, encoding="utf-8")
 
 
-def on_post_build(config: MkDocsConfig) -> None:
-    """Writes the page to play on."""
-    export_page(Path(config.site_dir) / PLAY)
+def with_navigation(settings: str) -> str:
+    """The text of zensical.toml, each entry `{generated = KIND}` replaced with all pages of a kind."""
 
+    def entries(found: re.Match[str]) -> str:
+        return json.dumps(navigation(found[1]), separators=(", ", " = "))[1:-1]  # which is TOML, too
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links of the repository become links of the site."""
-    return for_site(markdown, page.file.src_uri)
+    return re.sub(r'\{generated = "(\w+)"\}', entries, settings)
 
 
 # Links: in the repository they lead to its files, in the site to its pages and to copies below `repository/`.
@@ -126,7 +118,7 @@ def for_site(markdown: str, uri: str) -> str:
     def link(found: re.Match[str]) -> str:
         target = ROOT / posixpath.normpath(posixpath.join(posixpath.dirname(home_of(uri)), found[1]))
         if not target.exists() or target.is_dir():
-            return found[0]  # a generated page, or a mistake that MkDocs reports
+            return found[0]  # a generated page, or a mistake that Zensical reports
         return posixpath.relpath(uri_of(target), posixpath.dirname(uri) or ".") + found[2]
 
     return "".join(part if part.startswith("`") else LINK.sub(link, part) for part in FENCED.split(markdown))
@@ -153,7 +145,7 @@ def uri_of(path: Path) -> str:
 def outside() -> dict[str, Path]:
     """The files beyond docs/ that pages link to, and those that these pages link to: place in the site -> file."""
     found: dict[str, Path] = {}
-    waiting = sorted((ROOT / "docs").rglob("*.md"))
+    waiting = sorted(DOCS.rglob("*.md"))
     while waiting:
         for path in linked(waiting.pop()):
             uri = uri_of(path)
@@ -203,15 +195,16 @@ def llms_txt(entries: list[Any], texts: Mapping[str, str]) -> str:
     """The list of the pages by the sections of the navigation, each with its title.
 
     Args:
-        entries: the navigation, as mkdocs.yml has it: places of pages, alone or by a title, or lists by theirs.
+        entries: the navigation, as zensical.toml has it: places of pages, alone or by a title, or lists by theirs.
         texts: the Markdown of each page by its place.
     """
     summary = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
     parts = [f"# tictac-env\n\n> {summary}\n"]
     for section in entries:
         [(title, below)] = section.items()
-        links = (f"- [{texts[uri].partition(chr(10))[0].removeprefix('# ')}]({uri})" for uri in _places(below))
-        parts.append("\n".join((f"## {title}\n", *links, "")))
+        if isinstance(below, list):  # "Play" has no text
+            links = (f"- [{texts[uri].partition(chr(10))[0].removeprefix('# ')}]({uri})" for uri in _places(below))
+            parts.append("\n".join((f"## {title}\n", *links, "")))
     return "\n".join(parts)
 
 
@@ -228,8 +221,8 @@ SECONDS = 300
 """The most that a cell may take."""
 
 
-def notebook_pages(source: Path) -> dict[str, str | bytes]:
-    """The files made of a notebook: its page and its pictures, each by its place.
+def notebook_page(source: Path, folder: Path) -> str:
+    """The page of a notebook; its pictures are written below a folder.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised; the message shows the cell and the error.
@@ -249,8 +242,10 @@ def notebook_pages(source: Path) -> dict[str, str | bytes]:
     title, _, rest = text.lstrip().partition("\n")
     download = f'<a href="{source.name}" download>{source.name}</a>'  # a Markdown link would lead to this page
     note = f"*A notebook, run when these pages were built, in {seconds:.0f} seconds: {download}.*"
-    pictures = {f"notebooks/{path}": content for path, content in resources["outputs"].items()}
-    return {f"notebooks/{name}.md": f"{title}\n\n{note}\n{rest}", **pictures}
+    for place, picture in resources["outputs"].items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).write_bytes(picture)
+    return f"{title}\n\n{note}\n{rest}"
 
 
 # Pages from docstrings. An agent's page adds its rows of the recorded results.
@@ -396,7 +391,7 @@ def plays_as(player: str) -> str:
 @cache
 def title_of(page: str) -> str:
     """The first heading of a page in docs/."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (DOCS / page).read_text(encoding="utf-8")
     return text.partition("\n")[0].removeprefix("# ")
 
 
@@ -494,3 +489,7 @@ with contextlib.suppress(ImportError):  # an extension of Griffe's, which is the
             """Called for every module, class, function and attribute that is read."""
             if obj.docstring is not None:
                 obj.docstring.value = as_markdown(obj.docstring.value)
+
+
+if __name__ == "__main__":
+    main()

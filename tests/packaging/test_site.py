@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -107,11 +108,13 @@ def test_pages_show_every_name_of_the_agents_and_what_there_is() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    nav = pytest.importorskip("yaml").safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    settings = tomllib.loads(docs_site.with_navigation((ROOT / "zensical.toml").read_text(encoding="utf-8")))
+    nav = settings["project"]["nav"]
     named = {name for name in re.findall(r"'([^']+\.md)'", str(nav)) if not name.startswith("repository/")}
     docs = ROOT / "docs"
     pages = {path.relative_to(docs).with_suffix(".md").as_posix() for path in [*docs.rglob("*.md"), *NOTEBOOKS]}
-    assert {page for page in pages if "/assignments/" not in page} == named  # these are on the page on teaching
+    pages = {page for page in pages if "/assignments/" not in page}  # these are on the page on teaching
+    assert pages | set(docs_site.pages()) == named
 
 
 def test_language_models_get_the_docstrings_and_a_list_of_the_pages(tmp_path: Path) -> None:
@@ -120,7 +123,9 @@ def test_language_models_get_the_docstrings_and_a_list_of_the_pages(tmp_path: Pa
     assert ":::" in page and ":::" not in text
     assert str(tictac_agents.QLearning.__doc__).partition("\n")[0] in text
     texts = {uri: f"# Title of {uri}\n\nText.\n" for uri in ("a.md", "deep/b.md")}
-    listing = docs_site.llms_txt([{"Start": ["a.md"]}, {"More": [{"Below": [{"B": "deep/b.md"}]}]}], texts)
+    listing = docs_site.llms_txt(
+        [{"Start": ["a.md"]}, {"Play": "play/index.html"}, {"More": [{"Below": [{"B": "deep/b.md"}]}]}], texts
+    )
     assert re.findall(r"^## (.+)$", listing, re.MULTILINE) == ["Start", "More"]
     assert check_site.LISTED.findall(listing) == ["a.md", "deep/b.md"]
     (tmp_path / "llms.txt").write_text(listing)
