@@ -7,7 +7,7 @@
 
 FROM python:3.13-slim AS build
 WORKDIR /source
-COPY pyproject.toml constraints.txt README.md LICENSE tictac_command.py tictac_verifiers.py ./
+COPY pyproject.toml constraints.txt README.md LICENSE hatch_build.py tictac_command.py tictac_verifiers.py ./
 COPY tictac_env tictac_env
 COPY agents agents
 COPY docs/teaching/assignments docs/teaching/assignments

@@ -12,7 +12,7 @@ WITH ?= $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: bench records docs examples check-examples test test-all quick lint format quick-tests all-tests clean
-.PHONY: wheel check-wheel check-lowest image audit constraints
+.PHONY: wheel check-wheel check-lowest check-tag image audit constraints
 
 # Every kind of agent on both games, judged and rated: build/bench/report.html. With yours among them:
 # make bench AGENTS="my_agent.py:player" GAME=ConnectFour-v0. Without torch: make bench DEEP=no
@@ -71,11 +71,13 @@ format: .venv/dev.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The wheel and the sdist in build/dist, both checked. What is in them is tested by tests/packaging/test_distributions.py.
+# The wheel and the sdist in build/dist, and in build/placeholder the one that keeps the name "tictac-agents", all checked.
+# What is in them is tested by tests/packaging/test_distributions.py.
 wheel: .venv/release.done
-	rm -rf build/dist
+	rm -rf build/dist build/placeholder
 	$(RELEASE)/hatchling build -d build/dist
-	$(RELEASE)/twine check --strict build/dist/*
+	cd tools/tictac-agents && $(CURDIR)/$(RELEASE)/hatchling build -t wheel -d $(CURDIR)/build/placeholder
+	$(RELEASE)/twine check --strict build/dist/* build/placeholder/*
 
 # In an empty environment, from outside the tree; WITH=python3.13 takes another interpreter.
 check-wheel: wheel
@@ -84,6 +86,13 @@ check-wheel: wheel
 # The same with the oldest versions that pyproject.toml allows.
 check-lowest: wheel
 	$(RELEASE)/python tools/check_wheel.py build/dist/*.whl --lowest
+
+# In the workflow "release": the tag is the version's, and what is published leads to this repository.
+check-tag:
+	@grep -qxF "__version__ = \"$${GITHUB_REF_NAME#v}\"" tictac_env/__init__.py || \
+		{ echo "the tag $$GITHUB_REF_NAME is not that of __version__ in tictac_env/__init__.py"; exit 1; }
+	@grep -qxF "Source = \"$$GITHUB_SERVER_URL/$$GITHUB_REPOSITORY\"" pyproject.toml || \
+		{ echo "[project.urls] of pyproject.toml must name $$GITHUB_SERVER_URL/$$GITHUB_REPOSITORY"; exit 1; }
 
 # The image that serves the page, and a position solved in it without a network; needs Docker.
 image:

@@ -175,3 +175,13 @@ def test_ctrl_c_while_python_imports_is_no_traceback(
     with pytest.raises(SystemExit, match="130"):
         runpy.run_module("tictac_env", run_name="__main__")
     assert capsys.readouterr().err == "tictac: stopped\n"
+
+
+@pytest.mark.parametrize(("words", "ran"), [([], ["play"]), (["solve", "4453"], ["solve", "4453"])])
+def test_the_program_with_the_packages_name_plays_without_a_command(
+    words: list[str], ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(cli, "main", lambda words: given.append(words) or 0)
+    monkeypatch.setattr(sys, "argv", ["tictac-env", *words])
+    assert tictac_command.play() == 0 and given == [ran]
