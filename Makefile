@@ -12,7 +12,7 @@ WITH ?= $(PYTHON)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: bench records docs examples check-examples test test-all quick lint format quick-tests all-tests clean
-.PHONY: wheel check-wheel check-lowest check-tag image audit constraints
+.PHONY: wheel check-wheel check-lowest check-newest check-tag image audit constraints
 
 # Every kind of agent on both games, judged and rated: build/bench/report.html. With yours among them:
 # make bench AGENTS="my_agent.py:player" GAME=ConnectFour-v0. Without torch: make bench DEEP=no
@@ -86,6 +86,10 @@ check-wheel: wheel
 # The same with the oldest versions that pyproject.toml allows.
 check-lowest: wheel
 	$(RELEASE)/python tools/check_wheel.py build/dist/*.whl --lowest
+
+# The same with the newest versions that there are, also those that are not pinned yet.
+check-newest: wheel
+	$(RELEASE)/python tools/check_wheel.py build/dist/*.whl --newest
 
 # In the workflow "release": the tag is the version's, and what is published leads to this repository.
 check-tag:

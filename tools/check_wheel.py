@@ -3,6 +3,7 @@
     python tools/check_wheel.py build/dist/*.whl                       # with the versions of constraints.txt
     python tools/check_wheel.py build/dist/*.whl --python python3.13   # with another interpreter
     python tools/check_wheel.py build/dist/*.whl --lowest              # with the oldest versions that it allows
+    python tools/check_wheel.py build/dist/*.whl --newest              # with the newest versions, pinned or not
     python tools/check_wheel.py build/dist/*.whl --lowest --extra rl --with torch==2.13.0
 
 The environment and a copy of the tests are in a temporary folder, so that nothing of the tree can be imported by
@@ -30,6 +31,7 @@ RUNNER = ["pytest", "hypothesis"]
 TESTS = [
     "tests/test_storage.py",
     "tests/rules/test_position.py",
+    "tests/rules/test_numba_names.py",
     "tests/envs/test_single.py",
     "tests/envs/test_aec.py",
     "tests/policies/test_policies.py",
@@ -94,7 +96,7 @@ def check(wheel: Path, options: argparse.Namespace, folder: Path) -> None:
     extras = f"[{','.join(options.extra)}]" if options.extra else ""
     install = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     wanted = [f"{NAME}{extras} @ {wheel.resolve().as_uri()}", *RUNNER, *options.packages]
-    subprocess.run([*install, "-c", constraints, *wanted], check=True)
+    subprocess.run([*install, *([] if options.newest else ["-c", constraints]), *wanted], check=True)
 
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment = inherited | {"TICTAC_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
@@ -105,7 +107,8 @@ def check(wheel: Path, options: argparse.Namespace, folder: Path) -> None:
         if not Path(file).is_relative_to(folder / "venv"):
             raise ValueError(f"{file} was imported, which is not the wheel's")
     subprocess.run([programs / "tictac", "info"], cwd=folder, env=environment, check=True)
-    tests = [python, "-m", "pytest", "-x", "-m", "not slow", "-p", "no:cacheprovider", *(options.only or TESTS)]
+    told = ["-W", "default:Numba"] if options.newest else []  # the warning about an untested version; others are errors
+    tests = [python, "-m", "pytest", "-x", "-m", "not slow", "-p", "no:cacheprovider", *told, *(options.only or TESTS)]
     subprocess.run(tests, cwd=folder, env=environment, check=True)
 
 
@@ -113,7 +116,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path, help="the wheel, as `make wheel` leaves it in build/dist")
     parser.add_argument("--python", default=sys.executable, help="the interpreter (default: this one)")
-    parser.add_argument("--lowest", action="store_true", help="with the lower bounds of pyproject.toml")
+    versions = parser.add_mutually_exclusive_group()
+    versions.add_argument("--lowest", action="store_true", help="with the lower bounds of pyproject.toml")
+    versions.add_argument("--newest", action="store_true", help="with the newest versions, pinned or not")
     parser.add_argument("--extra", action="append", default=[], help="an extra to install too; may be repeated")
     parser.add_argument(
         "--with", action="append", default=[], dest="packages", metavar="PACKAGE", help="install this too"

@@ -412,7 +412,7 @@ def test_threads_have_a_limit(submit_each_way) -> None:
     trick = """
 import threading, time
 def trick():
-    threading.stack_size(32768)
+    threading.stack_size(65536)
     for _ in range(200): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
     time.sleep(0.5)
 """

@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import tictac_env
+from tictac_env.compiled.numba_version import NEWEST_TESTED
 from tools.check_wheel import check, lowest, requirements
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +146,7 @@ def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
     assert len(pinned) == len(lines)  # none twice
     for one in requirements(ROOT / "pyproject.toml", ["rl", "human", "video", "web", "notebook", "minari", "plot"]):
         assert one.specifier.contains(pinned[canonicalize_name(one.name)]), one
+    assert pinned["numba"].startswith(f"{NEWEST_TESTED[0]}.{NEWEST_TESTED[1]}.")
 
 
 def test_lower_bounds_are_taken_as_versions() -> None:
@@ -160,5 +162,5 @@ def test_lower_bounds_are_taken_as_versions() -> None:
 def test_the_wheel_works_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
     """Needs a package index, as `make test-all` itself does when it starts from a fresh clone."""
     only = ["tests/test_storage.py", "tests/cli/test_solve.py"]
-    options = argparse.Namespace(python=sys.executable, lowest=False, extra=[], packages=[], only=only)
+    options = argparse.Namespace(python=sys.executable, lowest=False, newest=False, extra=[], packages=[], only=only)
     check(next(built.glob("*.whl")), options, tmp_path)

@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
 LATE_IMPORTS = {("position", "render")}
 """Imports against the layers, allowed within a function: a position shows itself."""
 
-COMPILED = {f"tictac_env.compiled.{name}" for name in ("game_types", "kernels", "numba_names")}
+COMPILED = {f"tictac_env.compiled.{name}" for name in ("game_types", "kernels", "numba_names", "numba_version")}
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,

@@ -373,6 +373,8 @@ def test_compiled_code_follows_an_edit_of_a_users_file(says: str, line: str, mon
     assert keys[0] == keys[2] != keys[1]
 
 
+# From Python 3.13 on the interpreter prints the error also where Numba's dispatcher only asks if there is an attribute.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_rules_that_use_super_say_why_they_cannot_be_compiled() -> None:
     class Contrary(KInARow):
         def result(self, own: int, opp: int) -> int:

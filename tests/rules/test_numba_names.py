@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
-from tictac_env.compiled import kernel, kernel_methods
+from tictac_env.compiled import kernel, kernel_methods, numba_version
 from tictac_env.compiled.numba_names import INLINED, UNCOUNTED
 
 
@@ -113,3 +115,23 @@ def test_methods_of_one_name_have_the_same_parameters() -> None:
 
             def doubled(self, times: int) -> int:
                 return times * self.value
+
+
+NEWER = """
+import sys, warnings
+import numba
+numba.__version__, numba.version_info = "0.99.1", numba.version_info._replace(short=(0, 99))
+if sys.argv[1:]:  # a name that this Numba no longer has
+    del numba.core.registry.CPUDispatcher
+import tictac_env.compiled
+"""
+
+
+@pytest.mark.parametrize("lacks", [[], ["a name"]])
+def test_an_untested_numba_is_named_before_anything_can_fail(lacks: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", NEWER, *lacks], capture_output=True, text=True, check=False)
+    told, tested = done.stderr, ".".join(map(str, numba_version.NEWEST_TESTED))
+    assert (
+        told.count("UserWarning") == 1 and "Numba 0.99.1" in told and tested in told and "NUMBA_DISABLE_JIT=1" in told
+    )
+    assert (done.returncode != 0) == ("ImportError" in told) == bool(lacks)

@@ -10,6 +10,7 @@ loops over boards three times as fast as with sizes read at run time.
 
 from __future__ import annotations
 
+import tictac_env.compiled.numba_version  # noqa: F401  # first, as a newer Numba may lack names that the others import
 from tictac_env.compiled.game_types import kernel_methods
 from tictac_env.compiled.kernels import (
     CACHE_FOLDER,

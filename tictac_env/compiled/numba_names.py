@@ -1,6 +1,6 @@
 """The names of Numba that its documentation does not promise, all in this file; a test tries what is relied on.
 
-A new version of Numba may change them, so `pyproject.toml` has an upper bound: raise it when the test passes.
+A new version of Numba may change them: raise `NEWEST_TESTED` in `numba_version.py` when the test passes.
 """
 
 from __future__ import annotations
