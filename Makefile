@@ -103,9 +103,9 @@ image:
 	docker build --tag tictac-env .
 	docker run --rm --network none --cap-drop all --security-opt no-new-privileges --entrypoint tictac tictac-env solve 4453
 
-# Known weaknesses of the pinned versions; asks the index's database.
+# Known weaknesses of the pinned versions; asks PyPI's database, and fails if a package is not in it.
 audit: .venv/release.done
-	$(RELEASE)/pip-audit -r constraints.txt --no-deps --disable-pip
+	$(RELEASE)/pip-audit -r constraints.txt --no-deps --disable-pip --strict
 
 # The newest versions that pyproject.toml allows, in constraints.txt: see docs/maintaining.md.
 constraints: .venv/release.done
