@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ ONLY_IN: dict[str, set[str]] = {
     "minari": {"tictac_env.datasets"},
     "h5py": {"tictac_env.datasets"},
     "pyarrow": {"tictac_env.text_players.prompts"},
+    "scipy": set(),  # 115 MB for a few functions: tests and benchmarks only
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "loky": {"tictac_env.jobs"},
     "ray": {"tictac_env.jobs"},
@@ -169,6 +171,43 @@ def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
     assert done.returncode == 0, done.stderr
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & set(HEAVY) - NEEDED.get(use, set())
+
+
+PROGRAM = """
+import tictac_agents, tictac_env
+from pathlib import Path
+from tictac_env.cli import main
+Path("anna.py").write_text("def choose(cells, legal):\\n    return legal[0]\\n")
+for words in {commands}:
+    assert main(words.split()) == 0, words
+try:
+    import scipy
+except ImportError:
+    print("it is not there")
+"""
+COMMANDS = [
+    "solve 4453",
+    "train QLearning --total-episodes 500 --save q.npz",
+    "audit q.npz",
+    "grade anna.py --assignment rules",
+    "tournament random rule q.npz --games 4",
+    "bench --no-deep --game TicTacToe-v0 --against random rule QLearning --shorter 0.02 --games 4 --positions 30",
+]
+
+
+def test_commands_run_without_scipy(tmp_path: Path) -> None:
+    """A dependency may ask for it, as Numba's linear algebra does. Processes that are started find none, too."""
+    (tmp_path / "scipy.py").write_text("raise ImportError('not here')")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(commands=COMMANDS)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout.endswith("it is not there\n"), done.stderr
 
 
 def test_the_names_at_the_top_are_those_of_the_modules() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import sqrt
-from statistics import NormalDist  # SciPy would take 0.7 s to import
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np

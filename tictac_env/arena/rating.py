@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, log, nan, sqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
 from tictac_env.arena.outcomes import aligned, percentage
+from tictac_env.arena.probability import root, student_quantile
 from tictac_env.checks import Floats, Ints, number, positive, whole
 from tictac_env.games import did_you_mean
 
@@ -393,11 +395,10 @@ def _relative(model: Davidson, counts: Floats, parameters: Floats, base: int) ->
 
 def _interval(values: Floats, clusters: int, confidence: float) -> tuple[float, float]:
     """The ends of a bootstrap interval, percentiles of the resampled values; infinite if nothing bounds them."""
-    from scipy.special import ndtr, stdtrit
-
     if clusters < 2:
         return -inf, inf
-    tail = float(ndtr(sqrt(clusters / (clusters - 1)) * stdtrit(clusters - 1, (1 - confidence) / 2)))
+    wider = sqrt(clusters / (clusters - 1)) * student_quantile(clusters - 1, confidence)
+    tail = NormalDist().cdf(-wider)
     low = np.quantile(np.where(np.isnan(values), -inf, values), tail, method="lower")
     return float(low), float(np.quantile(np.where(np.isnan(values), inf, values), 1 - tail, method="higher"))
 
@@ -560,10 +561,7 @@ def likelihood_bound(
 
     `counts` are one set of results, (C, 3), and `fitted` the parameters fitted to them, (P + 2,).
     """
-    from scipy.optimize import brentq
-    from scipy.special import chdtri
-
-    allowed = float(chdtri(1, 1 - confidence)) / 2
+    allowed = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2  # this square has the chi-squared distribution
     one, sign = counts[None], 1 if upper else -1
     best = float(model.log_likelihood(one, fitted[None])[0])
 
@@ -575,4 +573,4 @@ def likelihood_bound(
     reach = 1.0
     while excess(near + sign * reach) < 0:
         reach *= 2
-    return float(brentq(excess, near, near + sign * reach, xtol=1e-4))
+    return root(excess, near, near + sign * reach, 1e-4)

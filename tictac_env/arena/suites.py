@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import erfc, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.outcomes import mean_interval
+from tictac_env.arena.probability import sign_test
 from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
 from tictac_env.checks import Floats, parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
@@ -526,8 +528,6 @@ class MoveAccuracy:
         Raises:
             ValueError: the other accuracy was measured on other positions.
         """
-        from scipy.stats import binomtest, chi2  # not above, as it takes 0.7 s to import
-
         mine, theirs = self.batch, other.batch
         if mine.game != theirs.game or not (
             np.array_equal(mine.own, theirs.own) and np.array_equal(mine.opp, theirs.opp)
@@ -538,9 +538,9 @@ class MoveAccuracy:
         if not more.any():
             p_value = 1.0
         elif np.isin(more, (-1, 0, 1)).all():
-            p_value = float(binomtest(worse, worse + better).pvalue)
+            p_value = sign_test(worse, better)
         else:
-            p_value = float(chi2.sf(more.sum() ** 2 / (more**2).sum(), 1))
+            p_value = erfc(abs(float(more.sum())) / sqrt(2 * float((more**2).sum())))
         return Comparison(self.policy, other.policy, float(more.mean()), worse, better, p_value)
 
     def __str__(self) -> str:

@@ -1,0 +1,51 @@
+"""Our few functions of statistics against SciPy's."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binomtest, t
+
+from tictac_env.arena.probability import root, sign_test, student_quantile
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99, 0.9999])
+def test_students_quantiles_are_scipys(confidence: float) -> None:
+    freedoms = [*range(1, 60), 99, 100, 999, 1000, 10_001]
+    theirs = t.ppf((1 + confidence) / 2, freedoms)
+    assert [student_quantile(freedom, confidence) for freedom in freedoms] == pytest.approx(theirs, rel=1e-10)
+
+
+def test_students_quantiles_are_those_of_tables() -> None:
+    found = [student_quantile(freedom, 0.95) for freedom in (1, 2, 10, 30, 120)]
+    assert found == pytest.approx([12.706, 4.303, 2.228, 2.042, 1.980], abs=5e-4)
+
+
+def test_the_sign_test_is_scipys() -> None:
+    counts = [(one, other) for one in range(25) for other in range(25) if one + other]
+    for one, other in [*counts, (700, 800), (1, 1000), (5000, 5000), (3000, 4000)]:
+        assert sign_test(one, other) == pytest.approx(binomtest(one, one + other).pvalue, rel=1e-10)
+    assert sign_test(0, 0) == 1 and sign_test(0, 5000) == 0  # less than a float can be
+
+
+def test_roots_are_scipys() -> None:
+    """Within a rounding error, and so far within the tolerance: the steps are the same."""
+    rng, compared = Random(0), 0
+    for _ in range(400):
+        a, b, c = (rng.uniform(-2, 2) for _ in range(3))
+        low, high, tolerance = rng.uniform(-8, -3), rng.uniform(3, 8), rng.choice([1e-2, 1e-4, 1e-12])
+        for function in (
+            lambda x, a=a, b=b, c=c: a * x + b + c * math.sin(3 * x),
+            lambda x, a=a, b=b: math.exp(a * x) - abs(b) - 0.1,
+            lambda x, a=a, b=b: math.tanh(20 * (x - a)) + b / 3,  # flat but at its root
+            lambda x, a=a: 1.0 if x > a else -1.0,
+        ):
+            if (function(low) < 0) != (function(high) < 0):
+                theirs = brentq(function, low, high, xtol=tolerance)
+                assert root(function, low, high, tolerance) == pytest.approx(theirs, abs=1e-11)
+                compared += 1
+    assert compared > 1000
+    assert root(lambda x: x, 0.0, 1.0, 1e-4) == 0 == root(lambda x: x, -1.0, 0.0, 1e-4)
