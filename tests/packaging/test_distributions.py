@@ -140,11 +140,14 @@ def test_the_version_is_that_of_the_citation_and_of_the_newest_dated_changes() -
     assert dated[0] == tictac_env.__version__
 
 
+EXTRAS = ["rl", "human", "video", "web", "notebook", "minari", "plot", "llm"]
+
+
 def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     pinned = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
     assert len(pinned) == len(lines)  # none twice
-    for one in requirements(ROOT / "pyproject.toml", ["rl", "human", "video", "web", "notebook", "minari", "plot"]):
+    for one in requirements(ROOT / "pyproject.toml", EXTRAS):
         assert one.specifier.contains(pinned[canonicalize_name(one.name)]), one
     assert pinned["numba"].startswith(f"{NEWEST_TESTED[0]}.{NEWEST_TESTED[1]}.")
 

@@ -14,7 +14,8 @@ from tictac_env.cli.show import information
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-SINGLE = sorted(EXTRAS.keys() - {"all"})
+OF_EXTRAS = {extra for extra, (package, *_) in EXTRAS.items() if package.startswith("tictac-env[")}
+SINGLE = sorted(EXTRAS.keys() - OF_EXTRAS)
 
 TO_MINARI = "import gymnasium, tictac_env; tictac_env.to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))"
 USES: dict[str, dict[str, str]] = {
@@ -39,6 +40,10 @@ USES: dict[str, dict[str, str]] = {
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
     "openspiel": {"pyspiel": "import tictac_env.openspiel"},
+    "llm": {
+        "pyarrow": "from tictac_env.text_players import save_rows; save_rows('prompts.parquet', [])",
+        "mcp": "import tictac_env.text_players.adapters.mcp",
+    },
     "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
 }
 """For each extra the modules it brings, and what is done that needs them. Optuna is tools/tune.py's, which is not
@@ -47,11 +52,13 @@ installed; MoviePy is Gymnasium's `RecordVideo`'s, which names it by itself."""
 
 def test_extras_are_used_listed_and_united() -> None:
     assert sorted(USES) == SINGLE
-    assert EXTRAS["all"] == [f"tictac-env[{','.join(name for name in EXTRAS if name != 'all')}]"]
+    assert {*EXTRAS["all"][0].removeprefix("tictac-env[").removesuffix("]").split(",")} == {*SINGLE}
+    assert all(EXTRAS[extra][1:] == [] for extra in OF_EXTRAS)
     told = information()["packages"]
     for extra in SINGLE:  # `tictac info` lists their packages
         names = {re.split(r"[\[>=<]", package)[0].replace("_", "-") for package in EXTRAS[extra]}
         assert names <= {name.replace("_", "-") for name in told[extra]}, extra
+    assert not OF_EXTRAS & told.keys()
 
 
 SCRIPT = """

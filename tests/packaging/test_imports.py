@@ -37,7 +37,7 @@ ONLY_IN: dict[str, set[str]] = {
     "minari": {"tictac_env.datasets"},
     "h5py": {"tictac_env.datasets"},
     "pyarrow": {"tictac_env.text_players.prompts"},
-    "scipy": set(),  # 115 MB for a few functions: tests and benchmarks only
+    "scipy": set(),  # 112 MB for a few functions: tests and benchmarks only
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "loky": {"tictac_env.jobs"},
     "ray": {"tictac_env.jobs"},

@@ -100,6 +100,6 @@ def test_parquet_has_the_same_rows(tmp_path: Path) -> None:
 
 def test_without_pyarrow_the_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(DependencyNotInstalled, match="pip install pyarrow"):
+    with pytest.raises(DependencyNotInstalled, match=r'pip install "tictac-env\[llm\]"'):
         save_rows(tmp_path / "out.parquet", prompt_rows(TTT, 3))
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""A few functions of SciPy's, so that judging and rating need none of its 115 MB. Tests compare them.
+"""A few functions of SciPy's, so that judging and rating need none of its 112 MB. Tests compare them.
 
 - `student_quantile`: of Student's t-distribution.
 - `sign_test`: of two outcomes that are equally likely.

@@ -107,7 +107,7 @@ def run_export_page(options: argparse.Namespace) -> int:
 
 
 def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
-    add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (with pyarrow), which is replaced")
+    add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (extra llm), which is replaced")
     add_game(parser, of_players=False)
     parser.add_argument(
         "--rows",

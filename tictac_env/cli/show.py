@@ -285,7 +285,7 @@ def _packages() -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {}
     for line in (*(requires("tictac-env") or []), "torch; extra == 'rl'"):  # which Stable-Baselines3 brings
         name, extra = re.match(r"([\w-]+)(?:.*extra == .(\w+))?", line).groups("")  # type: ignore[union-attr]
-        if extra != "all":
+        if extra not in ("all", "teach"):  # which are extras put together
             with contextlib.suppress(PackageNotFoundError):
                 found.setdefault(extra, {})[name] = None
                 found[extra][name] = version(name)

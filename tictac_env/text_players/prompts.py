@@ -132,7 +132,7 @@ def check_format(path: str | os.PathLike[str]) -> bool:
     if suffix not in SUFFIXES:
         raise ValueError(f"the file must end in {' or '.join(SUFFIXES)}, not {os.fspath(path)!r}")
     if suffix == PARQUET and importlib.util.find_spec("pyarrow") is None:
-        raise DependencyNotInstalled(f"{os.fspath(path)!r} needs pyarrow: pip install pyarrow")
+        raise DependencyNotInstalled(f'{os.fspath(path)!r} needs pyarrow: pip install "tictac-env[llm]"')
     return suffix == PARQUET
 
 

@@ -16,7 +16,7 @@ from tictac_env.lazy import needing
 from tictac_env.text_players.harness import BoardHarness
 from tictac_env.text_players.session import TextSession
 
-with needing("mcp 2 is missing", package="mcp>=2"):
+with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
