@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
-from numba.extending import NativeValue, models, overload_method, register_jitable, register_model, unbox
+from numba.extending import NativeValue, models, overload, register_model, unbox
 
-from tictac_env.compiled.numba_names import CALLED, give_constants, overload_record_method
+from tictac_env.compiled.numba_names import CALLED, INLINED, call_compiled, give_constants, give_method
 from tictac_env.games import Game
 
 AnyFunction = Callable[..., Any]
@@ -34,8 +34,14 @@ def compile_callees(function: AnyFunction) -> None:
     for called in _callees(function):
         if called not in _COMPILED:
             _COMPILED.add(called)
-            register_jitable(**CALLED)(called)
+            call_compiled(called)
             compile_callees(called)
+
+
+def compiled_as(function: AnyFunction) -> Callable[[AnyFunction], AnyFunction]:
+    """Marks what compiled code calls in place of a function; see `numba.extending.overload`."""
+    _COMPILED.add(function)
+    return overload(function, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[no-any-return]
 
 
 @functools.cache
@@ -193,17 +199,9 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
             getters.append(getter)
     give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
     for name, method in methods.items():
-        _compile_method(type_class, name, method)
+        give_method(type_class, name, method, lambda _, method=method: method, **CALLED)
         compile_callees(method)
     return type_class, f"{fingerprint(*methods.values(), *getters)} {numbers}"
-
-
-def _compile_method(type_class: type[GameType], name: str, method: Callable[..., Any]) -> None:
-    def resolve(game: Any, *arguments: Any) -> Any:
-        return method
-
-    resolve.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]  # Numba folds arguments by it
-    overload_method(type_class, name, strict=False, jit_options=CALLED)(resolve)
 
 
 Game._numba_type_ = property(functools.cache(_type_of))  # type: ignore[attr-defined]  # Numba looks for it
@@ -230,20 +228,21 @@ def kernel_methods(record: Record) -> Record:
     for name, method in inspect.getmembers(record, inspect.isfunction):
         compile_callees(method)
         if not name.startswith("_"):
-            _records_compile_method(name, inspect.signature(method))
+            _give_method(name, method)
     return record
 
 
-def _records_compile_method(name: str, signature: inspect.Signature) -> None:
-    names = list(signature.parameters)
+def _give_method(name: str, method: AnyFunction) -> None:
+    names = list(inspect.signature(method).parameters)
     if known := _METHODS.get(name):
         if names != known:
             raise TypeError(f"{name}({', '.join(names)}) must have the parameters of other records, {', '.join(known)}")
         return
     _METHODS[name] = names
 
-    def resolve(self: Any, *arguments: Any) -> Any:
-        return getattr(self.instance_class, name, None)
+    def method_of(owner: Any) -> AnyFunction | None:
+        record = owner.instance_class
+        method = getattr(record, name, None) if record in _RECORDS else None
+        return method if inspect.isfunction(method) else None
 
-    resolve.__signature__ = signature  # type: ignore[attr-defined]  # Numba folds arguments by it
-    overload_record_method(_RECORDS, name, resolve)
+    give_method(types.BaseNamedTuple, name, method, method_of, **INLINED, **CALLED)

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload, overload_method
+from numba.extending import intrinsic, overload_method
 
-from tictac_env.compiled.game_types import PACKAGES, GameType, compile_callees, fingerprint
+from tictac_env.compiled.game_types import PACKAGES, GameType, compile_callees, compiled_as, fingerprint
 from tictac_env.compiled.numba_names import (
     CALLED,
     UNCOUNTED,
@@ -283,7 +283,7 @@ def _product(typing_context: Any, first: Any, second: Any) -> Any:
     return types.int64(types.int64, types.int64), emit
 
 
-@overload(wrapping_product, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+@compiled_as(wrapping_product)
 def _wrapping_product(first: Any, second: Any) -> Any:
     return lambda first, second: _product(first, second)
 
@@ -306,7 +306,7 @@ def _fetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), emit
 
 
-@overload(prefetch, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+@compiled_as(prefetch)
 def _prefetch(array: Any, index: Any) -> Any:
     return lambda array, index: _fetch(array, index)
 
@@ -331,6 +331,6 @@ def _store(typing_context: Any, array: Any, begin: Any, word: Any, count: Any) -
     return types.void(array, types.int64, types.int64, count), emit
 
 
-@overload(store_bytes, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+@compiled_as(store_bytes)
 def _store_bytes(array: Any, begin: Any, word: Any, count: Any) -> Any:
     return lambda array, begin, word, count: _store(array, begin, word, count)

@@ -5,8 +5,8 @@ A new version of Numba may change them: raise `NEWEST_TESTED` in `numba_version.
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import inspect
 import os
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -23,8 +23,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
-from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_overload_method_template
-from numba.extending import lower_getattr_generic, overload
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, infer_global, make_overload_method_template
+from numba.extending import lower_getattr_generic
 
 from tictac_env.storage import locked
 
@@ -76,8 +76,40 @@ class _CalleeCompiler(CompilerBase):  # type: ignore[misc]
 
 
 _CALLED: dict[str, Any] = {"pipeline_class": _CalleeCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-CALLED = UNCOUNTED | _CALLED
+CALLED = UNCOUNTED | _CALLED | {"error_model": "numpy"}
 """Options of a function that only compiled code calls, and that makes no arrays."""
+
+
+class _CalleeType(types.Dispatcher):  # type: ignore[misc]
+    """The Numba type of a function that only compiled code calls.
+
+    It is compiled once for all constants that callers know of its arguments: it becomes a part of these callers, so the
+    constants are found again. `overload` would compile it for each constant, and for callers of each kind.
+    """
+
+    templates = ()
+    """What Numba looks for in the function of a method; there are none."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        plain = {name: types.unliteral(argument) for name, argument in kws.items()}
+        return super().get_call_type(context, [types.unliteral(argument) for argument in args], plain)
+
+
+@functools.cache
+def callee(function: Callable[..., Any], **options: Any) -> Any:
+    """The type of a plain function that compiled code calls, compiled with these options."""
+    dispatcher = numba.njit(**options)(function)
+    _CALLEES.append(dispatcher)
+    return _CalleeType(dispatcher)
+
+
+_CALLEES: list[Any] = []
+"""Numba holds them weakly."""
+
+
+def call_compiled(function: Callable[..., Any]) -> None:
+    """Lets compiled code call a plain function."""
+    infer_global(function, callee(function, **CALLED))
 
 
 @contextmanager
@@ -212,22 +244,27 @@ def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
     return True
 
 
-def overload_record_method(records: Container[type], name: str, resolve: Callable[..., Any]) -> None:
-    """As `numba.extending.overload_method` for every NamedTuple, but for those of the classes `records` only.
+def give_method(
+    typed: type[Any], name: str, signature: Callable[..., Any], method_of: Callable[[Any], Any], **options: Any
+) -> None:
+    """Lets compiled code call a method of values of a class of Numba types.
 
-    Else methods of that name in other people's NamedTuples would be taken for this one. A field of that name stays one.
+    Args:
+        typed: the class of types.
+        name: the method's.
+        signature: a function with the method's parameters.
+        method_of: the method of one type; None if it has none, which then may have a field of that name.
+        options: of the compiled method.
     """
-    options = {"jit_options": INLINED | CALLED, "strict": False}
-    template = make_overload_method_template(types.BaseNamedTuple, name, resolve, inline="never", **options)
-    resolve_any = template._resolve
+    template = make_overload_method_template(typed, name, signature, inline="never")
+    resolve = template._resolve
 
-    def resolve_ours(self: Any, record: Any, attribute: str) -> Any:
-        ours = record.instance_class in records and inspect.isfunction(getattr(record.instance_class, name, None))
-        return resolve_any(self, record, attribute) if ours else None
+    def resolve_ours(self: Any, owner: Any, attribute: str) -> Any:
+        return resolve(self, owner, attribute) if method_of(owner) is not None else None
 
     template._resolve = resolve_ours
+    template._get_function_type = classmethod(lambda cls, context, owner: callee(method_of(owner), **options))
     infer_getattr(template)
-    overload(resolve, **options)(resolve)
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
@@ -239,7 +276,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
     @property
     def _numba_type_(self) -> Any:
-        return self._as_callee._numba_type_
+        return _CalleeType(self._as_callee)
 
 
 def give_constants(type_class: type[Any], names: Container[str], value_of: Callable[[Any, str], Any]) -> None:
