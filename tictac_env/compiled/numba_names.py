@@ -24,7 +24,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, infer_global, make_overload_method_template
-from numba.extending import lower_getattr_generic
+from numba.extending import lower_getattr_generic, models, register_model
 
 from tictac_env.storage import locked
 
@@ -93,6 +93,9 @@ class _CalleeType(types.Dispatcher):  # type: ignore[misc]
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         plain = {name: types.unliteral(argument) for name, argument in kws.items()}
         return super().get_call_type(context, [types.unliteral(argument) for argument in args], plain)
+
+
+register_model(_CalleeType)(models.OpaqueModel)
 
 
 @functools.cache
