@@ -6,6 +6,7 @@ A new version of Numba may change them: raise `NEWEST_TESTED` in `numba_version.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import os
 import re
@@ -300,20 +301,28 @@ def give_constants(type_class: type[Any], names: Container[str], value_of: Calla
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
+    """Tells what is compiled. Meanwhile Python collects no garbage: compiling makes much that stays, and little else."""
+
     def __init__(self, begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
         self.begin = begin
         self.depth = 0  # what is compiled for something else is a part of that; Numba lets one thread compile at a time
         self.end: Callable[[], None] | None = None
+        self.collects = True
 
     def on_start(self, event: Any) -> None:
         if self.depth == 0:
+            self.collects = gc.isenabled()
+            gc.disable()
             self.end = self.begin(event.data["dispatcher"].py_func, event.data["args"])
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
         self.depth -= 1
-        if self.depth == 0 and self.end is not None:
-            self.end()
+        if self.depth == 0:
+            if self.collects:
+                gc.enable()
+            if self.end is not None:
+                self.end()
 
 
 def watch_compiling(begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
