@@ -199,7 +199,7 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
             getters.append(getter)
     give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
     for name, method in methods.items():
-        give_method(type_class, name, method, lambda _, method=method: method, **CALLED)
+        give_method(type_class, name, method, **CALLED)
         compile_callees(method)
     return type_class, f"{fingerprint(*methods.values(), *getters)} {numbers}"
 

@@ -249,25 +249,30 @@ def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
 
 
 def give_method(
-    typed: type[Any], name: str, signature: Callable[..., Any], method_of: Callable[[Any], Any], **options: Any
+    type_class: type[Any],
+    name: str,
+    method: Callable[..., Any],
+    method_of: Callable[[Any], Callable[..., Any] | None] | None = None,
+    **options: Any,
 ) -> None:
-    """Lets compiled code call a method of values of a class of Numba types.
+    """Lets compiled code call a method of the values of a class of types.
 
     Args:
-        typed: the class of types.
-        name: the method's.
-        signature: a function with the method's parameters.
-        method_of: the method of one type; None if it has none, which then may have a field of that name.
+        type_class: the class of Numba types.
+        name: the method's name.
+        method: the method; with `method_of`, any with the same parameters.
+        method_of: the method of one of the types, None if it has none; so it may have a field of that name.
         options: of the compiled method.
     """
-    template = make_overload_method_template(typed, name, signature, inline="never")
+    of = method_of or (lambda _: method)
+    template = make_overload_method_template(type_class, name, method, inline="never")
     resolve = template._resolve
 
-    def resolve_ours(self: Any, owner: Any, attribute: str) -> Any:
-        return resolve(self, owner, attribute) if method_of(owner) is not None else None
+    def resolve_given(self: Any, owner: Any, attribute: str) -> Any:
+        return resolve(self, owner, attribute) if of(owner) is not None else None
 
-    template._resolve = resolve_ours
-    template._get_function_type = classmethod(lambda cls, context, owner: callee(method_of(owner), **options))
+    template._resolve = resolve_given
+    template._get_function_type = classmethod(lambda cls, context, owner: callee(of(owner), **options))
     infer_getattr(template)
 
 
@@ -301,7 +306,7 @@ def give_constants(type_class: type[Any], names: Container[str], value_of: Calla
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Tells what is compiled. Meanwhile Python collects no garbage: compiling makes much that stays, and little else."""
+    """Tells what is compiled. Python collects no garbage meanwhile, as most of what compiling makes stays."""
 
     def __init__(self, begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
         self.begin = begin
