@@ -2,15 +2,14 @@
 
 - `student_quantile`: of Student's t-distribution.
 - `sign_test`: of two outcomes that are equally likely.
-- `root`: of a function, by Brent's method.
+- `root`: of a function.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import lru_cache
-from math import copysign, cos, inf, pi, sin, sqrt, tan
+from math import cos, pi, sin, sqrt, tan
 
 
 @lru_cache
@@ -43,38 +42,16 @@ def sign_test(one: int, other: int) -> float:
 
 
 def root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """A point within `tolerance` of one where a continuous function is 0; its signs at `low` and `high` differ.
+    """A point within `tolerance` of one where a continuous function is 0, by bisection.
 
-    Brent, "Algorithms for Minimization Without Derivatives", 1973, chapter 4, in the steps of SciPy's `brentq`, so that
-    both give the same number.
+    It is negative at `low` or at `high`, which stand in either order, and not at the other.
     """
-    before, here, beyond = low, high, low
-    at_before, at_here = function(before), function(here)
-    at_beyond, last, step = at_before, 0.0, 0.0
-    if at_before == 0:
-        return before
-    while True:
-        if at_here != 0 and (at_before < 0) != (at_here < 0):
-            beyond, at_beyond = before, at_before
-            last = step = here - before
-        if abs(at_beyond) < abs(at_here):
-            before, here, beyond = here, beyond, here
-            at_before, at_here, at_beyond = at_here, at_beyond, at_here
-        least = (tolerance + 4 * sys.float_info.epsilon * abs(here)) / 2
-        half = (beyond - here) / 2
-        if at_here == 0 or abs(half) < least:
-            return here
-        trial = inf
-        if abs(last) > least and abs(at_here) < abs(at_before):
-            if before == beyond:  # a secant
-                trial = -at_here * (here - before) / (at_here - at_before)
-            elif at_before != at_beyond:  # a parabola through three points
-                slope = (at_before - at_here) / (before - here)
-                other = (at_beyond - at_here) / (beyond - here)
-                numerator = at_beyond * other - at_before * slope
-                trial = -at_here * numerator / (other * slope * (at_beyond - at_before))
-        short = 2 * abs(trial) < min(abs(last), 3 * abs(half) - least)
-        last, step = (step, trial) if short else (half, half)
-        before, at_before = here, at_here
-        here += step if abs(step) > least else copysign(least, half)
-        at_here = function(here)
+    rising = function(low) < 0
+    middle = (low + high) / 2
+    while abs(high - low) > 2 * tolerance and middle not in (low, high):
+        if (function(middle) < 0) == rising:
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) / 2
+    return middle

@@ -573,4 +573,4 @@ def likelihood_bound(
     reach = 1.0
     while excess(near + sign * reach) < 0:
         reach *= 2
-    return root(excess, near, near + sign * reach, 1e-4)
+    return root(excess, near, near + sign * reach, 1e-6)
