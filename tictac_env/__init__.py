@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tictac_env.position import Position
     from tictac_env.solver import Solver, solve
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 __all__ = [
     "OpponentPool",
     "Policy",
