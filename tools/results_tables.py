@@ -442,6 +442,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "speed-vector-connect-four": partial(vector_speed, "Connect Four"),
     "speed-threads": partial(whole, "throughput", "threads"),
     "speed-learning": partial(whole, "throughput", "learning"),
+    "first-use": partial(whole, "first-use", "uses"),
     "search-speed": search_speed,
     "search-mistakes": search_mistakes,
     "search-solver-switch": solver_switch,
@@ -455,7 +456,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "example-outputs": example_outputs,
     "language-model": partial(whole, "language-model", "summary"),
     "adapters": adapters,
-    **{f"alphazero-{name}": partial(whole, "alphazero", name) for name in ("proofs", "learn", "search")},
+    **{f"alphazero-{name}": partial(whole, "alphazero", name) for name in ("proofs", "learn", "search", "parts")},
 }
 
 
