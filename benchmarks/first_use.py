@@ -25,20 +25,21 @@ from tictac_env.progress import track
 
 HERE = Path(__file__).parents[1]
 STEP = """
-def step(**size):
-    envs = gym.make_vec(num_envs=8, **size)
+from tictac_env.games import gym_keywords
+def step(game):
+    envs = gym.make_vec(num_envs=8, **gym_keywords(game))
     envs.reset(seed=0)
     envs.step(envs.sample_actions())
 """
-FOUR, SMALLER = "id='ConnectFour-v0'", "id='KInARow-v0', rows=5, columns=6, in_a_row=4, gravity=True"
 USES = {
-    "a vector environment": f"{STEP}step({FOUR})",
-    "a further size of it": f"{STEP}step({FOUR})\nbegin = compiling()\nstep({SMALLER})",
+    "a vector environment": f"{STEP}step('ConnectFour-v0')",
+    "a further size of it": f"{STEP}step('ConnectFour-v0')\nbegin = compiling()\nstep('KInARow-v0:5x6-4')",
     "a table, compiled": "from tictac_agents import QLearning\n"
     "QLearning(gym.make('TicTacToe-v0'), seed=0).compile().learn(total_episodes=100, progress_bar=False)",
     "tree search": "from tictac_agents import MCTS\nfrom tictac_env.position import Position\n"
     "MCTS(100).act(Position.start('ConnectFour-v0'), 0)",
-    "the solver": "from tictac_env.solver import Solver\nSolver('ConnectFour-v0').solve([3, 3, 3, 3])",
+    "the solver": "from tictac_env.position import Position\nfrom tictac_env.solver import Solver\n"
+    "Solver('ConnectFour-v0').solve(Position.start('ConnectFour-v0').play(3).play(3).play(4).play(2))",
     "the n-tuple network plays": "from tictac_env.policies import make_policy\n"
     "from tictac_env.position import Position\n"
     "make_policy('ntuple', 'ConnectFour-v0').act(Position.start('ConnectFour-v0'), 0)",
