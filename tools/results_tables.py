@@ -352,6 +352,7 @@ def tournament_ratings(game: str) -> Table:
         | {"score %": percent(agent["rating"]["score"])}
         | {f"{among} %": percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
         | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
+        | {"training, CPU-min": f"{agent['training']['cpu_seconds'] / 60:.1f}" if agent["training"] else ""}
         for name, agent in tournament_players(game).items()
     ]
 

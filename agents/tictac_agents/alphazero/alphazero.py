@@ -183,7 +183,7 @@ class AlphaZero(Predicts, GamesLearner):
         self.play_simulations = whole("play_simulations", play_simulations, MOST)
         self.seed = None if seed is None else whole("seed", seed)
         self.workers = positive("workers", workers) if isinstance(workers, int) else workers
-        self.name, self.budget = "AlphaZero", budget_of(self.play_simulations)
+        self.name, self.budget = "AlphaZero", self._search()
         self.num_plies = self.iterations = 0
         self._rng = np.random.default_rng(self.seed)
         drawn = int(self._rng.integers(1 << 31))
@@ -201,8 +201,12 @@ class AlphaZero(Predicts, GamesLearner):
         """The same agent, with the same network, that plays with another number of simulations a move."""
         other = copy.copy(self)
         other.play_simulations = whole("simulations", simulations, MOST)
-        other.budget = budget_of(simulations)
+        other.budget = other._search()
         return other
+
+    def _search(self) -> str:
+        search = f"{self.play_simulations} simulations a move" if self.play_simulations else "no search"
+        return f"{search}; one-move rule" if self.tactics and self.game.knows_wins else search
 
     @property
     def batched(self) -> bool:
@@ -341,11 +345,6 @@ class AlphaZero(Predicts, GamesLearner):
             found = [as_shaped(name, arrays[f"window_{name}"], one) for name, one in like._asdict().items()]
             ends = np.cumsum(sizes)
             self._window = [Samples(*found).rows(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
-
-
-def budget_of(simulations: int) -> str:
-    """The search of a move, in words."""
-    return f"{simulations} simulations a move" if simulations else "no search"
 
 
 def played_elsewhere(
