@@ -183,7 +183,7 @@ class AlphaZero(Predicts, GamesLearner):
         self.play_simulations = whole("play_simulations", play_simulations, MOST)
         self.seed = None if seed is None else whole("seed", seed)
         self.workers = positive("workers", workers) if isinstance(workers, int) else workers
-        self.name, self.budget = "AlphaZero", self._search()
+        self.name, self.budget = "AlphaZero", self._told()
         self.num_plies = self.iterations = 0
         self._rng = np.random.default_rng(self.seed)
         drawn = int(self._rng.integers(1 << 31))
@@ -201,10 +201,10 @@ class AlphaZero(Predicts, GamesLearner):
         """The same agent, with the same network, that plays with another number of simulations a move."""
         other = copy.copy(self)
         other.play_simulations = whole("simulations", simulations, MOST)
-        other.budget = other._search()
+        other.budget = other._told()
         return other
 
-    def _search(self) -> str:
+    def _told(self) -> str:
         search = f"{self.play_simulations} simulations a move" if self.play_simulations else "no search"
         return f"{search}; one-move rule" if self.tactics and self.game.knows_wins else search
 
