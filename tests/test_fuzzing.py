@@ -136,7 +136,7 @@ SAVED: dict[str, Callable[[Path], Callable[[Path], Any]]] = {
 }
 MORE_SAVED = SAVED | {
     "NTupleTD.npz": learned("NTupleTD", **FEW),
-    "AlphaZero.npz": learned("AlphaZero", simulations=2, boards=4, **FEW),
+    "AlphaZero.npz": learned("AlphaZero", simulations=2, boards=4, tuples=4, length=3),
     "ValueTD.npz": learned("ValueTD"),
     "MonteCarlo.npz": learned("MonteCarlo"),
     "GameTree.npz": learned("GameTree"),

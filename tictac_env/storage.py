@@ -312,7 +312,7 @@ def reading(
     content = load_arrays(path, kind)
     try:
         yield content
-    except (KeyError, TypeError, IndexError, AttributeError, RuntimeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, RuntimeError, OverflowError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} is not a usable {what}: {error}") from error
 
 

@@ -340,6 +340,8 @@ class AlphaZero(Predicts, GamesLearner):
         self._rng.bit_generator.state = meta["random_state"]
         sizes = [positive("sizes", size) for size in meta["sizes"]]
         if sizes:
+            if sum(sizes) != len(arrays["window_own"]):
+                raise ValueError(f"the window has {len(arrays['window_own'])} samples, not {sum(sizes)}")
             stones, results = np.zeros(sum(sizes), np.int64), np.zeros(sum(sizes), np.float32)
             like = Samples(stones, stones, np.zeros((sum(sizes), self.game.num_actions), np.float32), results)
             found = [as_shaped(name, arrays[f"window_{name}"], one) for name, one in like._asdict().items()]

@@ -68,15 +68,16 @@ def test_connect_four_is_learned() -> None:
 
 @pytest.mark.slow
 def test_five_rows_of_four_keep_their_draw_against_perfect_play() -> None:
-    agent = AlphaZero("KInARow-v0:5x4-4", tuples=80, length=8, openings=12, seed=0)
+    soft = {"openings": 12, "simulations": 64, "scale": 0.2, "temperature_plies": 16}  # tries all moves that draw
+    agent = AlphaZero("KInARow-v0:5x4-4", tuples=80, length=8, **soft, seed=0)
 
-    def kept(learning: AlphaZero) -> bool:
-        if learning.iterations % 16:
+    def loses(learning: AlphaZero) -> bool:
+        if learning.iterations % 8:
             return True
-        found = [exact_results(learning.playing_with(sims), "perfect", progress=False) for sims in (0, 16)]
-        return any(seat.shares.losses for one in found for seat in (one.as_first, one.as_second))
+        found = exact_results(learning, "perfect", progress=False)
+        return any(seat.shares.losses for seat in (found.as_first, found.as_second))
 
-    assert agent.learn(150_000, kept, progress_bar=False).num_games < 150_000
+    assert agent.learn(40_000, loses, progress_bar=False).num_games < 40_000
 
 
 @pytest.mark.parametrize("game", breadth([GAMES[TTT]], [one for one in ALL_GAMES if one.cells > 1]), ids=title)
