@@ -89,7 +89,7 @@ class _CalleeType(types.Dispatcher):  # type: ignore[misc]
     """
 
     templates = ()
-    """What Numba looks for in the function of a method; there are none."""
+    """Numba asks the function of a method for these; there are none."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         plain = {name: types.unliteral(argument) for name, argument in kws.items()}
