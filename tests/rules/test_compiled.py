@@ -399,7 +399,7 @@ def test_a_cache_folder_that_exists_but_cannot_be_written_is_not_used(probe_fold
 INTERPRETED = """
 import gymnasium as gym
 import tictac_env
-from tictac_agents import MCTS, NTupleTD, QLearning
+from tictac_agents import MCTS, AlphaZero, NTupleTD, QLearning
 from tictac_env import Position, Solver
 from tictac_env.arena import play_match, prove
 
@@ -411,6 +411,7 @@ print(observations.sum(), rewards.tolist())
 print(Solver("ConnectFour-v0").solve(Position.from_moves("ConnectFour-v0", "5275331143367744242212143")))
 print(MCTS(10).act(Position.start("TicTacToe-v0"), 0))
 print(NTupleTD("TicTacToe-v0", tuples=3, length=3, seed=0).learn(20, progress_bar=False).network.weights.sum())
+print(AlphaZero("TicTacToe-v0", tuples=1, length=2, seed=0).learn(4, progress_bar=False).network_.values.sum())
 print(QLearning(gym.make_vec("TicTacToe-v0", num_envs=2), seed=0).learn(300, progress_bar=False).num_episodes)
 print(prove("rule", 1, "TicTacToe-v0").refutations, play_match("rule", "ntuple:2", "TicTacToe-v0", 2).total)
 """
@@ -421,6 +422,7 @@ COMPILED_RESULTS = """\
 Solution(score=9, action_scores=(2, 2, 2, 9, 8, 7, 2), best_actions=(3,))
 2
 48025200
+-8888912
 76
 ('5437129',) won 0.0 % (0.0-65.8), drawn 100.0 % (34.2-100.0), lost 0.0 % (0.0-65.8)
 """

@@ -225,6 +225,8 @@ def learn_all(
             if stone:
                 bit = (stone - 1).bit_count()
                 begin, end = layout.begins[bit], layout.begins[bit + 1]
+                if begin == end:  # no tuple has this cell
+                    continue
                 amount = np.int32(round(policy_step * (policies[i, action] - policy[action]) * ONE / (end - begin)))
                 for entry in range(begin, end):
                     address = addresses[layout.touched[entry]] ^ layout.changes[seat, entry]
