@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from html import escape
 from html.parser import HTMLParser
@@ -12,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_sample import sample
 from chromium import needs_chromium
 from conftest import breadth
 
 from tictac_agents.bench.page import page
 
+RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "tournament.json"
+"""The record that the docs show, of both games."""
+YOURS = ("Sarsa", "my_table.npz"), ("QLearning", "my_net.zip")
+"""In each game, a player that is taken for the reader's, and how it is then called."""
 VOID = {"meta", "input", "br"}
 STRANGE = """<b>&"it's" $title </script>"""
 
@@ -64,7 +68,22 @@ def read(record: dict[str, Any]) -> str:
 
 @pytest.fixture
 def record() -> dict[str, Any]:
-    return sample()
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    for game, (name, _) in zip(found["games"], YOURS, strict=True):
+        next(agent for agent in game["agents"] if agent["name"] == name).update(role="yours", training=None)
+    return found | {"games": [renamed(game, *names) for game, names in zip(found["games"], YOURS, strict=True)]}
+
+
+def first_lost(record: dict[str, Any]) -> dict[str, Any]:
+    """The player whose lost game the page of tic-tac-toe shows first; it was the second player."""
+    found: dict[str, Any] = next(agent for agent in record["games"][0]["agents"] if any(agent["losing"].values()))
+    assert found["losing"]["first"] is None
+    return found
+
+
+def points(cells: list[int]) -> str:
+    """Cells of tic-tac-toe as the stones of a picture."""
+    return " ".join(f"{cell % 3},{cell // 3}" for cell in cells)
 
 
 def renamed(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
@@ -144,22 +163,26 @@ def test_names_and_results_are_shown(record: dict[str, Any]) -> None:
         pair = game["pairs"][0]
         seats = ("/".join(map(str, pair[f"as_{seat}"])) for seat in ("first", "second"))
         assert f"{100 * pair['score']:.0f} {' '.join(seats)}" in text
-    assert record["machine"]["processor"] in text and "numpy 2.4.6" in text
+    assert record["machine"]["processor"] in text and f"numpy {record['machine']['packages']['numpy']}" in text
 
 
 def test_the_first_screen_answers_a_newcomer(record: dict[str, Any]) -> None:
     small, large = (read(record | {"games": [game]}).split(" Ratings ")[0] for game in record["games"])
-    assert "Best player, and best learner DQN" in small and "No: nothing beats it" in small
-    assert "mcts:100 , 3rd by rating, as second loses in 7 plies" in small and "Every reply was walked" in small
-    assert "Best player perfect" in large and "Best learner NTupleTD" in large and "Yes, as second" in large
+    best, lost = record["games"][0]["agents"][0], first_lost(record)
+    assert f"Best player, and best learner {best['name']}" in small and "No: nothing beats it" in small
+    plies = len(lost["losing"]["second"]["cells"])
+    assert f"{lost['name']} , " in small and f"by rating, as second loses in {plies} plies" in small
+    assert "Every reply was walked" in small
+    learner = next(agent for agent in record["games"][1]["agents"] if agent["training"])
+    assert "Best player perfect" in large and f"Best learner {learner['name']}" in large and "Yes, as second" in large
     assert "the first player can force a win" in large and "Yours my_net.zip" in large
 
 
 def test_a_losing_line_is_drawn_on_its_cells(record: dict[str, Any]) -> None:
-    agent = next(agent for agent in record["games"][0]["agents"] if agent["name"] == "mcts:100")
-    assert agent["losing"]["second"]["moves"] == "1247536"
-    assert '<polyline class="a" points="0,0 0,1 1,1 2,1"/><polyline class="b" points="1,0 0,2 2,0"/>' in page(record)
-    agent["losing"]["second"]["cells"][3] = 9
+    cells = first_lost(record)["losing"]["second"]["cells"]
+    first, second = points(cells[::2]), points(cells[1::2])
+    assert f'<polyline class="a" points="{first}"/><polyline class="b" points="{second}"/>' in page(record)
+    cells[3] = 9
     with pytest.raises(ValueError, match=r"9.*0 to 8"):
         page(record)
 
@@ -229,8 +252,13 @@ def test_records_are_described_by_the_schema(record: dict[str, Any], change: Cal
     ("width", "scheme"),
     breadth([(390, "light")], [(width, one) for width in (1440, 390, 320) for one in ("light", "dark")]),
 )
-def test_a_visitor_steps_through_a_lost_game(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
-    (path := tmp_path / "report.html").write_text(page(renamed(sample(), "level:4", STRANGE)), encoding="utf-8")
+def test_a_visitor_steps_through_a_lost_game(
+    browser: Any, record: dict[str, Any], tmp_path: Path, width: int, scheme: str
+) -> None:
+    lost = first_lost(record)["losing"]["second"]
+    cells, mistake = lost["cells"], int(re.findall(r"at ply (\d+)", lost["given_away"])[0])
+    end = len(cells)
+    (path := tmp_path / "report.html").write_text(page(renamed(record, "level:4", STRANGE)), encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
     visited, wrong, asked = context.new_page(), list[str](), list[str]()
     visited.on("pageerror", lambda error: wrong.append(str(error)))
@@ -241,25 +269,31 @@ def test_a_visitor_steps_through_a_lost_game(browser: Any, tmp_path: Path, width
     figure = visited.locator(".line").first
     said, slider = figure.locator("output"), figure.get_by_role("slider", name="Ply")
 
-    def stones() -> list[int]:
-        return [
-            len((figure.locator(f"polyline.{who}").get_attribute("points") or "").split()) for who in ("a", "b")
-        ]  # fmt: skip
+    def check(ply: int) -> None:
+        stones = [figure.locator(f"polyline.{who}").get_attribute("points") or "" for who in ("a", "b")]
+        assert stones == [points(cells[:ply:2]), points(cells[1:ply:2])]
+        assert said.inner_text().startswith(f"Ply {ply} of {end}")
+        assert (lost["given_away"] in said.inner_text()) == (ply in (mistake, end))
 
-    assert stones() == [4, 3] and said.inner_text().startswith("Ply 7 of 7: lost")
+    check(end)
+    assert said.inner_text().startswith(f"Ply {end} of {end}: lost")
     figure.get_by_role("button", name="Back").click()
-    assert stones() == [3, 3] and not figure.locator("polyline.win").is_visible()
+    check(end - 1)
+    assert not figure.locator("polyline.win").is_visible()
     visited.keyboard.press("ArrowLeft")
-    assert stones() == [3, 2] and figure.locator("polyline.last").get_attribute("points") == "1,1"
+    check(end - 2)
+    assert figure.locator("polyline.last").get_attribute("points") == points(cells[end - 3 : end - 2])
     slider.focus()
-    visited.keyboard.press("ArrowLeft")
-    assert stones() == [2, 2] and "given away at ply 4" in said.inner_text()
+    for ply in range(end - 3, mistake - 1, -1):
+        visited.keyboard.press("ArrowLeft")
+        check(ply)
     visited.keyboard.press("Home")
-    assert stones() == [0, 0] and said.inner_text() == "Ply 0 of 7"
+    check(0)
     figure.get_by_role("button", name="Back").click()
+    check(end)
     figure.get_by_role("button", name="Forward").click()
     figure.get_by_role("button", name="Forward").click()
-    assert stones() == [1, 0]
+    check(1)
 
     assert visited.evaluate("document.documentElement.scrollWidth") <= width
     assert visited.evaluate(OVERLAPS) == []
