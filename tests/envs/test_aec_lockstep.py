@@ -59,6 +59,7 @@ class Pair:
             assert {self.name[agent]: value for agent, value in getattr(ours, what).items()} == expected, what
         for agent in AGENTS:
             self.compare_views(agent)
+        assert (ours.state() == ours.observe("player_0")["observation"]).all()
         if ours.agents:
             assert ours.last(observe=False)[:4] == theirs.last(observe=False)[:4]
 

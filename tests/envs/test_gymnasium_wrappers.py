@@ -11,34 +11,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import assert_same
-from gymnasium import spaces
-from gymnasium import wrappers as single
 from gymnasium.wrappers import vector
 
 from tictac_env.wrappers import MaskedObservation
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
-FLAT = spaces.Box(0, 1, (18,), np.int8)
 WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "RecordEpisodeStatistics": vector.RecordEpisodeStatistics,
     "FlattenObservation": vector.FlattenObservation,
-    "DtypeObservation": lambda envs: vector.DtypeObservation(envs, np.float32),
-    "ReshapeObservation": lambda envs: vector.ReshapeObservation(envs, (18,)),
-    "RescaleObservation": lambda envs: vector.RescaleObservation(vector.DtypeObservation(envs, np.float32), -1, 1),
     "NormalizeObservation": lambda envs: vector.NormalizeObservation(vector.DtypeObservation(envs, np.float32)),
-    "TransformObservation": lambda envs: vector.TransformObservation(
-        envs, lambda many: many.reshape(-1, 18), single_observation_space=FLAT
-    ),
-    "VectorizeTransformObservation": lambda envs: vector.VectorizeTransformObservation(
-        envs, single.TransformObservation, func=lambda one: one.reshape(18), observation_space=FLAT
-    ),
     "FilterObservation": lambda envs: vector.FilterObservation(MaskedObservation(envs), ["observation"]),
     "NormalizeReward": vector.NormalizeReward,
-    "ClipReward": lambda envs: vector.ClipReward(envs, 0, 1),
     "TransformReward": lambda envs: vector.TransformReward(envs, lambda rewards: 3 * rewards - 1),
-    "VectorizeTransformReward": lambda envs: vector.VectorizeTransformReward(
-        envs, single.TransformReward, func=lambda reward: 2 * reward
-    ),
 }
 
 

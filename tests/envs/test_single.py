@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tictac_env.envs.shipped import TicTacToeEnv
 from tictac_env.games import Game, KInARow, get_game
-from tictac_env.policies import FunctionPolicy, Policy, RandomPolicy
+from tictac_env.policies import Policy, RandomPolicy
 from tictac_env.position import Position
 from tictac_env.rng import advance, mix, new_state
 
@@ -103,18 +103,6 @@ def test_codes_that_do_not_fit_are_refused() -> None:
 
 
 # Opponents
-
-
-@pytest.mark.parametrize("opponent", [lowest, FunctionPolicy(lowest), Scripted(0, 2, 3)])
-def test_functions_and_policies_can_be_the_opponent(opponent: Any) -> None:
-    env = gym.make(TTT, opponent=opponent, play_as="second")
-    _, info = env.reset()
-    assert info["opponent_action"] == 0
-    assert type(info["opponent_action"]) is int
-    for action, reply in ((1, 2), (4, 3)):
-        *_, info = env.step(action)
-        assert info["opponent_action"] == reply
-    assert all(type(stones) is int for stones in env.unwrapped.position.stones)
 
 
 def test_a_policy_derived_from_a_named_one_plays_by_its_own_rule() -> None:

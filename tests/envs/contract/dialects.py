@@ -110,7 +110,7 @@ class Single(Board):
 
     def _shown(self, observation: Array, reward: float, terminated: bool, info: dict[str, Any]) -> Shown:
         self.returned = observation, info
-        assert info["action_mask"].dtype == np.int8
+        assert info["action_mask"].dtype == np.int8 and type(info["opponent_action"]) is int
         keys = {"action_mask", "seat", "opponent_action"} | ({"outcome"} if terminated else set())
         assert set(info) - {"illegal_action"} == keys and ("illegal_action" not in info or terminated)
         told = (info["seat"], info["opponent_action"], info.get("outcome"), info.get("illegal_action"))
