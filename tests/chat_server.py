@@ -67,6 +67,11 @@ def first_legal(prompt: str) -> str:
     return f"Fine.\nMove: {legal_in(prompt)[0]}"
 
 
+def drawn(prompt: str, *, seed: int) -> str:
+    legal = legal_in(prompt)
+    return f"Move: {legal[seed % len(legal)]}"
+
+
 @contextmanager
 def serving() -> Iterator[Stub]:
     """A server that runs within the block."""

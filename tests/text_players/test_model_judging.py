@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chat_server import Stub, first_legal, legal_in, serving
+from chat_server import Stub, drawn, first_legal, legal_in, serving
 
 from tictac_env import audit, cli, verdict
 from tictac_env.arena import Audit, ScoredPosition, Suite, move_accuracy
@@ -38,11 +38,6 @@ ROOT = Path(__file__).parents[2]
 def server() -> Iterator[Stub]:
     with serving() as stub:
         yield stub
-
-
-def drawn(prompt: str, *, seed: int) -> str:
-    legal = legal_in(prompt)
-    return f"Move: {legal[seed % len(legal)]}"
 
 
 def resigns_in_the_corner(prompt: str) -> str:

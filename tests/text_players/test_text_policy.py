@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from chat_server import drawn, first_legal, legal_in
 
 from tictac_env import check_policy, play_match, round_robin, verdict
 from tictac_env.policies import load_player, make_policy
@@ -18,22 +19,9 @@ from tictac_env.text_players import ChatError, TextPolicy, Transcript, read_tran
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
 
-def legal_in(prompt: str) -> list[str]:
-    return prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
-
-
-def lowest(prompt: str) -> str:
-    return f"The first will do.\nMove: {legal_in(prompt)[0]}"
-
-
-def drawn(prompt: str, *, seed: int) -> str:
-    legal = legal_in(prompt)
-    return legal[seed % len(legal)]
-
-
 @pytest.mark.parametrize("game", [TTT, C4])
 def test_it_plays_as_the_function_says(game: str) -> None:
-    player = TextPolicy(lowest)
+    player = TextPolicy(first_legal)
     check_policy(player, game, positions=30)
     with pytest.warns(UserWarning, match="has no `probabilities`"):
         check_policy(TextPolicy(drawn), game, positions=30)
@@ -41,17 +29,17 @@ def test_it_plays_as_the_function_says(game: str) -> None:
     by_text = play_match(player, "random", game, games=10)
     assert (by_text.as_first, by_text.as_second) == (by_hand.as_first, by_hand.as_second)
     assert player.counts.answers == player.counts.moves and player.counts.failures == 0
-    assert str(player) == "lowest"
+    assert str(player) == "first_legal"
     start, random = Position.start(game), make_policy("random", game)
     assert [TextPolicy(drawn).act(start, seed) for seed in range(20)] == [random.act(start, s) for s in range(20)]
 
 
 def test_it_is_an_opponent_and_can_be_judged_exactly() -> None:
-    env = gym.make(TTT, opponent=TextPolicy(lowest))
+    env = gym.make(TTT, opponent=TextPolicy(first_legal))
     env.reset()
     assert env.step(4)[4]["opponent_action"] == 0
     assert copy.deepcopy(env) is not env
-    assert verdict(TextPolicy(lowest)).as_first == verdict(lambda observation, mask: int(mask.argmax())).as_first
+    assert verdict(TextPolicy(first_legal)).as_first == verdict(lambda observation, mask: int(mask.argmax())).as_first
 
 
 def test_wrong_answers_are_told_asked_again_and_counted(tmp_path: Path) -> None:
@@ -102,8 +90,8 @@ def test_wrong_arguments_are_named() -> None:
             TextPolicy(lambda prompt, wrong=wrong: wrong).act(Position.start(TTT), 0)  # type: ignore[misc]
     for given, told in (
         ({"complete": "hello"}, "from a text to a text"),
-        ({"complete": lowest, "retries": -1}, "retries must be"),
-        ({"complete": lowest, "on_failure": "resign"}, "on_failure must be"),
+        ({"complete": first_legal, "retries": -1}, "retries must be"),
+        ({"complete": first_legal, "on_failure": "resign"}, "on_failure must be"),
     ):
         with pytest.raises(ValueError, match=told):
             TextPolicy(**given)  # type: ignore[arg-type]
@@ -111,7 +99,7 @@ def test_wrong_arguments_are_named() -> None:
 
 def test_a_transcript_is_judged_by_the_truth(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
-    answers = {"low": lowest, "high": lambda prompt: legal_in(prompt)[-1], "mute": lambda prompt: "?"}
+    answers = {"low": first_legal, "high": lambda prompt: legal_in(prompt)[-1], "mute": lambda prompt: "?"}
     players = {
         name: TextPolicy(function, retries=0, on_failure="random", transcript=Transcript(path), name=name)
         for name, function in answers.items()

@@ -63,14 +63,6 @@ def test_a_game_that_is_cut_off_is_lost(reward: str) -> None:
         assert reward != "outcome" or steps[-1]["reward"] == 0
 
 
-def test_the_regrets_account_for_the_result() -> None:
-    """Against perfect play from the empty board, which is drawn, only the player's regrets change the value."""
-    for seed in range(20):
-        env, _ = episode(seed, position="", opponent="perfect", seat="first")
-        metrics = env.get_metrics()
-        assert metrics["won"] == 0 and metrics["regret"] == 1 - metrics["drawn"]
-
-
 def test_the_messages_of_the_row_come_first() -> None:
     env = library.make("tictac", extras={"extra_info": {"seed": 0, "position": "5"}})
     for before, roles in (([], ["user"]), ([{"role": "system", "content": "Hi"}], ["system", "user"])):
