@@ -83,6 +83,7 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     assert (loaded.num_timesteps, loaded.num_episodes) == (agent.num_timesteps, 15)
     position = Position.start(game)
     assert loaded.values(position.own, position.opp) == agent.values(position.own, position.opp)
+    check_policy(loaded, game, positions=10)
 
 
 @pytest.mark.parametrize("name", breadth(["Q", "double Q", "S0", "S1", "plain"], LEARNERS))

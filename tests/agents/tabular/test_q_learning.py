@@ -10,15 +10,12 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import compiled_games, make_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from scipy.stats import binomtest, chisquare
 
 from tictac_agents import QLearning
 from tictac_agents.tabular.learner import Learner
 from tictac_env.arena import exploitability
-from tictac_env.games import Game
-from tictac_env.policies import check_policy
 from tictac_env.position import Position
 
 
@@ -35,11 +32,10 @@ def table_of(agent: QLearning) -> dict[tuple[int, int], dict[int, float]]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"updates": "online"}, {"obs_type": "code"}], ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_self_play_becomes_unbeatable(settings: dict[str, Any], seed: int) -> None:
+def test_self_play_becomes_unbeatable(settings: dict[str, Any]) -> None:
     settings = dict(settings)
     env = tic_tac_toe(opponent=None, obs_type=settings.pop("obs_type", "planes"))
-    agent = QLearning(env, learning_rate=(0.8, 0.4, 0.1), seed=seed, **settings)
+    agent = QLearning(env, learning_rate=(0.8, 0.4, 0.1), seed=0, **settings)
     assert float(exploitability(agent)) == 1
     agent.learn(total_episodes=5000, progress_bar=False)
     assert float(exploitability(agent)) == 0
@@ -222,15 +218,6 @@ def test_a_truncated_episode_is_learned_from() -> None:
     assert {len(episode) for episode in env.episodes} == {3}
     assert agent.num_timesteps == 150 and agent.num_episodes == 50
     assert not any(value for row in table_of(agent).values() for value in row.values())  # nobody can have won
-
-
-@compiled_games
-def test_every_game_can_be_learned(game: Game) -> None:
-    env = make_env(game, opponent=None)
-    agent = trained(env, 20, seed=0)
-    assert agent.num_episodes == 20
-    assert all(np.isfinite(list(row.values())).all() for row in table_of(agent).values())
-    check_policy(agent, game, positions=10)
 
 
 def test_epsilon_is_the_chance_of_a_random_action() -> None:
