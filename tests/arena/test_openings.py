@@ -73,10 +73,6 @@ def test_more_openings_than_there_are_cannot_be_sampled() -> None:
     assert set(sampled_openings("TicTacToe-v0", 2, 72)) == set(all_openings("TicTacToe-v0", 2))
     with pytest.raises(ValueError, match="only 72 openings of 2 plies to be found, not 73"):
         sampled_openings("TicTacToe-v0", 2, 73)
-    with pytest.raises(ValueError, match="only 0 openings of 9 plies"):
-        sampled_openings("TicTacToe-v0", 9, 1)
-    with pytest.raises(ValueError, match="the game is over by then"):
-        all_openings("TicTacToe-v0", 9)
 
 
 NAMED = {
@@ -125,16 +121,12 @@ def test_openings_are_given_as_plies_positions_or_moves() -> None:
         (-1, "plies must be an integer"),
         (True, "not True"),
         (2.0, "not 2.0"),
-        (["44", "4"], None),
         (["12", "21", "12"], "comes twice"),
         (["1122334"], "it is over"),
         (["48"], "move 2 of '48'"),
         ([Position.start(TIC_TAC_TOE)], "no opening of this game"),
     ],
 )
-def test_what_are_no_openings_is_named(openings: object, message: str | None) -> None:
-    if message is None:
-        assert len(as_openings(CONNECT_FOUR, openings)) == 2  # type: ignore[arg-type]
-        return
+def test_what_are_no_openings_is_named(openings: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         as_openings(CONNECT_FOUR, openings)  # type: ignore[arg-type]
