@@ -221,11 +221,11 @@ def test_a_truncated_episode_is_learned_from() -> None:
 
 
 def test_epsilon_is_the_chance_of_a_random_action() -> None:
-    agent = trained(tic_tac_toe(), 200, epsilon=0.5, seed=0)
+    agent = trained(tic_tac_toe(), 200, epsilon=0.25, seed=0)
     observation, _ = tic_tac_toe().reset()
     best = agent.predict(observation)[0]
     counts = Counter(agent.predict(observation, deterministic=False)[0] for _ in range(3000))
-    expected = [3000 * (0.5 * (action == best) + 0.5 / 9) for action in range(9)]
+    expected = [3000 * (0.75 * (action == best) + 0.25 / 9) for action in range(9)]
     assert chisquare([counts[action] for action in range(9)], expected).pvalue > 1e-4
     assert {agent.predict(observation)[0] for _ in range(20)} == {best}
 
