@@ -24,64 +24,57 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.records import RESULTS, parser_of, positive
 from tictac_agents.bench.records import RunStore, Settings
+from tictac_env.checks import Ints
 from tictac_env.cli.arguments import add_workers, chosen_workers
-from tictac_env.games import GAMES, UNFINISHED, KInARow, describe_game
+from tictac_env.games import GAMES, KInARow, describe_game
 from tictac_env.jobs import map_jobs
-from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.solver import Solver
-from tictac_env.solver.book import FOLDER, Book, book_key
+from tictac_env.solver.book import FOLDER, Book
+from tools.build_outcomes import layers, quiet, winning
 
 PART = 128
 """Positions that a worker solves at a time. Neighbours by key profit from each other through its table."""
 GAME = "ConnectFour-v0"
 
-Layer = dict[int, tuple[int, int]]
-Part = tuple[Settings, list[tuple[int, int]]]
+Part = tuple[Settings, PositionBatch]
 """The settings that identify it, and its positions."""
 
 
-def wins_at_once(game: KInARow, own: int, opp: int) -> bool:
-    return game.winning_choices(own, opp) != 0
+def keys_of(batch: PositionBatch) -> Ints:
+    """The `book_key` of each position: int64 (B,)."""
+    game, own, opp = batch.game, batch.own, batch.opp
+    return np.minimum(game.key(own, opp), game.key(game.mirror(own), game.mirror(opp)))
 
 
-def layers(game: KInARow, plies: int) -> list[Layer]:
-    """The unfinished positions (own, opp) of each ply up to `plies`, one of each pair of mirror images, by key."""
-    found: list[Layer] = [{book_key(game, 0, 0): (0, 0)}]
-    for _ in range(plies):
-        following: Layer = {}
-        for own, opp in found[-1].values():
-            for action in range(game.num_actions):
-                after = game.play(own, opp, action)
-                if after != (own, opp) and game.result(*after) == UNFINISHED:
-                    following.setdefault(book_key(game, *after), after)
-        found.append(following)
-    return found
-
-
-def quiet(game: KInARow, layer: Layer) -> dict[int, tuple[int, int]]:
+def by_key(layer: PositionBatch) -> PositionBatch:
     """The positions of a layer in which the side to move cannot win at once, in the order of their keys."""
-    return {key: layer[key] for key in sorted(layer) if not wins_at_once(game, *layer[key])}
+    found = quiet(layer)
+    return found.where(np.argsort(keys_of(found)))
 
 
-def back_up(game: KInARow, plies: int, scores: dict[int, int]) -> Book:
-    """The book of all plies up to `plies`, from the scores of the last one's quiet positions."""
-    scores = dict(scores)
-    for ply, layer in reversed(list(enumerate(layers(game, plies - 1)))):
-        for key, (own, opp) in quiet(game, layer).items():
-            best = -game.cells
-            for action in range(game.num_actions):
-                after = game.play(own, opp, action)
-                if after != (own, opp):
-                    at_once = wins_at_once(game, *after)
-                    score = (game.cells - ply) // 2 if at_once else scores[book_key(game, *after)]
-                    best = max(best, -score)
-            scores[key] = best
-    keys = np.array(sorted(scores), np.int64)
-    return Book(game, plies, keys, np.array([scores[key] for key in keys.tolist()], np.int8))
+def back_up(game: KInARow, plies: int, scores: npt.NDArray[np.int8]) -> Book:
+    """The book of all plies up to `plies`, from the scores of the last one's positions, which are in order `by_key`."""
+    *earlier, last = map(by_key, layers(game, plies))
+    found = [(keys_of(last), scores)]
+    for ply, batch in reversed(list(enumerate(earlier))):
+        keys, after = found[-1]
+        legal, best = batch.action_masks(), np.full(len(batch), -game.cells, np.int8)
+        for action in range(game.num_actions):
+            rows = np.flatnonzero(legal[:, action])
+            child = batch.where(rows).play(np.full(len(rows), action))
+            places = np.searchsorted(keys, keys_of(child)).clip(max=len(keys) - 1)
+            score = np.where(winning(child) != 0, (game.cells - ply) // 2, after[places])
+            best[rows] = np.maximum(best[rows], -score)
+        found.append((keys_of(batch), best))
+    keys, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(keys)
+    return Book(game, plies, keys[order], scores[order])
 
 
 def earlier_book(game: KInARow, plies: int, path: Path) -> Book | None:
@@ -109,19 +102,18 @@ class PartSolver:
     def __call__(self, part: Part) -> dict[str, Any]:
         """The scores of some positions, and the CPU-seconds they took."""
         began = time.process_time()
-        scores = self.solver.score_many([Position(self.solver.game, *pair) for pair in part[1]], progress=False)
+        scores = self.solver.score_many(list(part[1]), progress=False)
         return {"scores": scores, "CPU-s": round(time.process_time() - began, 3)}
 
 
-def parts_of(game: KInARow, ply: int, layer: Layer) -> list[Part]:
+def parts_of(ply: int, layer: PositionBatch) -> list[Part]:
     """A layer's positions in parts, each with the settings that identify it."""
-    items = list(layer.items())
-    parts = []
-    for start in range(0, len(items), PART):
-        part = items[start : start + PART]
-        settings = {"game": describe_game(game), "ply": ply, "first": part[0][0], "positions": len(part)}
-        parts.append((settings, [pair for _, pair in part]))
-    return parts
+    game, firsts = describe_game(layer.game), keys_of(layer)[::PART].tolist()
+    some = [layer.where(slice(PART * number, PART * (number + 1))) for number in range(len(firsts))]
+    return [
+        ({"game": game, "ply": ply, "first": first, "positions": len(part)}, part)
+        for first, part in zip(firsts, some, strict=True)
+    ]
 
 
 def solve_rest(parts: Sequence[Part], store: RunStore, options: argparse.Namespace, work: PartSolver) -> None:
@@ -137,7 +129,7 @@ def progress(parts: Sequence[Part], store: RunStore) -> str:
     """The number of solved positions, and their CPU time."""
     solved = [part for part in parts if part[0] in store]
     spent = sum(store[settings]["CPU-s"] for settings, _ in solved) / 3600
-    counts = (sum(len(pairs) for _, pairs in some) for some in (solved, parts))
+    counts = (sum(len(batch) for _, batch in some) for some in (solved, parts))
     return "{:,} of {:,} positions are solved, in {:.2f} CPU-hours".format(*counts, spent)
 
 
@@ -155,12 +147,12 @@ def main() -> None:
 
     game = GAMES[GAME]
     assert isinstance(game, KInARow)
-    layer = quiet(game, layers(game, options.plies)[-1])
-    parts = parts_of(game, options.plies, layer)
+    layer = by_key(layers(game, options.plies)[-1])
+    parts = parts_of(options.plies, layer)
     target = options.out / f"{GAME}.npz"
     work = PartSolver(game, options.plies, target, options.table, options.threads)
     if options.trial:
-        trial(work.solver, list(layer.values()), options.trial)
+        trial(work.solver, layer, options.trial)
         return
     if target.is_file() and (there := Book.load(target, game).plies) >= options.plies:
         parser.error(f"{target} has {there} plies already; name another place with --out")
@@ -171,7 +163,7 @@ def main() -> None:
         print(f"{progress(parts, store)}; call again to continue")
         return
     scores = [score for settings, _ in parts for score in store[settings]["scores"]]
-    book = back_up(game, options.plies, dict(zip(layer, scores, strict=True)))
+    book = back_up(game, options.plies, np.array(scores, np.int8))
     earlier = earlier_book(game, options.plies, target)
     if earlier and not all(book.scores[np.searchsorted(book.keys, earlier.keys)] == earlier.scores):
         raise SystemExit(f"the scores of ply {options.plies} and of the plies before contradict each other")
@@ -180,11 +172,11 @@ def main() -> None:
     print(f"{progress(parts, store)}; the book has {len(book):,}, {target.stat().st_size:,} bytes: {target}")
 
 
-def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:
+def trial(solver: Solver, layer: PositionBatch, count: int) -> None:
     """Solves runs of neighbours spread over the layer, and prints the time of the whole at that rate."""
     runs = max(1, count // 10)
-    chosen = [number + i for number in range(0, len(pairs) - 10, len(pairs) // runs) for i in range(10)][:count]
-    positions = [Position(solver.game, *pairs[number]) for number in chosen]
+    chosen = [number + i for number in range(0, len(layer) - 10, len(layer) // runs) for i in range(10)][:count]
+    positions = [layer[number] for number in chosen]
     solver.score_many(positions[:1])  # compiled
     began, cpu = time.monotonic(), time.process_time()
     solver.score_many(positions)
@@ -192,8 +184,8 @@ def trial(solver: Solver, pairs: list[tuple[int, int]], count: int) -> None:
     print(
         f"{len(chosen)} positions: {spent / len(chosen):.3f} CPU-s each, "
         f"{solver.nodes / spent / 1e6:.2f} M nodes a CPU-s; "
-        f"all {len(pairs):,}: {spent / len(chosen) * len(pairs) / 3600:.1f} CPU-hours, "
-        f"{seconds / len(chosen) * len(pairs) / 3600:.1f} hours of wall-clock time at this load"
+        f"all {len(layer):,}: {spent / len(chosen) * len(layer) / 3600:.1f} CPU-hours, "
+        f"{seconds / len(chosen) * len(layer) / 3600:.1f} hours of wall-clock time at this load"
     )
 
 

@@ -153,7 +153,7 @@ class Layer:
         """
         batch = self.positions
         best, unsure = np.full(len(batch), -1, np.int8), np.zeros(len(batch), np.bool_)
-        masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
+        masks = batch.action_masks()
         for action in range(batch.game.num_actions):
             rows = np.flatnonzero(masks[:, action])
             child = batch.where(rows).play(np.full(len(rows), action))
