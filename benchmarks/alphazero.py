@@ -32,12 +32,24 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.records import DATA, RESULTS, add_output, parser_of, positive, save, save_picture
+from benchmarks.records import (
+    DATA,
+    RESULTS,
+    add_output,
+    mistakes,
+    mistakes_by_phase,
+    parser_of,
+    positive,
+    save,
+    save_picture,
+    sets_in,
+)
 from tictac_agents import MCTS, AlphaZero
 from tictac_agents.bench.records import Row, RunStore, Settings, show
+from tictac_agents.bench.results import shares_text
 from tictac_agents.curves import against_perfect, new_figure
-from tictac_env.arena import exact_results, move_accuracy, suite, verdict
-from tictac_env.arena.suites import PHASES, Suite, as_suite, phases
+from tictac_env.arena import exact_results, suite, verdict
+from tictac_env.arena.suites import PHASES, Suite, phases
 from tictac_env.games import get_game
 from tictac_env.policies import Policy
 from tictac_env.solver.enumerate import SMALL_CELLS
@@ -137,23 +149,7 @@ def proof(settings: Settings) -> Row:
 def v_perfect(agent: Policy) -> Row:
     """Shares in per cent of games won, drawn and lost against perfect play."""
     found = against_perfect(agent, get_game(GAME), FOLLOWED, SAMPLE)
-    return {f"as {seat} v perfect, W/D/L %": shown(found[seat]) for seat in ("first", "second")}
-
-
-def shown(shares: Sequence[float]) -> str:
-    return " / ".join(f"{100 * share:.1f}" for share in shares)
-
-
-def mistakes(agent: Policy, positions: str | Suite) -> float:
-    """The share of moves that are mistakes, in per cent."""
-    return round(100 * move_accuracy(agent, positions, progress=False).overall.mistakes.value, 2)
-
-
-def by_phase(agent: Policy) -> Row:
-    """The mistakes on the reporting suite, in per cent, in all and in each phase."""
-    found = move_accuracy(agent, REPORT, progress=False)
-    parts = {phase: round(100 * one.mistakes.value, 2) for phase, one in found.by_phase.items()}
-    return {REPORT: round(100 * found.overall.mistakes.value, 2)} | parts
+    return {f"as {seat} v perfect, W/D/L %": shares_text(found[seat]) for seat in ("first", "second")}
 
 
 def learned(settings: Settings, models: Path) -> Row:
@@ -189,7 +185,7 @@ def learned(settings: Settings, models: Path) -> Row:
     else:
         agent = AlphaZero(GAME, **settings["settings"], seed=settings["seed"], workers=settings["workers"])
         agent.learn(settings["games"], judged)
-    alone, searching = by_phase(agent.playing_with(0)), by_phase(agent)
+    alone, searching = (mistakes_by_phase(one, REPORT) for one in (agent.playing_with(0), agent))
     row: Row = {"games": agent.num_games, "minutes": curve[-1]["minutes"]}
     row |= {f"alone, {name}, %": found for name, found in alone.items()}
     row |= {f"32 simulations, {name}, %": found for name, found in searching.items()}
@@ -208,10 +204,8 @@ def searched(settings: Settings, models: Path, data: Path) -> Row:
     agent = None if settings["seed"] is None else AlphaZero.load(models / f"{NAME}-{settings['seed']}.npz")
     by: dict[str, Any] = {"exploration": settings["exploration"], "evaluator": agent} if agent else {}
     player = MCTS(milliseconds=SEARCH_MS, **by) if settings["unit"] == "ms" else MCTS(SIMULATIONS, **by)
-    sets = {f"{REPORT}, opening, %": openings()}
-    if (path := data / f"connect_four_{PUBLIC}.csv").exists():
-        sets = {f"{PUBLIC}, %": as_suite(path)} | sets
-    return {name: mistakes(player, positions) for name, positions in sets.items()}
+    sets = {**sets_in(data, PUBLIC), f"{REPORT}, opening": openings()}
+    return {f"{name}, %": mistakes(player, positions) for name, positions in sets.items()}
 
 
 def part(settings: Settings) -> Row:

@@ -21,7 +21,7 @@ from tictac_env.arena import SeatResult, exact_results
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
-from tictac_env.policies.pool import level_settings
+from tictac_env.policies.pool import Setting, level_settings
 from tictac_env.position import Position
 
 GAME = "ConnectFour-v0"
@@ -29,13 +29,15 @@ LEVELS = tuple(f"level:{number}" for number in range(6, 11))
 DIGITS = 6
 
 
-def described(name: str) -> str:
+def described(setting: Setting) -> str:
+    """The player of a level."""
+    return f"{setting.policy}, {100 * setting.random:g} % random" if setting.random else setting.policy
+
+
+def played_by(name: str) -> str:
     """The player of a level, or the policy's name."""
     base, _, number = name.partition(":")
-    if base != "level":
-        return name
-    setting = level_settings(get_game(GAME))[int(number) - 1]
-    return f"{setting.policy}, {100 * setting.random:g} % random" if setting.random else setting.policy
+    return described(level_settings(get_game(GAME))[int(number) - 1]) if base == "level" else name
 
 
 def judged(settings: Settings) -> Row:
@@ -74,7 +76,7 @@ def main() -> None:
     add_output(parser)
     options = parser.parse_args()
     shared = {name: getattr(options, name) for name in ("maps", "max_positions", "games")}
-    jobs = [{"policy": name, "plays": described(name), **shared} for name in options.policies]
+    jobs = [{"policy": name, "plays": played_by(name), **shared} for name in options.policies]
     store = RunStore(options.output / "exact-results-runs.jsonl")
     store.complete(jobs, judged, chosen_workers(options), "policies against perfect play")
     rows = [store[settings] for settings in jobs]

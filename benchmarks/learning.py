@@ -28,13 +28,14 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from benchmarks.records import Panel, Study, add_study, half_width, parser_of
+from benchmarks.records import Panel, Study, add_study, half_width, mistakes, mistakes_by_phase, parser_of, sets_in
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
 from tictac_agents.bench.records import Results, Settings
 from tictac_agents.deep.settings import TUNED, tuned
-from tictac_env.arena import exact_results, move_accuracy, round_robin
+from tictac_env.arena import exact_results, round_robin
+from tictac_env.arena.suites import PHASES
+from tictac_env.checks import SEATS
 
-SEATS = ("first", "second")
 Trained = tuple[Any, ExactEvalCallback]
 
 
@@ -173,7 +174,6 @@ def _learned(model: Any, steps: int, every: int, stop: bool = False) -> Trained:
 
 
 CHOOSE, REPORT = "C4-Choose-v1", "C4-Exact-v1"
-PHASES = ("opening", "middle", "end")
 SETS = ("end_easy", "middle_easy", "middle_medium")
 OPPONENTS = ("random", "rule", "minimax:2", "minimax:4")
 POINTS, SELDOM = 20, 4
@@ -207,9 +207,7 @@ class Curve(BaseCallback):
     def _judge(self, seconds: float) -> None:
         player = Snapshot(self.model)
         point: dict[str, Any] = {"CPU-s": seconds, "steps": self.num_timesteps}
-        point |= {
-            suite: round(100 * move_accuracy(player, suite).overall.mistakes.value, 2) for suite in (CHOOSE, REPORT)
-        }
+        point |= {suite: mistakes(player, suite) for suite in (CHOOSE, REPORT)}
         if len(self.points) % SELDOM == SELDOM - 1:
             exact = exact_results(
                 player, "perfect", ConnectFour.game, max_positions=10_000, games=1_000, progress=False
@@ -255,13 +253,8 @@ class ConnectFour(Study):
 
     def judged(self, player: Snapshot, data: Path) -> dict[str, Any]:
         """Mistakes in per cent, games and exact results of a player."""
-        found: dict[str, Any] = {}
-        sets = {name: data / f"connect_four_{name}.csv" for name in SETS}
-        for name, positions in {**{name: path for name, path in sets.items() if path.exists()}, REPORT: REPORT}.items():
-            accuracy = move_accuracy(player, positions)
-            found[name] = round(100 * accuracy.overall.mistakes.value, 2)
-            if name == REPORT:
-                found |= {phase: round(100 * one.mistakes.value, 2) for phase, one in accuracy.by_phase.items()}
+        found: dict[str, Any] = {name: mistakes(player, path) for name, path in sets_in(data, *SETS).items()}
+        found |= mistakes_by_phase(player, REPORT)
         for opponent in OPPONENTS:
             pair = {"network": player, opponent: opponent}
             match = round_robin(pair, self.game, self.games, openings=2).matches["network", opponent]

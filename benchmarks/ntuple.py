@@ -40,7 +40,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.stats import bootstrap, trim_mean
 
-from benchmarks.records import DATA, Panel, Study, add_output, add_study, parser_of, positive, save, save_picture
+from benchmarks.records import (
+    DATA,
+    Panel,
+    Study,
+    add_output,
+    add_study,
+    mistakes,
+    parser_of,
+    positive,
+    save,
+    save_picture,
+    sets_in,
+)
 from benchmarks.search import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.bench.records import Results, Row, RunStore, Settings, show
@@ -48,7 +60,8 @@ from tictac_agents.curves import new_figure
 from tictac_agents.ntuple.search import ALL, NODES, ROWS_A_MS, SEARCHED, answer, begin, deepen, deepen_until, new_search
 from tictac_env.arena import move_accuracy
 from tictac_env.arena.results import seat_result
-from tictac_env.arena.suites import PHASES, Suite, as_suite, phases, suite
+from tictac_env.arena.suites import PHASES, Suite, phases, suite
+from tictac_env.checks import SEATS
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position
@@ -71,7 +84,7 @@ POSITIONS = {"perfect": 400_000, "erring": 1_000, "searches": 1_000}
 """The most positions to follow exactly; those of perfect play that errs each cost a search to the game's end."""
 SAMPLE = 1_000
 """Games that are drawn if there are more positions."""
-ENDS, SEATS = ("won", "drawn", "lost"), ("first", "second")
+ENDS = ("won", "drawn", "lost")
 COSTS = ("CPU-s", "games", "games per CPU-s")
 CONFIDENCE, RESAMPLES = 0.95, 9_999
 
@@ -134,10 +147,8 @@ def judged(network: NTupleNetwork, settings: Settings, data: Path) -> dict[str, 
         for name in names:
             opponent, positions = make_policy(name, network.game), settings["positions"][kind]
             found[f"{name}, {seat}"] = against(network, opponent, SEATS.index(seat), positions)
-    sets = {name: data / f"connect_four_{name}.csv" for name in SETS}
-    for name, positions in {REPORT: REPORT, **{name: path for name, path in sets.items() if path.exists()}}.items():
-        found[f"mistakes on {name}"] = round(100 * move_accuracy(network, positions).overall.mistakes.value, 3)
-    return found
+    sets = {REPORT: REPORT, **sets_in(data, *SETS)}
+    return found | {f"mistakes on {name}": mistakes(network, positions, 3) for name, positions in sets.items()}
 
 
 def last_fifth(points: Sequence[Mapping[str, Any]], end: str) -> float:
@@ -379,8 +390,7 @@ def run_search(settings: Settings, data: Path) -> dict[str, Any]:
     """Mistakes in per cent with 95 % intervals, and the costs of a move."""
     found: dict[str, Any] = {}
     Counted(settings).act(Position.start(GAME), 0)  # may compile
-    path = data / f"connect_four_{SET}.csv"
-    sets = {REPORT: sample(settings["each"])} | ({SET: as_suite(path)} if path.exists() else {})
+    sets: dict[str, Any] = {REPORT: sample(settings["each"]), **sets_in(data, SET)}
     for name, positions in sets.items():
         player = Counted(settings)
         accuracy = move_accuracy(player, positions)

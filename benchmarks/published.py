@@ -21,7 +21,7 @@ from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
 from tictac_agents.bench.records import Settings, processor_features
 from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
-from tictac_env.arena import GameRecord, SeatVerdict, move_accuracy, play_match, round_robin, verdict
+from tictac_env.arena import GameRecord, MatchResult, SeatVerdict, move_accuracy, play_match, round_robin, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position, canonical
 
@@ -207,18 +207,23 @@ def run(settings: Settings) -> Run:
         policy, games, positions = learner, learner.num_episodes, positions_of(learner)
     spent = time.process_time() - began
     found = verdict(policy, "TicTacToe-v0", seed)
-    return {
-        "seed": seed,
-        "games": games,
-        "CPU-s": round(spent, 2),
-        "positions of 627": positions,
-        "exploitability": found.exploitability,
-        "infallible": found.unbeatable,
-        **seat_figures("first", found.as_first),
-        **seat_figures("second", found.as_second),
-        **(training_figures(policy) if isinstance(policy, ValueTD) else {}),
-        **({"processor": processor_features()} if kind in NETWORKS else {}),
-    }
+    row = figures(seed, games, spent) | {"positions of 627": positions}
+    row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
+    row |= seat_figures("first", found.as_first) | seat_figures("second", found.as_second)
+    row |= training_figures(policy) if isinstance(policy, ValueTD) else {}
+    return row | ({"processor": processor_features()} if kind in NETWORKS else {})
+
+
+def figures(seed: int, games: int, seconds: float) -> Run:
+    """The figures that all runs have, so far as they are known without a verdict."""
+    unknown = {"positions of 627": 0, "exploitability": None, "infallible": None}
+    return {"seed": seed, "games": games, "CPU-s": round(seconds, 2), **unknown}
+
+
+def shares_against_random(match: MatchResult) -> Run:
+    """The shares of games won, drawn and lost in each seat."""
+    seats = {"first": match.as_first, "second": match.as_second}
+    return {f"{seat}: v random": tuple(count / found.games for count in found) for seat, found in seats.items()}
 
 
 def training_figures(learner: ValueTD) -> Run:
@@ -257,23 +262,10 @@ def run_tree(game: str, games: int, seed: int) -> Run:
     began = time.process_time()
     tree.learn(games, progress_bar=False)
     spent = time.process_time() - began
-    found = play_match(tree, "random", game=game, games=2_000, seed=seed)
-    seats = {"first": found.as_first, "second": found.as_second}
-    return {
-        "seed": seed,
-        "games": games,
-        "CPU-s": round(spent, 2),
-        "positions of 627": 0,
-        "exploitability": None,
-        "infallible": None,
-        **{
-            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
-            for seat, won in seats.items()
-        },
-        "games/s": round(games / spent),
-        "bytes a node": round(tree.nbytes / len(tree), 1),
-        "mistakes": mistakes(tree),
-    }
+    row = figures(seed, games, spent)
+    row |= shares_against_random(play_match(tree, "random", game=game, games=2_000, seed=seed))
+    row |= {"games/s": round(games / spent), "bytes a node": round(tree.nbytes / len(tree), 1)}
+    return row | {"mistakes": mistakes(tree)}
 
 
 def seat_figures(seat: str, found: SeatVerdict) -> Run:
@@ -337,24 +329,10 @@ def run_fitted(preset: str, games: int, seed: int) -> dict[str, Any]:
     against_random = round_robin({"learner": learner, "random": "random"}, CONNECT_FOUR, FINAL_GAMES, seed)
     tree = GameTree(CONNECT_FOUR, seed=seed).learn(TREE_GAMES, progress_bar=False)
     against_tree = round_robin({"learner": learner, "tree": tree}, CONNECT_FOUR, seed=seed, openings=2)
-    to_random, to_tree = against_random.matches["learner", "random"], against_tree.matches["learner", "tree"]
-    return {
-        "seed": seed,
-        "games": games,
-        "CPU-s": round(spent, 2),
-        "positions of 627": 0,
-        "exploitability": None,
-        "infallible": None,
-        **{
-            f"{seat}: v random": (won.wins / won.games, won.draws / won.games, won.losses / won.games)
-            for seat, won in (("first", to_random.as_first), ("second", to_random.as_second))
-        },
-        "first: v tree": list(to_tree.as_first),
-        "second: v tree": list(to_tree.as_second),
-        "mistakes": mistakes(learner),
-        "processor": processor_features(),
-        "curve": curve,
-    }
+    to_tree = against_tree.matches["learner", "tree"]
+    row = figures(seed, games, spent) | shares_against_random(against_random.matches["learner", "random"])
+    row |= {"first: v tree": list(to_tree.as_first), "second: v tree": list(to_tree.as_second)}
+    return row | {"mistakes": mistakes(learner), "processor": processor_features(), "curve": curve}
 
 
 def mistakes(player: Policy) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -17,6 +18,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from tictac_agents.bench.records import Results, Row, RunStore, Settings, as_json, machine, show
+from tictac_env.arena import move_accuracy
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.storage import save_text, writing
 
@@ -37,14 +39,31 @@ def positive(text: str) -> int:
     return number
 
 
-def add_output(parser: argparse.ArgumentParser, folder: Path = RESULTS) -> None:
+def add_output(parser: argparse.ArgumentParser) -> None:
     """Adds `--output`."""
-    parser.add_argument("--output", type=Path, default=folder, help="folder for the results (default: %(default)s)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results (default: %(default)s)")
 
 
 def parser_of(doc: str | None) -> argparse.ArgumentParser:
     """A parser whose help is a script's docstring."""
     return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def sets_in(data: Path, *names: str) -> dict[str, Path]:
+    """The files of public sets of positions of Connect Four by their names, those that are in the folder `data`."""
+    files = {name: data / f"connect_four_{name}.csv" for name in names}
+    return {name: path for name, path in files.items() if path.exists()}
+
+
+def mistakes(player: Any, positions: Any, digits: int = 2) -> float:
+    """The share of a player's moves that are mistakes, in per cent; arguments as of `move_accuracy`."""
+    return round(100 * move_accuracy(player, positions, progress=False).overall.mistakes.value, digits)
+
+
+def mistakes_by_phase(player: Any, suite: str) -> dict[str, float]:
+    """The mistakes on a suite, in per cent: all, by the suite's name, and those of each phase."""
+    found = move_accuracy(player, suite, progress=False)
+    return {name: round(100 * one.mistakes.value, 2) for name, one in {suite: found.overall, **found.by_phase}.items()}
 
 
 def save(name: str, settings: Settings, tables: Mapping[str, Sequence[Row]], folder: Path = RESULTS) -> None:
@@ -79,13 +98,13 @@ class Panel:
     means: bool = True
 
 
-def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half the width of the interval of a mean over seeds, by Student's t; 0 for one value."""
+def half_width(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of a mean over seeds, by Student's t; 0 for one value."""
     from scipy.stats import t
 
     if len(values) < 2:
         return 0.0
-    return float(t.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
 def draw(panels: Sequence[Panel], path: Path) -> None:
@@ -116,7 +135,7 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
     save_picture(figure, path)
 
 
-class Study:
+class Study(ABC):
     """A benchmark of learners over seeds. Subclasses say what a run is, and what tables and curves show.
 
     Attributes:
@@ -133,21 +152,21 @@ class Study:
     rows: Mapping[str, int]
     about: Settings
 
+    @abstractmethod
     def settings_of(self, name: str, seed: int) -> Settings:
         """All that decides a run of a row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self, settings: Settings, data: Path, models: Path) -> Results:
         """Trains and judges one learner, on the sets in the folder `data` too; saves it in the folder `models`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tables(self, runs: Sequence[Results]) -> dict[str, list[dict[str, Any]]]:
         """A row for each run, and `summary`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def panels(self, runs: Sequence[Results]) -> list[Panel]:
         """The charts."""
-        raise NotImplementedError
 
     def complete(self, options: argparse.Namespace) -> None:
         """Makes the missing runs of some rows, then writes and prints the tables, and draws the curves."""

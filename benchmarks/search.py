@@ -23,12 +23,8 @@ import csv
 import functools
 import io
 import itertools
-import os
 import random
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -149,13 +145,11 @@ def main() -> None:
     if options.make_openings:
         make_openings(options.make_openings)
         return
-    compiling = [row for game in GAMES for row in first_searches(game)]
-    show("CPU-seconds of a process's first searches, 1,000 simulations", compiling)
     speed = [row for game in GAMES for row in speeds(game, options.repeats)]
     show("Simulations per CPU-second from the empty board", speed)
     threads = [row for rollout in ("random", "rule") for row in scaling(rollout, options.repeats)]
     show("Simulations per second by the clock, Connect Four's empty board", threads)
-    tables = {"compiling": compiling, "speed": speed, "threads": threads}
+    tables = {"speed": speed, "threads": threads}
     if options.data.is_dir():
         mistakes = mistake_table(run_all(options), options.data)
         show("Mistakes in per cent", mistakes)
@@ -164,32 +158,6 @@ def main() -> None:
         print(f"no sets of positions in {options.data}: mistakes are left out")
     save("search", {"repeats": options.repeats}, tables, options.output)  # each row of mistakes says its own
     print(f"written to {options.output}")
-
-
-FIRST_SEARCHES = """
-import sys, time
-from tictac_agents import MCTS
-from tictac_env.position import Position
-position, spent = Position.start(sys.argv[1]), []
-for seed in range(2):
-    began = time.process_time()
-    MCTS(1_000).act(position, seed)
-    spent.append(time.process_time() - began)
-print(*spent)
-"""
-
-
-def first_searches(game: str) -> list[Row]:
-    """Seconds of the first searches of a process, before and after an earlier process has compiled the kernels."""
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for cache in ("empty", "filled"):
-            command = [sys.executable, "-c", FIRST_SEARCHES, GAMES[game][0]]
-            environment = os.environ | {"TICTAC_CACHE_DIR": folder}
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-            first, second = map(float, done.stdout.split())
-            rows.append({"game": game, "cache": cache, "first": round(first, 3), "second": round(second, 5)})
-    return rows
 
 
 def speeds(game: str, repeats: int) -> list[Row]:
@@ -373,12 +341,12 @@ def ratio_with_interval(share: Any, peer: Any) -> str:
     return f"{share.sum() / peer.sum():.2f} ({low:.2f}-{f'{high:.2f}' if high < 100 else 'inf'})"  # draws without any
 
 
-def make_openings(folder: Path, seed: int = 7) -> None:
+def make_openings(folder: Path) -> None:
     """Writes sets of random openings of Connect Four with exact scores, labelled by BitBully."""
     from bitbully import BitBully, Board
 
     game = get_game("ConnectFour-v0")
-    rng, solver = random.Random(seed), BitBully(opening_book="12-ply-dist")
+    rng, solver = random.Random(7), BitBully(opening_book="12-ply-dist")
     found: dict[str, list[list[object]]] = {name: [] for name in OPENINGS}
     seen: set[Position] = set()
     while any(len(found[name]) < count for name, count in OPENINGS.items()):

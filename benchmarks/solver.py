@@ -23,6 +23,8 @@ from typing import Any
 
 from benchmarks.records import DATA, add_output, parser_of, save
 from tictac_agents.bench.records import show
+from tictac_env.arena import read_scored_positions
+from tictac_env.arena.game_record import random_opening
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track
@@ -48,21 +50,10 @@ for line in sys.stdin:
 """
 
 
-def public_set(name: str, data: Path, count: int) -> tuple[list[Position], list[tuple[int | None, ...]]]:
-    with open(data / f"connect_four_{name}.csv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))[:count]
-    columns = [tuple(int(row[f"column_{n}"]) if row[f"column_{n}"] else None for n in range(1, 8)) for row in rows]
-    return [Position.from_moves(GAME, row["moves"]) for row in rows], columns
-
-
 def random_position(rng: random.Random, plies: int) -> Position | None:
     """A random game of a number of plies, None if it ended before or the side to move can win at once."""
-    position = Position.start(GAME)
-    for _ in range(plies):
-        if position.is_over:
-            return None
-        position = position.play(rng.choice(position.legal_actions))
-    return None if position.is_over or any(position.play(a).is_over for a in position.legal_actions) else position
+    position = random_opening(GAMES[GAME], plies, rng)
+    return None if position is None or any(position.play(a).is_over for a in position.legal_actions) else position
 
 
 def difficulty(ply: int, score: int) -> str:
@@ -71,9 +62,9 @@ def difficulty(ply: int, score: int) -> str:
     return "easy" if left < 14 else "medium" if left < 28 else "hard"
 
 
-def opening_sets(counts: dict[str, int], seed: int = SEED) -> dict[str, list[Position]]:
+def opening_sets(counts: dict[str, int]) -> dict[str, list[Position]]:
     """Random games of 1 to 13 plies by difficulty; of the hard ones those of 6 and more, to be measured in minutes."""
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     solver = Solver(GAME, 256)
     sets: dict[str, list[Position]] = {name: [] for name in counts}
     while any(len(sets[name]) < counts[name] for name in counts):
@@ -185,7 +176,8 @@ def main() -> None:
     if options.data.is_dir():
         labelled, spent = 0, 0.0
         for name in PUBLIC:
-            positions, columns = public_set(name, options.data, options.count)
+            scored = read_scored_positions(options.data / f"connect_four_{name}.csv")[: options.count]
+            positions, columns = map(list, zip(*scored, strict=True))
             truth = [max(score for score in scores if score is not None) for scores in columns]
             rows.append(compare(name, positions, truth, options.peer))
             solver = Solver(GAME, TABLE_MB, opening_book=False)

@@ -14,13 +14,14 @@ import time
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.exact_results import described
 from benchmarks.records import add_output, parser_of, positive, save
 from tictac_agents.bench.records import Row, RunStore, Settings, show
 from tictac_env.arena import exploitability, play_match
 from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
-from tictac_env.policies.pool import Setting, level_settings
+from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position
 from tictac_env.rng import position_seed
 
@@ -47,10 +48,6 @@ def main() -> None:
 
 def numbers(game: str) -> range:
     return range(1, len(level_settings(get_game(game))) + 1)
-
-
-def described(setting: Setting) -> str:
-    return f"{setting.policy}, {100 * setting.random:g} % random" if setting.random else setting.policy
 
 
 def exact_row(number: int) -> Row:
@@ -85,12 +82,12 @@ def match_row(settings: Settings) -> Row:
     return row | {"wins": wins, "draws": draws, "losses": losses}
 
 
-def seconds_a_move(game: str, number: int, games: int = 5) -> float:
+def seconds_a_move(game: str, number: int) -> float:
     """The mean CPU time of a move over games against itself, after a first move that may compile."""
     policy, moves = make_policy(f"level:{number}", game), 0
     policy.act(Position.start(game), 0)
     began = time.process_time()
-    for first in range(games):
+    for first in range(5):
         position = Position.start(game).play(first)
         while not position.is_over:
             position = position.play(policy.act(position, position_seed(position.own, position.opp, first)))

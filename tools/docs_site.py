@@ -335,22 +335,17 @@ def package_uri(name: str) -> str:
     return f"reference/api/{name}.md"
 
 
-def class_page(title: str, path: str, members: bool = True) -> str:
+def class_page(title: str, path: str) -> str:
     """A page that is a class's docstring, then its methods."""
-    return f"# {title}\n\n{shown(path, members)}"
+    return f"# {title}\n\n{shown(path)}"
 
 
-def shown(
-    path: str, members: bool = True, heading: bool = False, level: int = 2, inherited: tuple[str, ...] = ()
-) -> str:
+def shown(path: str, heading: bool = False, inherited: tuple[str, ...] = ()) -> str:
     """The lines by which mkdocstrings shows an object's docstring."""
-    options = {
-        "show_root_heading": str(heading).lower(),
-        "heading_level": level,
-        "members": "" if members else "false",
-        "inherited_members": f"[{', '.join(inherited)}]" if inherited else "",
-    }
-    lines = "".join(f"      {name}: {value}\n" for name, value in options.items() if value != "")
+    options = {"show_root_heading": str(heading).lower(), "heading_level": "2"}
+    if inherited:
+        options["inherited_members"] = f"[{', '.join(inherited)}]"
+    lines = "".join(f"      {name}: {value}\n" for name, value in options.items())
     return f"::: {path}\n    options:\n{lines}"
 
 

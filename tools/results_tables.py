@@ -176,7 +176,7 @@ def by_game(table: str, first: str, times: str) -> Table:
     ]
 
 
-def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
+def vector_speed(name: str) -> Table:
     """The numbers of boards side by side."""
     rows = read("throughput", "vector")
     found = {(row["case"], row["boards"]): row for row in rows if row["game"] == name}
@@ -191,7 +191,7 @@ def vector_speed(name: str, cases: Sequence[str] = ()) -> Table:
                 (f"{plain(boards)} boards, times C", ratio(found.get((case, boards), blank)["times C reference"])),
             )
         }
-        for case in cases or dict.fromkeys(case for case, _ in found)
+        for case in dict.fromkeys(case for case, _ in found)
     ]
 
 

@@ -322,7 +322,7 @@ class ReplyTree:
             for begin in range(0, len(own), CHUNK):
                 some = slice(begin, begin + CHUNK)
                 moves[some] = self._moves(own[some], opp[some])
-                mirrored = mirror(self.game, own[some]), mirror(self.game, opp[some])
+                mirrored = self.game.mirror(own[some]), self.game.mirror(opp[some])
                 order = np.lexsort(mirrored[::-1])  # similar positions take less time
                 others = np.empty_like(moves[some])
                 others[order] = self.game.num_actions - 1 - self._moves(*(side[order] for side in mirrored))
@@ -351,7 +351,7 @@ class ReplyTree:
         return own, opp
 
     def _with_images(self, layer: Layer) -> tuple[Ints, Ints]:
-        images = mirror(self.game, layer.own), mirror(self.game, layer.opp)
+        images = self.game.mirror(layer.own), self.game.mirror(layer.opp)
         return distinct(*map(np.append, (layer.own, layer.opp), images))
 
     def _failing(self) -> dict[int, Layer]:
@@ -383,15 +383,6 @@ def lesser(game: KInARow, own: int, opp: int) -> tuple[int, int]:
     if mirrored_own < own or (mirrored_own == own and mirrored_opp < opp):
         return mirrored_own, mirrored_opp
     return own, opp
-
-
-@kernel
-def mirror(game: KInARow, stones: Ints) -> Ints:
-    """The mirror image of each of some sets of cells."""
-    mirrored = np.empty_like(stones)
-    for i in range(len(stones)):
-        mirrored[i] = game.mirror(stones[i])
-    return mirrored
 
 
 @kernel
