@@ -189,17 +189,17 @@ class GamesLearner(Policy):
             loaded._set_learned(meta, arrays)
         return loaded
 
+    @abstractmethod
     def _learned(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds besides the settings and the run: values for JSON, and arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
         """Restores what `_learned` gave.
 
         Raises:
             KeyError, TypeError, ValueError: something is missing, or of a wrong type, shape or range.
         """
-        raise NotImplementedError
 
     def learn(
         self,

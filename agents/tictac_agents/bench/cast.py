@@ -252,15 +252,16 @@ def _training(learner: Learner, game: str, seed: int, scale: Scale) -> Training:
     if AGENTS[learner.algorithm].kind != "planner":
         settings = presets(learner.algorithm)[learner.preset] if learner.preset else usual(learner.algorithm, game)
         settings = settings.changed(game=game, **learner.changes)
-        length = next(name for name in LENGTHS if hasattr(settings, name))
+        length = length_of(settings)
         if scale.shorter != 1:
             whole = getattr(settings, length) or new_agent(learner.algorithm, settings, seed).run_games
             settings = settings.changed(**{length: max(1, round(scale.shorter * whole))})
     return Training(learner.algorithm, learner.preset, settings, seed, scale.points)
 
 
-LENGTHS = ("total_episodes", "total_games", "total_timesteps")
-"""The names under which settings have the length of a run."""
+def length_of(settings: Any) -> str:
+    """The setting that has the length of a run."""
+    return next(name for name in ("total_episodes", "total_games", "total_timesteps") if hasattr(settings, name))
 
 
 def without_networks(names: Sequence[str]) -> list[str]:

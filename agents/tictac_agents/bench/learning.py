@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tictac_agents
-from tictac_agents.bench.cast import LENGTHS, Scale, Training, most_positions
+from tictac_agents.bench.cast import Scale, Training, length_of, most_positions
 from tictac_agents.curves import against_perfect, mistakes
 from tictac_agents.train import new_agent
 from tictac_env.arena import verdict
@@ -46,21 +46,18 @@ class Curve:
         self._done = 0
         self._began = time.process_time()
 
-    def __call__(self, agent: Any) -> bool:
-        """Adds a point if it is due; of learners that call it themselves."""
-        games = agent.num_episodes if hasattr(agent, "num_episodes") else agent.num_games
-        self.look(agent, games, getattr(agent, "num_timesteps", None), games)
-        return True
-
-    def look(self, agent: Any, done: int, steps: int | None, games: int | None, last: bool = False) -> None:
+    def __call__(self, agent: Any, last: bool = False) -> bool:
         """Adds a point if it is due, or `last`, and the latest is older."""
-        if done - self._done < (1 if last else self._every):
-            return
-        now = time.process_time()
-        self._done = done
-        about = {"cpu_seconds": round(now - self._began, 4), "games": games, "steps": steps}
-        self.points.append(about | self._judged(agent))
-        self._began += time.process_time() - now
+        games = getattr(agent, "num_episodes", getattr(agent, "num_games", None))
+        steps: Any = getattr(agent, "num_timesteps", None)
+        done = steps if games is None else games
+        if done - self._done >= (1 if last else self._every):
+            now = time.process_time()
+            self._done = done
+            about = {"cpu_seconds": round(now - self._began, 4), "games": games, "steps": steps}
+            self.points.append(about | self._judged(agent))
+            self._began += time.process_time() - now
+        return True
 
     def _judged(self, agent: Any) -> dict[str, Any]:
         found: dict[str, Any] = {"exploitability": None, "mistakes": None, "v_perfect": None}
@@ -88,53 +85,45 @@ def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
         return found
     train = {"planner": _planned, "network": _trained_network}.get(training.kind, _trained_learner)
-    agent, games, steps, seconds, curve = train(training, scale)
+    agent, end, curve = train(training, scale)
     agent.save(file)
+    games, steps = end["games"], end["steps"]
     told = {"sentence": training.sentence(games, steps), "command": training.command}
-    found = {**told, "games": games, "steps": steps, "cpu_seconds": round(seconds, 2), "curve": curve}
+    found = {**told, "games": games, "steps": steps, "cpu_seconds": round(end["cpu_seconds"], 2), "curve": curve}
     save_text(record, json.dumps(found))
     return found
 
 
-Trained = tuple[Any, int | None, int | None, float, list[dict[str, Any]]]
-"""The agent, its games and steps, the CPU seconds of learning, and the points of its curve."""
+Trained = tuple[Any, dict[str, Any], list[dict[str, Any]]]
+"""The agent; its games, its steps and the CPU seconds of learning at the end; and the points of its curve."""
 
 
 def _planned(training: Training, scale: Scale) -> Trained:
     made: Any = getattr(tictac_agents, training.algorithm)
     began = time.process_time()
     agent = made.preset(training.preset).learn(progress_bar=False)
-    return agent, None, None, time.process_time() - began, []
+    return agent, {"games": None, "steps": None, "cpu_seconds": time.process_time() - began}, []
 
 
 def _trained_learner(training: Training, scale: Scale) -> Trained:
     """Trains a table, or an agent that learns from games of its own."""
     settings = training.settings
     learner = new_agent(training.algorithm, settings, training.seed)
-    length = next(name for name in LENGTHS if hasattr(settings, name))
+    length = length_of(settings)
     total = getattr(settings, length) or learner.run_games
     if training.kind == "table" and total >= WORTH_COMPILING:
         learner.compile()  # beforehand, so that no compiling is in the curve
     curve = Curve(training.every(total), settings.rules, scale)
     learner.learn(**{length: total}, callback=curve, progress_bar=False)
-    games = getattr(learner, "num_episodes", None) or learner.num_games
-    curve.look(learner, games, getattr(learner, "num_timesteps", None), games, last=True)
-    return learner, games, getattr(learner, "num_timesteps", None), curve.points[-1]["cpu_seconds"], curve.points
+    curve(learner, last=True)
+    return learner, curve.points[-1], curve.points
 
 
 def _trained_network(training: Training, scale: Scale) -> Trained:
     """Trains a network of Stable-Baselines3; on a small game the run ends once it is proven unbeatable."""
-    from stable_baselines3.common.callbacks import BaseCallback  # needs torch
-
     settings = training.settings
     model = new_agent(training.algorithm, settings, training.seed)
     curve = Curve(training.every(settings.total_timesteps), settings.rules, scale)
-
-    class Judged(BaseCallback):
-        def _on_step(self) -> bool:
-            curve.look(self.model, self.num_timesteps, self.num_timesteps, None)
-            return not curve.proven
-
-    model.learn(settings.total_timesteps, Judged())
-    curve.look(model, model.num_timesteps, model.num_timesteps, None, last=True)
-    return model, None, model.num_timesteps, curve.points[-1]["cpu_seconds"], curve.points
+    model.learn(settings.total_timesteps, lambda *_: curve(model) and not curve.proven)
+    curve(model, last=True)
+    return model, curve.points[-1], curve.points
