@@ -26,7 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ import numpy as np
 from benchmarks.records import (
     DATA,
     RESULTS,
+    Clock,
     add_output,
     mistakes,
     mistakes_by_phase,
@@ -100,23 +101,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "a residual network": {"network": "residual"},
 }
 """The change in each row."""
-
-
-class Clock:
-    """The seconds of a run, by the clock or of CPU time, without what judging takes."""
-
-    def __init__(self, now: Callable[[], float], already: float = 0) -> None:
-        self._now, self._began = now, now() - already
-
-    def __call__(self) -> float:
-        return self._now() - self._began
-
-    def judging(self, judge: Callable[[], Row]) -> Row:
-        """Calls `judge` while the clock stands, and returns what it found."""
-        began = self._now()
-        found = judge()
-        self._began += self._now() - began
-        return found
 
 
 def keeps_the_value(agent: Policy, game: str) -> bool:

@@ -28,7 +28,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
-from benchmarks.records import Panel, Study, add_study, half_width, mistakes, mistakes_by_phase, parser_of, sets_in
+from benchmarks.records import (
+    Clock,
+    Panel,
+    Study,
+    add_study,
+    half_width,
+    mistakes,
+    mistakes_by_phase,
+    parser_of,
+    sets_in,
+)
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
 from tictac_agents.bench.records import Results, Settings
 from tictac_agents.deep.settings import TUNED, tuned
@@ -195,19 +205,17 @@ class Curve(BaseCallback):
         self.points: list[dict[str, Any]] = []
 
     def _on_training_start(self) -> None:
-        self.began = time.process_time()
+        self.clock = Clock(time.process_time)
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self.every * (len(self.points) + 1):
-            now = time.process_time()
-            self._judge(round(now - self.began, 1))
-            self.began += time.process_time() - now
+            about = {"CPU-s": round(self.clock(), 1), "steps": self.num_timesteps}
+            self.points.append(about | self.clock.judging(self._judged))
         return True
 
-    def _judge(self, seconds: float) -> None:
+    def _judged(self) -> dict[str, Any]:
         player = Snapshot(self.model)
-        point: dict[str, Any] = {"CPU-s": seconds, "steps": self.num_timesteps}
-        point |= {suite: mistakes(player, suite) for suite in (CHOOSE, REPORT)}
+        point: dict[str, Any] = {suite: mistakes(player, suite) for suite in (CHOOSE, REPORT)}
         if len(self.points) % SELDOM == SELDOM - 1:
             exact = exact_results(
                 player, "perfect", ConnectFour.game, max_positions=10_000, games=1_000, progress=False
@@ -215,7 +223,7 @@ class Curve(BaseCallback):
             point["perfect, first"] = [round(100 * share, 2) for share in exact.as_first.shares[:2]]
         if all(point[CHOOSE] < earlier[CHOOSE] for earlier in self.points):
             self.model.save(self.best)
-        self.points.append(point)
+        return point
 
 
 class ConnectFour(Study):

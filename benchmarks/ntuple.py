@@ -30,7 +30,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, mean
 from typing import Any
@@ -42,6 +42,7 @@ from scipy.stats import bootstrap, trim_mean
 
 from benchmarks.records import (
     DATA,
+    Clock,
     Panel,
     Study,
     add_output,
@@ -89,46 +90,24 @@ COSTS = ("CPU-s", "games", "games per CPU-s")
 CONFIDENCE, RESAMPLES = 0.95, 9_999
 
 
-class Points:
-    """A callback of `NTupleTD.learn` that judges the network at the points of a run.
-
-    Args:
-        games: of the run.
-        shares: the points, as parts of these.
-        judge: returns what a point says of a network.
-
-    Attributes:
-        points: a dict for each point: CPU-s (without evaluations), games, and what `judge` returned. The last one is of
-            the end.
-    """
-
-    def __init__(self, games: int, shares: Sequence[float], judge: Callable[[NTupleNetwork], dict[str, Any]]) -> None:
-        self.due = [round(share * games) for share in shares]
-        self.judge = judge
-        self.points: list[dict[str, Any]] = []
-        self.began = time.process_time()
-
-    def __call__(self, learner: NTupleTD) -> None:
-        if self.due and learner.num_games >= self.due[0]:
-            now = time.process_time()
-            self.due = [games for games in self.due if games > learner.num_games]
-            point = {"CPU-s": round(now - self.began, 3), "games": learner.num_games}
-            self.points.append(point | self.judge(learner.network))
-            self.began += time.process_time() - now
-
-
 def learned(settings: Settings, shares: Sequence[float]) -> tuple[NTupleTD, list[dict[str, Any]]]:
     """A learner after its run, and the points of this, each with the exact shares of its games against perfect play."""
     rules, perfect = get_game(settings["game"]), make_policy("perfect", settings["game"])
-
-    def judge(network: NTupleNetwork) -> dict[str, Any]:
-        return {"perfect, first": against(network, perfect, 0, settings["positions"]["perfect"])}
-
     NTupleTD(rules, **settings["settings"], seed=0).learn(2, progress_bar=False)  # compiled
-    learner = NTupleTD(rules, **settings["settings"], seed=settings["seed"])
-    points = Points(settings["games"], shares, judge)
-    learner.learn(settings["games"], points, progress_bar=False)
-    return learner, points.points
+    agent = NTupleTD(rules, **settings["settings"], seed=settings["seed"])
+    due, points = [round(share * settings["games"]) for share in shares], list[dict[str, Any]]()
+    clock = Clock(time.process_time)
+
+    def look(learner: NTupleTD) -> None:
+        def judge() -> Row:
+            return {"perfect, first": against(learner.network, perfect, 0, settings["positions"]["perfect"])}
+
+        if due and learner.num_games >= due[0]:
+            due[:] = [games for games in due if games > learner.num_games]
+            points.append({"CPU-s": round(clock(), 3), "games": learner.num_games, **clock.judging(judge)})
+
+    agent.learn(settings["games"], look, progress_bar=False)
+    return agent, points
 
 
 def against(network: NTupleNetwork, opponent: Policy, seat: int, positions: int) -> dict[str, float]:

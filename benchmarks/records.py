@@ -10,7 +10,7 @@ import argparse
 import functools
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -133,6 +133,23 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
             axis.set_ylim(bottom=0)
             axis.legend()
     save_picture(figure, path)
+
+
+class Clock:
+    """The seconds of a run, by the clock or of CPU time, without what judging takes."""
+
+    def __init__(self, now: Callable[[], float], already: float = 0) -> None:
+        self._now, self._began = now, now() - already
+
+    def __call__(self) -> float:
+        return self._now() - self._began
+
+    def judging(self, judge: Callable[[], Row]) -> Row:
+        """Calls `judge` while the clock stands, and returns what it found."""
+        began = self._now()
+        found = judge()
+        self._began += self._now() - began
+        return found
 
 
 class Study(ABC):

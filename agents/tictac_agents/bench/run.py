@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def bench(
             (output / name).unlink(missing_ok=True)
     rules = {game: get_game(game) for game in games}
     scales = {game: scale_of(game, full, **changes) for game in games}
-    players = {}
+    players: dict[str, list[Contestant]] = {}
     for game in games:
         usual = (FULL if full else QUICK).get(game, ("random", "rule"))
         chosen = [one for name in names or ["usual"] for one in (usual if name == "usual" else [name])]
@@ -126,12 +127,12 @@ def bench(
         if len(players[game]) < 2:
             raise ValueError(f"a tournament needs two players or more; {game} has {len(players[game])}")
     (output / "agents").mkdir(parents=True, exist_ok=True)
-    judged = _judged(players, rules, scales, output, seed, time_limit, workers, clock)
+    job = Job(players, rules, scales, output, seed, time_limit)
+    judged = _judged(job, workers, clock)
     records = []
     for game, found in players.items():
         with clock.phase("play"):
-            pair_games = scales[game].pair_games
-            tournament, out = _played(rules[game], found, judged[game], output, pair_games, seed, time_limit, workers)
+            tournament, out = _played(job, game, judged[game], workers)
         with clock.phase("page"):
             record = game_record(tournament, ratings(tournament), found, judged[game], out)
         records.append(record | {"settings": vars(scales[game])})
@@ -153,6 +154,40 @@ def bench(
     print(clock)
     print(f"The page: {output / 'report.html'}")
     return content
+
+
+@dataclass(frozen=True)
+class Job:
+    """The whole job, as its workers know it; `bench` explains its parts, which are by game or for all games."""
+
+    players: Mapping[str, Sequence[Contestant]]
+    rules: Mapping[str, Game]
+    scales: Mapping[str, Scale]
+    output: Path
+    seed: int
+    time_limit: float
+
+    def contestants(self) -> dict[tuple[str, str], Contestant]:
+        """All players, by game and name."""
+        return {(game, one.name): one for game, found in self.players.items() for one in found}
+
+    def guarded(self, game: str, one: Contestant) -> Player:
+        """A user's player under guard."""
+        return guarded(one.source, one.name, self.rules[game], self.time_limit)
+
+    def settings_of(self, game: str, one: Contestant) -> dict[str, Any]:
+        """All that decides how a player is judged; the place of its file is no part of it."""
+        if one.training is None:
+            who = entrant_of(load_player(one.source, game), one.name)
+            player = {"settings": json.loads(who.settings), "checkpoint": who.checkpoint}
+        else:
+            player = {"training": one.training.file}
+        scale = vars(self.scales[game])
+        limits = {key: value for key, value in scale.items() if key not in ("pair_games", "seeds", "shorter")}
+        version = {"version": tictac_env.__version__, "time_limit": self.time_limit if one.yours else None}
+        if game in REPORTING:
+            version["sha256"] = suite(REPORTING[game]).sha256
+        return {"name": one.name, "player": player, "game": game, "seed": self.seed} | limits | version
 
 
 class _Phases:
@@ -188,36 +223,17 @@ class _Phases:
         return f"{found['total']:.0f} s. Seconds by phase, of all processes: {parts}"
 
 
-def _judged(
-    players: Mapping[str, Sequence[Contestant]],
-    rules: Mapping[str, Game],
-    scales: Mapping[str, Scale],
-    output: Path,
-    seed: int,
-    time_limit: float,
-    workers: Workers,
-    clock: _Phases,
-) -> dict[str, dict[str, Any]]:
+def _judged(job: Job, workers: Workers, clock: _Phases) -> dict[str, dict[str, Any]]:
     """The judgements of all players, by game and name; those that are not kept are made now."""
-    store = RunStore(output / "judged-runs.jsonl")
-    jobs = {
-        (game, one.name): _job(game, one, scales[game], seed, time_limit)
-        for game, found in players.items()
-        for one in found
-    }
-    lost = [
-        jobs[game, one.name]
-        for game, found in players.items()
-        for one in found
-        if one.training and jobs[game, one.name] in store and not Path(one.source).exists()
-    ]
-    if lost:
+    store, of = RunStore(job.output / "judged-runs.jsonl"), job.contestants()
+    jobs = {key: job.settings_of(key[0], one) for key, one in of.items()}
+    if lost := [
+        jobs[key] for key, one in of.items() if one.training and jobs[key] in store and not Path(one.source).exists()
+    ]:
         store.remove(lost)
-    of = {(game, one.name): one for game, found in players.items() for one in found}
     todo = sorted((key for key in jobs if jobs[key] not in store), key=lambda key: -of[key].seconds)
     whole, done = sum(of[key].seconds for key in todo), list[tuple[str, str]]()
     begun = dict[tuple[str, str], float]()
-    work = partial(prepare, contestants=of, rules=rules, scales=scales, output=output, seed=seed, time_limit=time_limit)
 
     def next_jobs() -> Iterator[tuple[str, str]]:
         for key in todo:
@@ -234,14 +250,14 @@ def _judged(
             update(sum(of[key].seconds for key in done) + part, told)
 
         with _each_second(tell):
-            for key, found in _each(work, next_jobs(), workers, of):
+            for key, found in _each(partial(prepare, job), next_jobs(), workers, of):
                 store.add(jobs[key], found)
                 done.append(key)
                 begun.pop(key, None)
                 clock.add(found["seconds"])
                 tell()
                 print(_line(key, found), flush=True)
-    return {game: {one.name: store[jobs[game, one.name]] for one in found} for game, found in players.items()}
+    return {game: {one.name: store[jobs[game, one.name]] for one in found} for game, found in job.players.items()}
 
 
 @contextlib.contextmanager
@@ -283,50 +299,27 @@ def _each(
             yield key, work(key, lost="it ended its process, or did not answer and could not be interrupted")
 
 
-def _job(game: str, one: Contestant, scale: Scale, seed: int, time_limit: float) -> dict[str, Any]:
-    """All that decides how a player is judged; the place of its file is no part of it."""
-    if one.training is None:
-        who = entrant_of(load_player(one.source, game), one.name)
-        player = {"settings": json.loads(who.settings), "checkpoint": who.checkpoint}
-    else:
-        player = {"training": one.training.file}
-    limits = {key: value for key, value in vars(scale).items() if key not in ("pair_games", "seeds", "shorter")}
-    version = {"version": tictac_env.__version__, "time_limit": time_limit if one.yours else None}
-    if game in REPORTING:
-        version["sha256"] = suite(REPORTING[game]).sha256
-    return {"name": one.name, "player": player, "game": game, "seed": seed} | limits | version
-
-
-def prepare(
-    key: tuple[str, str],
-    contestants: Mapping[tuple[str, str], Contestant],
-    rules: Mapping[str, Game],
-    scales: Mapping[str, Scale],
-    output: Path,
-    seed: int,
-    time_limit: float,
-    lost: str = "",
-) -> dict[str, Any]:
-    """Trains a player, if it learns, and judges it; done by a worker.
+def prepare(job: Job, key: tuple[str, str], lost: str = "") -> dict[str, Any]:
+    """Trains a player (its game and name), if it learns, and judges it; done by a worker.
 
     Returns:
         "training", the record of `trained`; "player", its identity; "audit", the `Audit` as JSON has it, or None and
         the reason as "failure"; "lost", whether its worker was; "v_random"; "one_move_rule"; and the CPU "seconds" of
         each phase.
     """
-    one, game, scale = contestants[key], rules[key[0]], scales[key[0]]
+    one, game, scale = job.contestants()[key], job.rules[key[0]], job.scales[key[0]]
     began, compiled = time.process_time(), seconds_compiling()
-    with _output_in(output / "log.txt"):
-        training = None if one.training is None else trained(one.training, output / "agents", scale)
-        player = guarded(one.source, one.name, game, time_limit) if one.yours else load_player(one.source, game)
+    with _output_in(job.output / "log.txt"):
+        training = None if one.training is None else trained(one.training, job.output / "agents", scale)
+        player = job.guarded(key[0], one) if one.yours else load_player(one.source, game)
         audited, v_random, failure = None, None, lost or None
         if not lost:
             try:
-                audited, v_random = _audited(player, game, scale, seed)
+                audited, v_random = _audited(player, game, scale, job.seed)
             except (Exception, SystemExit, TimeUp) as error:
                 if not one.yours:
                     raise
-                late = f"no move within {time_limit:g} s"
+                late = f"no move within {job.time_limit:g} s"
                 failure = late if isinstance(error, TimeUp) else raised(error)
     compiling = seconds_compiling() - compiled
     train = training["cpu_seconds"] if training else None
@@ -379,31 +372,23 @@ def _line(key: tuple[str, str], found: Mapping[str, Any]) -> str:
     return f"{TITLES.get(key[0], key[0])}, {key[1]}: {truth}"
 
 
-def _played(
-    game: Game,
-    players: Sequence[Contestant],
-    judged: Mapping[str, Any],
-    output: Path,
-    games: int,
-    seed: int,
-    time_limit: float,
-    workers: Workers,
-) -> tuple[Tournament, dict[str, str]]:
+def _played(job: Job, game: str, judged: Mapping[str, Any], workers: Workers) -> tuple[Tournament, dict[str, str]]:
     """The tournament of a game, and the reasons for which players of the user did not play."""
-    sides = {one.name: guarded(one.source, one.name, game, time_limit) if one.yours else one.source for one in players}
+    players = job.players[game]
+    sides = {one.name: job.guarded(game, one) if one.yours else one.source for one in players}
     out = {one.name: judged[one.name]["failure"] for one in players if one.yours and judged[one.name].get("lost")}
 
     def meet(names: Sequence[str]) -> Tournament:
         with lines_every(SECONDS):
             return round_robin(
                 {name: sides[name] for name in names},
-                game,
-                games,
-                seed,
+                job.rules[game],
+                job.scales[game].pair_games,
+                job.seed,
                 progress=True,
                 openings=OPENING_PLIES,
-                time_limit=time_limit,
-                store=output / "games.sqlite",
+                time_limit=job.time_limit,
+                store=job.output / "games.sqlite",
                 workers=workers,
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -123,17 +122,11 @@ class S0ValueTD(ValueTD):
         if self.verdict_every and self.game.cells > SMALL_CELLS:
             raise ValueError(f"verdict_every must be 0 on a game of more than {SMALL_CELLS} cells, not {verdict_every}")
 
-    def resume(
-        self,
-        callback: Callback | None = None,
-        progress_bar: bool = True,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
-    ) -> Self:
+    def resume(self, callback: Callback | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
+        """Continues a run: see `Learner.resume`; the rule of `verdict_every` holds unless the callback has another."""
         if self.verdict_every and not isinstance(callback, UntilProven):
             callback = UntilProven(self.verdict_every, self.start_afresh, callback)
-        return super().resume(callback, progress_bar, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds)
+        return super().resume(callback, progress_bar, **keywords)
 
     def _table_class(self) -> type[ValueTable]:
         return DeadDrawTable if self.dead_draws else ValueTable
