@@ -52,6 +52,10 @@ class Estimate(NamedTuple):
             return f"{format(scale * self.value, form)} ({low} to {high})".replace("+inf", "no bound")
         return "unknown" if self.value != self.value else f"> {low}" if self.value > 0 else f"< {high}"
 
+    def to_dict(self, name: str = "value") -> dict[str, float | None]:
+        """The estimate for JSON, its value under a `name`; None where there is no bound."""
+        return {key: end if isfinite(end) else None for key, end in zip((name, "low", "high"), self, strict=True)}
+
 
 class PlayerRating(NamedTuple):
     """A player's rating, and the games it comes from.
@@ -152,10 +156,7 @@ class Ratings:
         return [
             {
                 "player": one.name,
-                **{
-                    name: value if isfinite(value) else None
-                    for name, value in zip(("elo", "low", "high"), one.elo, strict=True)
-                },
+                **one.elo.to_dict("elo"),
                 "unbounded": {inf: "above", -inf: "below"}.get(one.elo.value, ""),
                 "score": one.score,
                 "games": one.games,

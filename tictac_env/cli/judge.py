@@ -472,14 +472,9 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "ratings": ratings.table(),
         "seats": {name: dict(zip(SEATS, map(list, tournament.seats(name)), strict=True)) for name in tournament.names},
         "cross_table": ratings.cross_table(),
-        "first_advantage": _finite(ratings.first_advantage),
-        "draws": _finite(ratings.draws),
+        "first_advantage": ratings.first_advantage.to_dict(),
+        "draws": ratings.draws.to_dict(),
         "forfeits": [
             {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
         ],
     }
-
-
-def _finite(estimate: Any) -> dict[str, float | None]:
-    """An estimate and the ends of its interval; None where there is no bound."""
-    return {name: value if abs(value) < float("inf") else None for name, value in estimate._asdict().items()}

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from tictac_env.arena import ResultStore, ratings
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, game_called
-from tictac_env.arena.rating import Estimate, player_names
+from tictac_env.arena.rating import player_names
 from tictac_env.position import parse_moves
 from tictac_env.storage import csv_of
 from tictac_env.web.insight import title
@@ -51,7 +51,7 @@ def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int =
     players = [
         {
             "name": one.name,
-            **_estimate(one.elo, "elo"),
+            **one.elo.to_dict("elo"),
             "score": one.score,
             "games": one.games,
             "distinct": one.distinct_games,
@@ -65,8 +65,8 @@ def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int =
         "games": len(records),
         "distinct": distinct_games(records),
         "anchor": found.anchor,
-        "first_advantage": _estimate(found.first_advantage, "value"),
-        "draws": _estimate(found.draws, "value"),
+        "first_advantage": found.first_advantage.to_dict(),
+        "draws": found.draws.to_dict(),
         "resampled": f"{found.clusters} {found.resampled_by}",
     }
 
@@ -219,8 +219,3 @@ class Results:
     def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
         """The records of each game, as they are shown."""
         return {game: GamesOfStore(records) for game, records in of_game.items()}
-
-
-def _estimate(one: Estimate, name: str) -> dict[str, float | None]:
-    """An estimate and the ends of its interval; None if there is no bound."""
-    return {key: end if math.isfinite(end) else None for key, end in zip((name, "low", "high"), one, strict=True)}
