@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.outcomes import WinDrawLoss, html_game, html_table
-from tictac_env.checks import SEATS, Floats, whole
+from tictac_env.checks import SEATS, Floats, Ints, whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import Policy, as_policy, game_for
 from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
@@ -319,14 +319,25 @@ def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strateg
         instead = "`exact_results` gives the policy's results against an opponent, `move_accuracy` counts its mistakes"
         raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
     draws = gives_probabilities(policy, game)
+
+    def chances(rows: Ints) -> Floats:
+        batch = PositionBatch(game, table.own[rows], table.opp[rows])
+        return action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
+
+    return walked(table, seat, chances)
+
+
+def walked(table: GameTable, seat: int, chances: Callable[[Ints], Floats]) -> Strategy:
+    """The strategy from one seat of whoever plays by `chances`: from some rows of the table, int64 (B,), to the
+    probability of each action there, float64 (B, num_actions), all zero where it forfeits.
+    """
     moves = np.zeros(table.children.shape)
     reached, forfeited = np.zeros((2, len(table)), np.bool_)
     reached[0] = True
     for level in table.levels:
         rows = np.flatnonzero(reached[level] & (table.result[level] == UNFINISHED)) + level.start
         if len(rows) and table.seat[rows[0]] == seat:
-            batch = PositionBatch(game, table.own[rows], table.opp[rows])
-            moves[rows] = action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
+            moves[rows] = chances(rows)
             followed = moves[rows] > 0
             forfeited[rows] = ~followed.any(axis=1)
         else:

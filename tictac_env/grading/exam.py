@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.suites import suite
-from tictac_env.arena.verdicts import SeatVerdict, Strategy, seat_verdict
+from tictac_env.arena.verdicts import SeatVerdict, seat_verdict, walked
+from tictac_env.checks import Floats, Ints
 from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.grading.process import GUARDS, Gone, Process, Reply
 from tictac_env.grading.rubric import THEOREMS, Rubric
@@ -27,7 +28,6 @@ from tictac_env.solver.enumerate import NO_SCORE, GameTable, TooManyPositions, t
 
 BATCH = 512
 """Positions asked at a time."""
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -202,27 +202,15 @@ class Exam:
     def verdict(self, seat: int) -> SeatVerdict:
         """The exact results of a seat; without a legal action it loses."""
         if seat not in self._verdicts:
-            self._verdicts[seat] = seat_verdict(self._strategy(seat))
-        return self._verdicts[seat]
+            table = self.questions.table
+            assert table is not None, "checked by the constructor"
 
-    def _strategy(self, seat: int) -> Strategy:
-        table = self.questions.table
-        assert table is not None, "checked by the constructor"
-        moves, reached = np.zeros(table.children.shape), np.zeros(len(table), np.bool_)
-        forfeited = np.zeros(len(table), np.bool_)
-        reached[0] = True
-        for level in table.levels:
-            rows = np.flatnonzero(reached[level] & ~self.questions.over[level]) + level.start
-            if len(rows) and table.seat[rows[0]] == seat:
-                actions = self.moves(rows)
-                forfeited[rows] = actions < 0
-                rows, actions = rows[actions >= 0], actions[actions >= 0]
-                moves[rows, actions] = 1
-                reached[table.children[rows, actions]] = True
-            else:
-                following = table.children[rows]
-                reached[following[following >= 0]] = True
-        return Strategy(table, seat, moves, reached, forfeited)
+            def chances(rows: Ints) -> Floats:
+                moves = self.moves(rows)
+                return np.eye(self.rubric.game.num_actions)[moves] * (moves >= 0)[:, None]
+
+            self._verdicts[seat] = seat_verdict(walked(table, seat, chances))
+        return self._verdicts[seat]
 
     @property
     def exploitability(self) -> float:
