@@ -12,7 +12,7 @@ from tictac_env.position import Position, format_moves
 from tictac_env.render.text import side_name
 from tictac_env.rng import advance, mix, new_state
 from tictac_env.solver.enumerate import value_in_words
-from tictac_env.solver.exact import Bounds, shared_solver
+from tictac_env.solver.exact import Bounds, bounds_in_words, shared_solver
 
 SECONDS = 10.0
 """The time limit of a hint."""
@@ -177,8 +177,4 @@ def hints(position: Position, seconds: float = SECONDS) -> list[str]:
 def _value(position: Position, bounds: Bounds, seconds: float) -> str:
     if bounds.proven:
         return value_in_words(position.game, position.ply, bounds.lower)
-    if bounds.lower > 0 or bounds.upper < 0:
-        return "a win" if bounds.lower > 0 else "a loss"
-    if bounds.lower == 0 or bounds.upper == 0:
-        return f"at {'least' if bounds.lower == 0 else 'most'} a draw"
-    return f"not known within {seconds:g} s"
+    return bounds_in_words(bounds) or f"not known within {seconds:g} s"

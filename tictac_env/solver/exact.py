@@ -82,6 +82,15 @@ class Bounds(NamedTuple):
         return self.lower == self.upper
 
 
+def bounds_in_words(bounds: Bounds) -> str:
+    """The meaning of unequal bounds to the side to move, as in "a win" or "at least a draw"; "" if they say nothing."""
+    if bounds.lower > 0 or bounds.upper < 0:
+        return "a win" if bounds.lower > 0 else "a loss"
+    if bounds.lower == 0 or bounds.upper == 0:
+        return f"at {'least' if bounds.lower == 0 else 'most'} a draw"
+    return ""
+
+
 class NotProven(Exception):
     """A limit ended the search before the score was known; `bounds` holds what is known of it.
 

@@ -16,6 +16,7 @@ from tictac_env.render.text import COLOURS
 from tictac_env.rng import position_seed
 from tictac_env.solver import Bounds, NotProven, Solver
 from tictac_env.solver.enumerate import moves_in_words, moves_to_win, value_in_words
+from tictac_env.solver.exact import bounds_in_words
 from tictac_env.solver.players import Perfect
 
 TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
@@ -145,16 +146,8 @@ def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
     """The meaning of the bounds of a score to the side to move."""
     if bounds.proven:
         return _of_score(position, bounds.lower)
-    outcome, text = None, UNKNOWN
-    if bounds.lower > 0:
-        outcome, text = "win", "a win"
-    elif bounds.upper < 0:
-        outcome, text = "loss", "a loss"
-    elif bounds.lower == 0:
-        text = "at least a draw"
-    elif bounds.upper == 0:
-        text = "at most a draw"
-    return {"score": None, "outcome": outcome, "in": None, "text": text}
+    outcome = "win" if bounds.lower > 0 else "loss" if bounds.upper < 0 else None
+    return {"score": None, "outcome": outcome, "in": None, "text": bounds_in_words(bounds) or UNKNOWN}
 
 
 def _of_score(position: Position, score: int) -> dict[str, Any]:
