@@ -192,12 +192,8 @@ def add_json_or_csv(parser: argparse.ArgumentParser, rows: str) -> argparse._Act
 
 def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
     """Adds `--workers` and `--ray`; `chosen_workers` says what they ask for."""
-    parser.add_argument(
-        "--workers",
-        type=whole_number(1),
-        metavar="N",
-        help=f"use N processes (default: {default}); with --ray, use N CPUs of the cluster (default: all)",
-    )
+    told = f"use N processes (default: {default}); with --ray, use N CPUs of the cluster (default: all)"
+    add_number(parser, "--workers", whole_number(1), told)
     parser.add_argument(
         "--ray",
         nargs="?",
@@ -217,6 +213,19 @@ def chosen_workers(options: argparse.Namespace) -> Workers:
     if options.ray is None:
         return int(options.workers or options.default_workers)
     return Cluster(options.ray or None, options.workers)
+
+
+def add_number(
+    parser: argparse._ActionsContainer,
+    name: str,
+    kind: Callable[[str], float],
+    told: str,
+    default: float | None = None,
+    metavar: str = "N",
+) -> None:
+    """Adds an option that is a number (`whole_number`, `decimal`); its help ends with the default, if there is one."""
+    told += "" if default is None else " (default: %(default)g)"
+    parser.add_argument(name, type=kind, default=default, metavar=metavar, help=told)
 
 
 def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tictac_env.cli.arguments import add_file, add_json_or_csv, complete_words, game_named, whole_number
+from tictac_env.cli.arguments import add_file, add_json_or_csv, add_number, complete_words, game_named, whole_number
 from tictac_env.games import get_game
 from tictac_env.grading.classes import class_tournament, grade_class
 from tictac_env.grading.grading import PAGE, grade, gradescope, nbgrader, points
@@ -37,9 +37,7 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "-o", "--output", help="also write the result to this file")
     parser.add_argument("--cell", metavar="NAME", help="print only the points of this line of the rubric")
     parser.add_argument("--tournament", action="store_true", help="also let all submissions play each other")
-    parser.add_argument(
-        "--workers", type=whole_number(1), metavar="N", help="grade N submissions at once (default: one for each core)"
-    )
+    add_number(parser, "--workers", whole_number(1), "grade N submissions at once (default: one for each core)")
     parser.add_argument(
         "--unconfined", action="store_true", help="run submissions even if this system cannot confine them"
     )

@@ -23,6 +23,7 @@ from tictac_env.cli.arguments import (
     add_game,
     add_json,
     add_json_or_csv,
+    add_number,
     add_player,
     add_seed,
     add_workers,
@@ -57,13 +58,8 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the positions in which mistakes count, by name or file (default: the game's own)",
     )
-    parser.add_argument(
-        "--replies",
-        type=whole_number(),
-        default=REPLIES,
-        metavar="N",
-        help="on large boards, search N positions for the shortest lost game; 0 skips this (default: %(default)s)",
-    )
+    told = "on large boards, search N positions for the shortest lost game; 0 skips this"
+    add_number(parser, "--replies", whole_number(), told, REPLIES)
     parser.add_argument(
         "--opponent",
         action="append",
@@ -71,9 +67,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER",
         help="also play a match against this player; may be repeated",
     )
-    parser.add_argument(
-        "--games", type=whole_number(1), default=100, metavar="N", help="the games in each match (default: %(default)s)"
-    )
+    add_number(parser, "--games", whole_number(1), "the games in each match", 100)
     parser.add_argument("--quick", action="store_true", help="skip the exact verdict, which can take minutes")
     reading = parser.add_argument_group("options for players that do not say how to read them")
     reading.add_argument(
@@ -81,20 +75,11 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         choices=(*OBSERVATION_TYPES, PLANES_LAST),
         help="what a function or a network observes (default: planes, or what fits the network's input)",
     )
-    reading.add_argument(
-        "--time-limit",
-        type=decimal(),
-        default=Reading.time_limit,
-        metavar="SECONDS",
-        help="the time for one move of a program, or for up to 64 moves of a network (default: %(default)g)",
-    )
+    told = "the time for one move of a program, or for up to 64 moves of a network"
+    add_number(reading, "--time-limit", decimal(), told, Reading.time_limit, "SECONDS")
     models = parser.add_argument_group("language models")
-    models.add_argument(
-        "--in-flight",
-        type=whole_number(1, MOST_IN_FLIGHT),
-        metavar="N",
-        help=f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)",
-    )
+    told = f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)"
+    add_number(models, "--in-flight", whole_number(1, MOST_IN_FLIGHT), told)
     models.add_argument(
         "--no-symmetry",
         action="store_true",
@@ -213,13 +198,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--claim", choices=list(CLAIMS), default="never loses", help="the claim to prove (default: %(default)s)"
     )
-    parser.add_argument(
-        "--refutations",
-        type=whole_number(1),
-        default=1,
-        metavar="N",
-        help="stop after N games that refute the claim (default: 1)",
-    )
+    add_number(parser, "--refutations", whole_number(1), "stop after N games that refute the claim", 1)
     parser.add_argument(
         "--to-the-end", action="store_true", help="check all positions, even if N games refute the claim"
     )
@@ -280,19 +259,10 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="start from every position after N moves (default: 0, the empty board)",
     )
-    parser.add_argument(
-        "--sample",
-        type=whole_number(1),
-        metavar="N",
-        help="start from only N of these openings, drawn by the seed",
-    )
-    parser.add_argument(
-        "--games",
-        type=whole_number(1),
-        metavar="N",
-        help="play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)",
-    )
-    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="the time for a move")
+    add_number(parser, "--sample", whole_number(1), "start from only N of these openings, drawn by the seed")
+    told = "play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)"
+    add_number(parser, "--games", whole_number(1), told)
+    add_number(parser, "--time-limit", decimal(), "the time for a move", metavar="SECONDS")
     add_file(parser, "--store", folder=True, help=f"save the games in {STORE} in this folder, and continue from them")
     parser.add_argument(
         "--anchor", metavar="NAME", help="give this player the rating 0 (default: random, or the weakest player)"
@@ -371,19 +341,11 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
     parser.add_argument("--no-deep", action="store_true", help="leave out the players that need PyTorch")
     scale = parser.add_argument_group("the amount of work")
-    scale.add_argument("--games", type=whole_number(1), metavar="N", help="the games of each pair")
-    scale.add_argument("--positions", type=whole_number(1), metavar="N", help="the positions in which moves are judged")
-    scale.add_argument("--seeds", type=whole_number(1), metavar="N", help="the trainings of each learner")
-    scale.add_argument(
-        "--shorter", type=decimal(), metavar="PART", help="the part of each training that is run, such as 0.1"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=decimal(),
-        default=10.0,
-        metavar="SECONDS",
-        help="the time for a move (default: %(default)g)",
-    )
+    add_number(scale, "--games", whole_number(1), "the games of each pair")
+    add_number(scale, "--positions", whole_number(1), "the positions in which moves are judged")
+    add_number(scale, "--seeds", whole_number(1), "the trainings of each learner")
+    add_number(scale, "--shorter", decimal(), "the part of each training that is run, such as 0.1", metavar="PART")
+    add_number(parser, "--time-limit", decimal(), "the time for a move", 10.0, "SECONDS")
     add_seed(parser)
     add_workers(parser, min(2, os.cpu_count() or 1))
     parser.add_argument("--fresh", action="store_true", help="delete earlier results and start again")

@@ -14,6 +14,7 @@ from tictac_env.cli.arguments import (
     CommandParser,
     add_file,
     add_game,
+    add_number,
     add_player,
     add_seed,
     chosen_game,
@@ -109,19 +110,9 @@ def run_export_page(options: argparse.Namespace) -> int:
 def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (extra llm), which is replaced")
     add_game(parser, of_players=False)
-    parser.add_argument(
-        "--rows",
-        type=whole_number(1),
-        metavar="N",
-        help="the positions (default: all of a game that can be tabulated; of others it must be given)",
-    )
-    parser.add_argument(
-        "--test",
-        type=decimal(0, 1),
-        default=0.1,
-        metavar="SHARE",
-        help="the share of the symmetry classes in the split test (default: %(default)g)",
-    )
+    told = "the positions (default: all of a game that can be tabulated; of others it must be given)"
+    add_number(parser, "--rows", whole_number(1), told)
+    add_number(parser, "--test", decimal(0, 1), "the share of the symmetry classes in the split test", 0.1, "SHARE")
     prompts = parser.add_argument_group("the prompts")
     prompts.add_argument("--list-moves", action="store_true", help="list the legal moves")
     prompts.add_argument("--first-number", type=int, choices=(0, 1), default=1, help="the first move (default: 1)")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from tictac_env.checks import SEATS
-from tictac_env.cli.arguments import add_game, add_player, add_seed, chosen_game, decimal
+from tictac_env.cli.arguments import add_game, add_number, add_player, add_seed, chosen_game, decimal
 from tictac_env.cli.session import Series, Session, hints
 from tictac_env.games import game_name
 from tictac_env.policies import load_player
@@ -54,13 +54,8 @@ def add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--position", metavar="MOVES", default="", help="start each game after these moves, such as 51")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
     parser.add_argument("--window", action="store_true", help="play in a window with the mouse (needs the extra human)")
-    parser.add_argument(
-        "--delay",
-        type=decimal(0, 60),
-        default=1.0,
-        metavar="SECONDS",
-        help="the pause before each move when two players play each other (default: %(default)g)",
-    )
+    told = "the pause before each move when two players play each other"
+    add_number(parser, "--delay", decimal(0, 60), told, 1.0, "SECONDS")
     add_seed(parser, None)
 
 

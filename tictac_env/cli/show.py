@@ -24,6 +24,7 @@ from tictac_env.cli.arguments import (
     add_game,
     add_json,
     add_moves,
+    add_number,
     chosen_game,
     decimal,
     print_json,
@@ -46,12 +47,9 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
     add_game(parser, "ConnectFour-v0", of_players=False)
     parser.add_argument("--weak", action="store_true", help="find only the winner (1, 0 or -1), which is faster")
-    parser.add_argument("--time-limit", type=decimal(), metavar="SECONDS", help="stop the search after this time")
-    threads = whole_number(1, 64)
-    parser.add_argument("--threads", type=threads, default=1, metavar="N", help="search on N threads (default: 1)")
-    parser.add_argument(
-        "--table", type=decimal(), default=64, metavar="MB", help="the memory of the search (default: %(default)s)"
-    )
+    add_number(parser, "--time-limit", decimal(), "stop the search after this time", metavar="SECONDS")
+    add_number(parser, "--threads", whole_number(1, 64), "search on N threads", 1)
+    add_number(parser, "--table", decimal(), "the memory of the search", 64, "MB")
     parser.add_argument("--no-book", action="store_true", help="search, and do not use the opening book")
     add_json(parser)
 
@@ -140,17 +138,8 @@ def add_render(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
     add_game(parser, of_players=False)
     add_file(parser, "-o", "--output", help=f"write a picture to this file, which ends in {', '.join(SUFFIXES)}")
-    size = whole_number(1, 512)
-    parser.add_argument(
-        "--cell-size", type=size, default=64, metavar="PIXELS", help="the width of a cell (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--delay",
-        type=decimal(0.02, 60),
-        default=0.7,
-        metavar="SECONDS",
-        help="how long a GIF shows each position (default: %(default)s)",
-    )
+    add_number(parser, "--cell-size", whole_number(1, 512), "the width of a cell", 64, "PIXELS")
+    add_number(parser, "--delay", decimal(0.02, 60), "how long a GIF shows each position", 0.7, "SECONDS")
 
 
 def run_render(options: argparse.Namespace) -> int:
