@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,7 @@ class Opponents:
         self._kept = kept
         self._known = {*games, *(family.default for family in FAMILIES.values())}
         self._sizes: set[Game] = set()
-        self._loaded: OrderedDict[tuple[Path, float, Game], Policy] = OrderedDict()
-        self._game_of: dict[tuple[Path, float], Game | None] = {}
+        self._loaded = functools.lru_cache(LOADED_AGENTS)(_loaded)
         self._lock = threading.Lock()
 
     def files(self) -> dict[str, Path]:
@@ -94,24 +94,10 @@ class Opponents:
             "files": [
                 {"name": FILE + name, "shown": name}
                 for name, path in self.files().items()
-                if self._game_said(path) in (None, game)
+                if _game_said(path) in (None, game)
             ],
             "default": "level:5" if small else "level:4",
         }
-
-    def _game_said(self, path: Path) -> Game | None:
-        """The game that a checkpoint says it plays; None if it says none, or cannot be read: then asking for it tells.
-
-        It is read once for each state of the file.
-        """
-        try:
-            key = path, path.stat().st_mtime
-            if key not in self._game_of:
-                self._game_of[key] = None
-                self._game_of[key] = own_game(path)
-            return self._game_of[key]
-        except (OSError, ValueError, DependencyNotInstalled):
-            return None
 
     def admit(self, game: Game) -> None:
         """Lets a game be played, searched and solved here.
@@ -194,18 +180,27 @@ class Opponents:
             raise Refused("nothing has been saved yet; try again in a moment", 409) from None
         if found.st_size > MAX_FILE_BYTES:
             raise Refused(f"{name!r} is too large to load")
-        key = path, found.st_mtime, game
-        with self._lock:
-            if key in self._loaded:
-                self._loaded.move_to_end(key)
-                return self._loaded[key]
         try:
-            policy = load_player(path, game).policy
+            return self._loaded(path, found.st_mtime, game)
         except (OSError, ValueError, DependencyNotInstalled) as error:
             reason = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
             raise Refused(reason, 422) from None
-        with self._lock:
-            self._loaded[key] = policy
-            while len(self._loaded) > LOADED_AGENTS:
-                self._loaded.popitem(last=False)
-        return policy
+
+
+def _loaded(path: Path, changed: float, game: Game) -> Policy:
+    """The agent of a file that was changed at a time, for a game."""
+    return load_player(path, game).policy
+
+
+def _game_said(path: Path) -> Game | None:
+    """The game that a checkpoint says it plays; None if it says none, or cannot be read: then asking for it tells."""
+    with contextlib.suppress(OSError):
+        return _game_read(path, path.stat().st_mtime)
+    return None
+
+
+@functools.lru_cache(1024)
+def _game_read(path: Path, changed: float) -> Game | None:
+    with contextlib.suppress(OSError, ValueError, DependencyNotInstalled):
+        return own_game(path)
+    return None
