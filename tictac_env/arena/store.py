@@ -112,20 +112,15 @@ class ResultStore:
             return 0
         with self._errors():
             connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")  # wait now for others that write, not half-way
-            try:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")  # wait now for others that write, not half-way
                 players = {row[begin : begin + 3] for row in rows for begin in (0, 3)}
                 connection.executemany(
                     "INSERT OR IGNORE INTO players (name, settings, checkpoint) VALUES (?, ?, ?)", sorted(players)
                 )
                 known = connection.total_changes
                 connection.executemany(INSERT, rows)
-                added = connection.total_changes - known
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.rollback()
-                raise
-        return added
+                return connection.total_changes - known
 
     def __iter__(self) -> Iterator[GameRecord]:
         """All games, in the order in which they were added."""
@@ -166,7 +161,7 @@ class ResultStore:
         with self._errors():
             found = self._open().execute("SELECT name, settings, checkpoint FROM players ORDER BY id").fetchall()
         if not all(isinstance(one, str) for row in found for one in row):
-            raise ValueError(f"{self._name} is damaged: the name, settings or checkpoint of a player is not a string")
+            raise ValueError(f"{self.path} is damaged: the name, settings or checkpoint of a player is not a string")
         return [Entrant(*row) for row in found]
 
     def export(self, path: str | os.PathLike[str]) -> None:
@@ -224,15 +219,11 @@ class ResultStore:
     def _record(self, row: tuple[Any, ...]) -> GameRecord:
         id, *values, checksum = row
         if any(one is None or isinstance(one, bytes) for one in values) or _checksum(values) != checksum:
-            raise ValueError(f"{self._name} is damaged: game {id} is not what was written")
+            raise ValueError(f"{self.path} is damaged: game {id} is not what was written")
         one, two = Entrant(*values[:3]), Entrant(*values[3:6])
         game, opening, round, seed, limit, moves, result, forfeit, *seconds = values[6:]
         fixture = Fixture(game, one, two, opening, round, seed, limit or None)
         return GameRecord(fixture, moves, result, forfeit, (seconds[0], seconds[1]))
-
-    @property
-    def _name(self) -> str:
-        return os.fspath(self.path)
 
     def _open(self) -> sqlite3.Connection:
         """The connection; the first time the file is checked or created."""
@@ -256,19 +247,15 @@ class ResultStore:
             self._check_header(connection)
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
-                raise ValueError(f"{self._name} is damaged: {found}")
+                raise ValueError(f"{self.path} is damaged: {found}")
             return
-        connection.execute("BEGIN IMMEDIATE")  # whoever comes second finds the tables made
-        try:
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")  # whoever comes second finds the tables made
             if self._is_empty(connection):
                 for statement in filter(str.strip, SCHEMA.split(";")):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.rollback()
-            raise
         self._check_header(connection)
 
     @staticmethod
@@ -278,15 +265,15 @@ class ResultStore:
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raise ValueError(f"{self._name} is a SQLite file, but not a result store")
+            raise ValueError(f"{self.path} is a SQLite file, but not a result store")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != SCHEMA_VERSION:
             raise ValueError(
-                f"{self._name} is a result store of version {version}; this program reads version {SCHEMA_VERSION}"
+                f"{self.path} is a result store of version {version}; this program reads version {SCHEMA_VERSION}"
             )
         made = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
         if made != {statement.split()[2]: statement.strip() for statement in filter(str.strip, SCHEMA.split(";"))}:
-            raise ValueError(f"{self._name} is damaged: its tables are not those of a result store")
+            raise ValueError(f"{self.path} is damaged: its tables are not those of a result store")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -295,10 +282,10 @@ class ResultStore:
             yield
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_THE_FILE:
-                raise OSError(f"{self._name} cannot be used as a result store: {error}") from error
-            raise ValueError(f"{self._name} is damaged, or not a result store: {error}") from error
+                raise OSError(f"{self.path} cannot be used as a result store: {error}") from error
+            raise ValueError(f"{self.path} is damaged, or not a result store: {error}") from error
         except UnicodeDecodeError as error:
-            raise ValueError(f"{self._name} is damaged: {error}") from error
+            raise ValueError(f"{self.path} is damaged: {error}") from error
 
 
 def _row(record: GameRecord) -> tuple[Any, ...]:
