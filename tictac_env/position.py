@@ -6,6 +6,7 @@ import functools
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,6 +196,14 @@ class Position:
                 "environment, or from a code or an array); to_moves() gives those of some game that leads there"
             )
         return self.recent_moves
+
+    def history(self) -> list[Position]:
+        """The positions of the game that led here, from the start to this one.
+
+        Raises:
+            ValueError: its `moves` are not known.
+        """
+        return list(accumulate(self.moves, Position.play, initial=Position.start(self.game)))
 
     @property
     def seat(self) -> int:

@@ -112,9 +112,7 @@ class GameRecord:
         Raises:
             ValueError: the game is not known, a move is illegal, or the result is not that of the moves.
         """
-        positions = [Position.start(game_called(self.fixture.game))]
-        for action in Position.from_moves(positions[0].game, self.moves).moves:
-            positions.append(positions[-1].play(action))
+        positions = Position.from_moves(game_called(self.fixture.game), self.moves).history()
         outcome = positions[-1].outcome
         winner = None if outcome is None or outcome.winner is None else 1 - 2 * outcome.winner
         if not self.forfeit and (outcome is None or (winner or 0) != self.result):

@@ -166,10 +166,9 @@ def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], 
 def html_game(title: str, game: Game, line: str) -> str:
     """A game as HTML: its title, and a board for each move, with the number of the move and its name."""
     boards = []
-    moves = Position.from_moves(game, line).moves
-    for played in (moves[: ply + 1] for ply in range(len(moves))):
-        picture = render_svg(Position.from_moves(game, played), CELL_SIZE, background=False)
-        caption = f'<figcaption style="font-size: 85%">{move_caption(game, played)}</figcaption>'
+    for position in Position.from_moves(game, line).history()[1:]:
+        picture = render_svg(position, CELL_SIZE, background=False)
+        caption = f'<figcaption style="font-size: 85%">{move_caption(position)}</figcaption>'
         boards.append(f'<figure style="margin: 0; text-align: center">{picture}{caption}</figure>')
     row = '<div style="display: flex; flex-wrap: wrap; gap: 4px 8px">'
     return "\n".join([f'<p style="margin: 8px 0 2px">{escape(title)}</p>', row, *boards, "</div>"])

@@ -180,10 +180,7 @@ def save_gif(path: Path, position: Position, cell_size: int, delay: float) -> No
         ValueError: the position's moves are not known.
         gymnasium.error.DependencyNotInstalled: Pillow is missing.
     """
-    shown = [Position.start(position.game)]
-    for action in position.moves:
-        shown.append(shown[-1].play(action))
-    pixels = [render_rgb(one, cell_size) for one in shown]
+    pixels = [render_rgb(one, cell_size) for one in position.history()]
     images = pillow()
     palette = images.fromarray(np.concatenate(pixels)).quantize(256)  # one for all, so that nothing flickers
     frames = [images.fromarray(one).quantize(palette=palette, dither=images.Dither.NONE) for one in pixels]

@@ -107,11 +107,9 @@ GAP = 3
 """The spaces between two boards."""
 
 
-def move_caption(game: Game, moves: tuple[int, ...]) -> str:
+def move_caption(position: Position) -> str:
     """The number, player and name of the last move, as in "5. X 3"."""
-    before, after = (Position.from_moves(game, some) for some in (moves[:-1], moves))
-    named = after.to_moves()[len(before.to_moves()) :].lstrip("-")
-    return f"{len(moves)}. {NAMES[before.seat]} {named}"
+    return f"{position.ply}. {NAMES[1 - position.seat]} {format_moves(position.game, position.moves[-1:])}"
 
 
 def render_game_text(game: Game, moves: str, width: int = 100) -> str:
@@ -134,13 +132,10 @@ def render_game_text(game: Game, moves: str, width: int = 100) -> str:
          7  8  9    7  8  9
         X to move
     """
-    actions = Position.from_moves(game, moves).moves
-    if not actions:
+    _, *positions = Position.from_moves(game, moves).history()
+    if not positions:
         raise ValueError("a game without moves has no boards to show")
-    pictures = []
-    for ply in range(1, len(actions) + 1):
-        board = render_text(Position.from_moves(game, actions[:ply])).splitlines()[:-1]
-        pictures.append([move_caption(game, actions[:ply]), *board])
+    pictures = [[move_caption(position), *render_text(position).splitlines()[:-1]] for position in positions]
     wide = max(len(line) for picture in pictures for line in picture) + GAP
     fit = max(1, (width + GAP) // wide)
     lines: list[str] = []
@@ -148,4 +143,4 @@ def render_game_text(game: Game, moves: str, width: int = 100) -> str:
         row = pictures[begin : begin + fit]
         lines += [""] if lines else []
         lines += ["".join(line.ljust(wide) for line in side).rstrip() for side in zip(*row, strict=True)]
-    return "\n".join([*lines, status(Position.from_moves(game, actions))])
+    return "\n".join([*lines, status(positions[-1])])

@@ -245,13 +245,10 @@ def board_text(position: Position, labels: Sequence[str] | None = None) -> str:
 
 def moves_written(harness: GameHarness, position: Position) -> list[str]:
     """The moves that led to a position, as answers to a harness name them; none if they are not known."""
-    found: list[str] = []
-    if len(position.recent_moves) == position.ply:
-        before = Position.start(position.game)
-        for action in position.moves:
-            found.append(harness.get_legal_moves(before)[action])
-            before = before.play(action)
-    return found
+    if len(position.recent_moves) != position.ply:
+        return []
+    played = zip(position.history(), position.moves, strict=False)  # the last position has no move
+    return [harness.get_legal_moves(before)[action] for before, action in played]
 
 
 def rules_text(game: Game, first_number: int = 1) -> str:

@@ -173,9 +173,7 @@ def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
         to it gave away a win or a draw. `complete`: whether all are known.
     """
     end = time.monotonic() + seconds
-    positions = [Position.start(final.game)]
-    for action in final.moves:
-        positions.append(positions[-1].play(action))
+    positions = final.history()
     scores = [_proven(solver, position, end - time.monotonic()) for position in reversed(positions)][::-1]
     plies: list[dict[str, Any]] = []
     for position, score in zip(positions, scores, strict=True):
