@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise, product
 from pathlib import Path
@@ -233,6 +233,17 @@ def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> Non
     shown = "a new seed each time" if default is None else str(default)
     told = f"the same seed gives the same results (default: {shown})"
     parser.add_argument("--seed", type=whole_number(), default=default, metavar="N", help=told)
+
+
+@contextlib.contextmanager
+def continuing(path: Path | None, what: str) -> Iterator[None]:
+    """Work that a file keeps, if it is not None: where it is interrupted, stderr says that it can continue."""
+    try:
+        yield
+    except (KeyboardInterrupt, ConnectionError):
+        if path is not None and path.exists():
+            print(f"\n{what} so far are in {path}; the same command continues from there", file=sys.stderr)
+        raise
 
 
 def print_json(value: Any) -> None:

@@ -30,6 +30,7 @@ from tictac_env.cli.arguments import (
     chosen_game,
     chosen_workers,
     complete_words,
+    continuing,
     decimal,
     game_named,
     print_json,
@@ -142,7 +143,8 @@ def run_audit(options: argparse.Namespace) -> int:
         elif options.in_flight or options.no_symmetry:
             option = "--in-flight" if options.in_flight else "--no-symmetry"
             raise ValueError(f"{option} is for language models, not for {options.player!r}")
-        try:
+        kept = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
+        with continuing(kept.path if kept else None, "the answers"):
             record = audit(
                 player,
                 game,
@@ -154,12 +156,6 @@ def run_audit(options: argparse.Namespace) -> int:
                 replies=options.replies,
                 symmetric=not options.no_symmetry,
             )
-        except (KeyboardInterrupt, ConnectionError):
-            kept = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
-            if kept is not None and kept.path.exists():
-                told = f"\nthe answers so far are in {kept.path}"
-                print(f"{told}; the same command continues from there", file=sys.stderr)
-            raise
     if options.json:  # first, in case that nothing can be written
         print(record.to_json(), flush=True)
     else:
@@ -294,7 +290,8 @@ def run_tournament(options: argparse.Namespace) -> int:
     openings: Any = options.openings
     if options.sample is not None:
         openings = sampled_openings(game, options.openings, options.sample, options.seed)
-    try:
+    store = None if options.store is None else options.store / STORE
+    with continuing(store, "the games played"):
         tournament = round_robin(
             players,
             game,
@@ -303,14 +300,9 @@ def run_tournament(options: argparse.Namespace) -> int:
             progress=True,
             openings=openings,
             time_limit=options.time_limit,
-            store=None if options.store is None else options.store / STORE,
+            store=store,
             workers=chosen_workers(options),
         )
-    except KeyboardInterrupt:
-        if options.store is not None:
-            note = f"\nthe games played so far are in {options.store / STORE}; the same command continues from there"
-            print(note, file=sys.stderr)
-        raise
     ratings = tournament.ratings(anchor=options.anchor)
     if options.json:
         print_json(_record(tournament, ratings))

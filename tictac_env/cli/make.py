@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tictac_env.cli.arguments import (
     add_seed,
     chosen_game,
     complete_words,
+    continuing,
     decimal,
     game_named,
     whole_number,
@@ -137,12 +137,8 @@ def run_dataset_prompts(options: argparse.Namespace) -> int:
     harness = BoardHarness(list_moves=options.list_moves, first_number=options.first_number, board=options.board)
     game = chosen_game(options)
     cache = options.output.with_name(f".{options.output.name}.scores")
-    try:
+    with continuing(cache, "the scores"):
         rows = prompt_rows(game, options.rows, options.seed, options.test, harness, cache, progress=True)
-    except KeyboardInterrupt:
-        if cache.exists():
-            print(f"\nthe scores so far are in {cache}; the same command continues from there", file=sys.stderr)
-        raise
     save_rows(options.output, rows)
     cache.unlink(missing_ok=True)
     tested = sum(row["split"] == "test" for row in rows)
