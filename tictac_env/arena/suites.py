@@ -83,23 +83,19 @@ def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "Conn
     content = Path(path).read_bytes()
     spaced = b" " in content.partition(b"\n")[0]
     found: list[ScoredPosition] = []
-    line = 1
     try:
         text = io.StringIO(content.decode(), newline="")
         reader = csv.reader(text, strict=True, delimiter=" " if spaced else ",")
         for fields in reader:
-            line = reader.line_num
-            if spaced or line > 1:
+            if spaced or reader.line_num > 1:
                 found.append(_read_line(rules, fields, spaced))
             elif fields != (wanted := ["moves", "score", *(f"column_{i + 1}" for i in range(rules.num_actions))]):
                 raise ValueError(f"the header must be {','.join(wanted)}, not {','.join(fields)}")
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise ValueError(f"{name}, line {line}: not text in UTF-8 ({error})") from None
-    except csv.Error as error:
+    except (csv.Error, ValueError) as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"{name}, line {line}: {error}") from None
     if not found:
         raise ValueError(f"{name} holds no positions")
     return found

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import threading
 from collections.abc import Mapping
@@ -27,6 +25,7 @@ from tictac_env.grading.submissions import NOTEBOOK, Unusable, main_file, transf
 from tictac_env.policies import Policy
 from tictac_env.position import IllegalMove, Position, canonical
 from tictac_env.progress import progress_bar
+from tictac_env.storage import csv_of
 
 OPENINGS, PLIES = 8, 2
 """Positions that a class tournament begins from, and plies before them."""
@@ -74,16 +73,15 @@ class ClassReport:
 
     def to_csv(self) -> str:
         """A line for each submission, with the points of each test."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         cells = [f"points: {test.cell}" for test in self.rubric.tests]
-        writer.writerow(["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "layers"])
+        columns = ["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "layers"]
+        rows = []
         for found in self.grades:
             measured = ["" if one is None else f"{one:.5f}" for one in (found.exploitability, found.mistakes)]
             earned = [f"{result.earned:g}" for result in found.results]
             row = [_safe(found.submission), f"{found.score:g}", f"{found.points:g}", *measured, *earned]
-            writer.writerow([*row, _safe(found.reason), " ".join(found.layers)])
-        return text.getvalue()
+            rows.append(dict(zip(columns, [*row, _safe(found.reason), " ".join(found.layers)], strict=True)))
+        return csv_of(columns, rows)
 
     def __str__(self) -> str:
         rows = [["submission", "points", "exploitability", "mistakes", "tests passed"]]
