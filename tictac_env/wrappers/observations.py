@@ -65,38 +65,32 @@ def CompleteInfo(env: Any) -> Any:
     raise ValueError(f"env must be an environment of Gymnasium, single or vector, not {shown(env)}")
 
 
-class _Board(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class _Seeing:
+    env: Any
+
     def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
-        """What `reset` and `step` return of these."""
-        raise NotImplementedError
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Infos]:
-        return self.seen(*self.env.reset(seed=seed, options=options))
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Infos]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        observation, info = self.seen(observation, info)
-        return observation, reward, terminated, truncated, info
-
-
-class _Boards(VectorWrapper):  # older Gymnasiums know no parameters here
-    @property
-    def autoreset_mode(self) -> AutoresetMode:
-        """Gymnasium's; TorchRL looks for it here."""
-        mode: AutoresetMode = self.metadata["autoreset_mode"]
-        return mode
-
-    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
         """What `reset` and `step` return of these."""
         raise NotImplementedError
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
         return self.seen(*self.env.reset(seed=seed, options=options))
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        observations, infos = self.seen(observations, infos)
-        return observations, rewards, terminations, truncations, infos
+    def step(self, action: Any) -> tuple[Any, Any, Any, Any, Infos]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, info = self.seen(observation, info)
+        return observation, reward, terminated, truncated, info
+
+
+class _Board(_Seeing, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """One board."""
+
+
+class _Boards(_Seeing, VectorWrapper):  # older Gymnasiums know no parameters here
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """Gymnasium's; TorchRL looks for it here."""
+        mode: AutoresetMode = self.metadata["autoreset_mode"]
+        return mode
 
 
 class CompleteInfoEnv(_Board):
