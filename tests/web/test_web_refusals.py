@@ -57,8 +57,8 @@ def test_the_browser_keeps_files_until_they_change(client: Client) -> None:
 @pytest.mark.parametrize(
     ("moves", "said"),
     [
-        ("4444444", "move 7 of '4444444' is illegal: column 4 is full"),
-        ("12121212", "move 8 of '12121212', 2, comes after the end of the game"),
+        ("4444444", "move 7 of '4444444': column 4 is full (legal are 1, 2, 3, 5, 6, 7)"),
+        ("12121212", "move 8 of '12121212': the game was over before it"),
         ("48", "8"),
         ("4;4", "';'"),
         ("4" * 300, "300 characters"),

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tictac_env.games import Game, get_game
-from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
+from tictac_env.position import IllegalMove, Position
 from tictac_env.web.limits import Limits
 
 Result = TypeVar("Result")
@@ -338,26 +338,12 @@ class Fields(dict[str, Any]):
         try:
             position = Position.from_moves(game, moves)
         except IllegalMove as error:
-            raise Refused(_counted_from_one(game, moves) or str(error), 422) from None
+            raise Refused(str(error), 422) from None
         except ValueError as error:
             raise Refused(str(error)) from None
         if unfinished and position.is_over:
             raise Refused(f"the game {moves!r} is over", 422)
         return position
-
-
-def _counted_from_one(game: Game, moves: str) -> str:
-    """Names the first illegal move as it is typed; "" if there is none."""
-    position = Position.start(game)
-    for ply, action in enumerate(parse_moves(game, moves), 1):
-        name = format_moves(game, [action])
-        if position.is_over:
-            return f"move {ply} of {moves!r}, {name}, comes after the end of the game"
-        if action not in position.legal_actions:
-            what = f"column {name} is full" if game.stones_fall else f"cell {name} is taken"
-            return f"move {ply} of {moves!r} is illegal: {what}"
-        position = position.play(action)
-    return ""
 
 
 def _shown(value: Any) -> str:
