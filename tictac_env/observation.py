@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from tictac_env.games import UNFINISHED, Game, did_you_mean
+from tictac_env.games import Game, did_you_mean
 from tictac_env.position import Position
 
 Array = npt.NDArray[np.int8]
@@ -140,12 +140,6 @@ def action_masks(game: Game, legal: Ints) -> Array:
     choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
     masks: Array = ((legal[:, None] & choices) != 0).astype(np.int8)
     return masks
-
-
-def finished(game: Game, own: Ints, opp: Ints) -> npt.NDArray[np.bool_]:
-    """Whether the game is over in each of B positions: bool (B,)."""
-    stones = zip(own.tolist(), opp.tolist(), strict=True)
-    return np.array([game.result(*both) != UNFINISHED for both in stones], np.bool_)
 
 
 MAX_MASKS = 1024

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game
-from tictac_env.observation import action_masks, finished, legal_sets, observation_type, played
+from tictac_env.games import UNFINISHED, Game
+from tictac_env.observation import action_masks, legal_sets, observation_type, played
 from tictac_env.position import Position
 
 
@@ -56,7 +56,7 @@ class PositionBatch:
     def action_masks(self) -> npt.NDArray[np.int8]:
         """The action masks: int8 (B, num_actions), 1 where legal, all 0 where the game is over."""
         legal = legal_sets(self.game, self.own, self.opp)
-        return action_masks(self.game, np.where(finished(self.game, self.own, self.opp), 0, legal))
+        return action_masks(self.game, np.where(self.results() == UNFINISHED, legal, 0))
 
     def results(self) -> npt.NDArray[np.int8]:
         """How each game stands, for the side to move, as `Game.result` says it: int8 (B,)."""

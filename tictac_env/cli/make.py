@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shtab
 
-from tictac_env.checks import one_of, positive
+from tictac_env.checks import one_of
 from tictac_env.cli.arguments import (
     CommandParser,
     add_file,
@@ -164,7 +164,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="a proxy, or a network of proxies, whose header X-Forwarded-For is trusted; may be repeated",
     )
-    parser.add_argument("--port", type=int, default=PORT, help="the port; 0 picks a free one (default: %(default)s)")
+    add_number(parser, "--port", whole_number(0, 65535), "the port; 0 picks a free one", PORT, "PORT")
     parser.add_argument(
         "--checkpoints", type=Path, metavar="FOLDER", help="offer the agents in this folder, .npz and .zip"
     )
@@ -178,9 +178,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also offer this game: your own as module:Name-v0, or a size, such as KInARow-v0:5x6-4; may be repeated",
     )
-    parser.add_argument(
-        "--trainings", type=int, default=2, metavar="N", help="trainings that run at once (default: %(default)s)"
-    )
+    add_number(parser, "--trainings", whole_number(1, MAX_TRAININGS), "trainings that run at once", 2)
     parser.add_argument("--open", action="store_true", help="open the page in the browser of this machine")
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
@@ -199,16 +197,13 @@ def run_serve(options: argparse.Namespace) -> int:
       tictac serve --host 0.0.0.0 --trainings 4       on a machine with four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
-    if not 0 <= options.port < 1 << 16:
-        raise ValueError(f"--port must be from 0 to 65535, not {options.port}")
-    trainings = positive("--trainings", options.trainings, MAX_TRAININGS)
     serve(
         options.host,
         options.port,
         options.checkpoints,
         options.store,
         not options.no_training,
-        Limits(trainings=trainings),
+        Limits(trainings=options.trainings),
         allowed_hosts=options.allowed_host,
         games=options.game,
         proxies=options.trusted_proxy,
