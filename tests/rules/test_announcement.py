@@ -170,9 +170,9 @@ def test_a_cache_folder_that_cannot_be_written_to_is_said_once_with_what_to_do(t
     warning, *rest = said({"TICTAC_CACHE_DIR": str(occupied), "HOME": str(occupied)}).splitlines()
     for variable in ("TICTAC_CACHE_DIR", "HOME"):
         assert f"{variable}={occupied} cannot be written to" in warning
-    assert "every run compiles anew; set TICTAC_CACHE_DIR to a folder" in warning
+    assert "every run compiles again; set TICTAC_CACHE_DIR to a folder" in warning
     assert len(rest) == 2 and all("compiling" in line for line in rest)
-    assert "there is no home folder, so every run compiles anew; set TICTAC_CACHE_DIR" in said({})
+    assert "there is no home folder, so every run compiles again; set TICTAC_CACHE_DIR" in said({})
 
 
 def test_a_folder_that_was_asked_for_in_vain_is_said(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_folder_that_others_may_write_into_is_not_used(mode: int, homes: tuple
     second.chmod(mode)
     folder, kept, warning = kernels._cache_folder()
     assert not kept and Path(folder) not in homes
-    assert f"other users may have written into {second}, so every run compiles anew" in warning
+    assert f"other users may have written into {second}, so every run compiles again" in warning
 
 
 @posix

@@ -1,11 +1,11 @@
-"""Hands the rule books and the kernels to Numba; the only part of the packages that knows how.
+"""Compiles rules and kernels; the only part of the packages that uses Numba.
 
-A kernel is a function in Numba's subset of Python, marked with `kernel`. It may read the fields of the game it gets as
-an argument and call its methods, `game.play(...)`, and plain functions of the two packages (of `tictac_env.rng`, say):
-what runs is the very source that runs interpreted. Values are int64, and compiled code may assume that none overflows.
+A kernel is a function in Numba's subset of Python, marked with `kernel`. It may read the fields of its `game` argument,
+call the game's methods, `game.play(...)`, and call plain functions of the two packages (those of `tictac_env.rng`, for
+example). The same source also runs interpreted. Values are int64, and compiled code may assume that none overflows.
 
-A game's sizes are part of its type, so every game gets machine code of its own, in which they are constants. That makes
-loops over boards three times as fast as with sizes read at run time.
+A game's sizes are part of its type, so each game gets its own machine code, in which the sizes are constants. Loops
+over boards are then three times as fast as with sizes read at run time.
 """
 
 from __future__ import annotations

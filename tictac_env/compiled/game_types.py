@@ -1,4 +1,4 @@
-"""The Numba types of games: compiled code reads their fields as constants and calls their own methods."""
+"""Numba types of games: compiled code reads a game's fields as constants and calls its methods."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _COMPILED: set[AnyFunction] = set()
 
 
 def compile_callees(function: AnyFunction) -> None:
-    """Lets compiled code call the plain functions that `function` calls, and what these call.
+    """Lets compiled code call the plain functions that `function` calls, directly or indirectly.
 
-    Followed are the functions of the two packages and those of the package or file that `function` is from. So a module
-    such as `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled. They make no arrays: see
+    These are functions of the two packages and of the package or file that defines `function`. So a module such as
+    `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled. They make no arrays: see
     `borrowing_kernel`.
     """
     for called in _callees(function):
@@ -39,47 +39,46 @@ def compile_callees(function: AnyFunction) -> None:
 
 
 def compiled_as(function: AnyFunction) -> Callable[[AnyFunction], AnyFunction]:
-    """Marks what compiled code calls in place of a function; see `numba.extending.overload`."""
+    """Decorates the function that compiled code calls instead of `function`; see `numba.extending.overload`."""
     _COMPILED.add(function)
     return overload(function, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[no-any-return]
 
 
 @functools.cache
 def fingerprint(*reached: AnyFunction | type) -> str:
-    """A hash of the code of functions, of all that they call, and of the fields and methods of records."""
+    """A hash of the code of functions, of everything they call, and of the fields and methods of records."""
     digest, todo, seen = hashlib.sha256(), list(reached), set[AnyFunction | type]()
     while todo:
-        one = todo.pop()
-        if one in seen:
+        code = todo.pop()
+        if code in seen:
             continue
-        seen.add(one)
-        if inspect.isclass(one):
-            digest.update(repr((one.__qualname__, getattr(one, "_fields", ()))).encode())
-            todo += (
-                method for _, method in inspect.getmembers(one, inspect.isfunction) if _package(method) == _package(one)
-            )
+        seen.add(code)
+        if inspect.isclass(code):
+            digest.update(repr((code.__qualname__, getattr(code, "_fields", ()))).encode())
+            methods = inspect.getmembers(code, inspect.isfunction)
+            todo += (method for _, method in methods if _package(method) == _package(code))
             continue
-        digest.update(repr((one.__qualname__, one.__defaults__, *_parts(one))).encode())
-        todo += _callees(one)
-        named: Any
-        for named in _named(one):
-            if hasattr(named, "py_func"):  # compiled by its owner
-                digest.update(repr(sorted(named.targetoptions.items())).encode())
-                todo.append(named.py_func)
-            elif inspect.isclass(named) and hasattr(named, "_fields"):
-                todo.append(named)
+        digest.update(repr((code.__qualname__, code.__defaults__, *_parts(code))).encode())
+        todo += _callees(code)
+        value: Any
+        for value in _referenced(code):
+            if hasattr(value, "py_func"):  # compiled by its owner
+                digest.update(repr(sorted(value.targetoptions.items())).encode())
+                todo.append(value.py_func)
+            elif inspect.isclass(value) and hasattr(value, "_fields"):
+                todo.append(value)
     return digest.hexdigest()[:16]
 
 
 def _callees(function: AnyFunction) -> Iterator[AnyFunction]:
     home = PACKAGES | {_package(function)}
-    for called in _named(function):
+    for called in _referenced(function):
         if inspect.isfunction(called) and _package(called) in home:
             yield called
 
 
-def _named(function: AnyFunction) -> Iterator[object]:
-    """What a function reads by name: what stands in its module, and what is there in modules and classes it names."""
+def _referenced(function: AnyFunction) -> Iterator[object]:
+    """The globals that a function names, and the attributes that it names of those that are modules or classes."""
     names = list(_names(function.__code__))
     for name in names:
         if name in function.__globals__:
@@ -101,10 +100,10 @@ def _package(function: AnyFunction | type) -> str:
 
 
 def _parts(function: AnyFunction) -> Iterator[object]:
-    """The instructions and constants of a function, those of its module and of the function around it included."""
+    """The instructions and constants of a function, including constants of its module and of an enclosing function."""
     yield from _instructions(function.__code__)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    for value in (*cells, *_named(function)):
+    for value in (*cells, *_referenced(function)):
         if isinstance(value, (bool, int, float, str, tuple, np.generic)):
             yield value
         elif isinstance(value, np.ndarray):
@@ -122,17 +121,16 @@ def _instructions(code: CodeType) -> Iterator[object]:
 
 
 _TYPES: dict[str, GameType] = {}
-"""The type of every game that compiled code has met, by its key."""
+"""The type of each game that compiled code has been used with, by its key."""
 _LOCK = threading.RLock()
 
 
 class GameType(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of one game. Its values carry nothing: everything is in the type.
+    """The Numba type of one game. Its values hold no data: all of it is in the type.
 
-    Each class of games has a subclass of its own, so methods of one name may differ from game to game. The key names
-    the class, the values of its fields and the source of its methods and properties. Numba keeps it with the machine
-    code: code is found again by other runs, but not after a rule has changed, and it can be read where the game itself
-    is unknown.
+    Each class of games has its own subclass, so a method may differ from game to game. The key names the class, the
+    values of its fields and the source of its methods and properties. Numba keeps the key with the machine code: other
+    runs find the code again, but not after a rule has changed, and it can be read even if the game itself is unknown.
     """
 
     game: Game
@@ -141,11 +139,11 @@ class GameType(types.Type):  # type: ignore[misc]  # Numba has no types
         super().__init__(key)
 
     def __reduce__(self) -> tuple[Callable[[str], GameType], tuple[str]]:
-        return _known_type, (self.name,)
+        return _type_of_key, (self.name,)
 
 
-def _known_type(key: str) -> GameType:
-    """The type of that key; where this run knows no such game, one that equals no other."""
+def _type_of_key(key: str) -> GameType:
+    """The type with this key; if this run has no such game, a new type that equals no other."""
     return _TYPES.get(key) or GameType(key)
 
 
@@ -168,7 +166,7 @@ def _type_of(game: Game) -> GameType:
 
 @functools.cache
 def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
-    """The Numba type of a class of games, and a number for the source of its methods, properties and constants.
+    """The Numba type of a class of games, and a fingerprint of its methods, properties and constants.
 
     Raises:
         TypeError: a method uses `super()`.
@@ -181,10 +179,10 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
         if not name.startswith("__") and name != "status"
     }
     for method in methods.values():
-        if "__class__" in method.__code__.co_freevars:  # what super() stands for; Numba's error would be of no help
+        if "__class__" in method.__code__.co_freevars:  # super() reads it; Numba's own error message would not help
             raise TypeError(
                 f"{method.__qualname__} uses super(), which compiled rules cannot: "
-                "write out what the parent's method does, from methods that the class leaves as they are"
+                "write out what the parent's method does, with methods that the class does not override"
             )
     constants = {field.name for field in dataclasses.fields(game_class)}  # type: ignore[arg-type]
     getters: list[Callable[..., Any]] = []
@@ -211,18 +209,17 @@ Record = TypeVar("Record", bound=type)
 
 _RECORDS: set[type] = set()
 _METHODS: dict[str, list[str]] = {}
-"""The names of the parameters of each method."""
+"""The parameter names of each method."""
 
 
 def kernel_methods(record: Record) -> Record:
-    """Lets compiled code call the public methods of a `NamedTuple` class, or of a subclass of one, on its instances.
+    """Decorates a `NamedTuple` class, or a subclass of one, whose public methods compiled code may call.
 
-    So several kinds of record can stand in one kernel, each with methods of its own under the same names; a method has
-    the same parameters in all of them. A subclass needs a mark of its own. Methods make no arrays: see
-    `borrowing_kernel`.
+    A kernel can then take several kinds of record that implement the same methods; a method has the same parameters in
+    all of them. A subclass needs the decorator too. Methods make no arrays: see `borrowing_kernel`.
 
     Raises:
-        TypeError: a method has other parameters than the method of that name of an earlier class.
+        TypeError: a method's parameters differ from those of the same method of a class decorated earlier.
     """
     _RECORDS.add(record)
     for name, method in inspect.getmembers(record, inspect.isfunction):
@@ -234,9 +231,9 @@ def kernel_methods(record: Record) -> Record:
 
 def _give_method(name: str, method: AnyFunction) -> None:
     names = list(inspect.signature(method).parameters)
-    if known := _METHODS.get(name):
-        if names != known:
-            raise TypeError(f"{name}({', '.join(names)}) must have the parameters of other records, {', '.join(known)}")
+    if first := _METHODS.get(name):
+        if names != first:
+            raise TypeError(f"{name}({', '.join(names)}) must have the parameters of other records, {', '.join(first)}")
         return
     _METHODS[name] = names
 

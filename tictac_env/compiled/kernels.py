@@ -1,4 +1,4 @@
-"""Decorators for kernels, where their machine code is kept, its announcement, and arithmetic that Numba lacks."""
+"""Decorators for kernels, the folder of their machine code, announcements of compiling, and intrinsics Numba lacks."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ VARIABLE = "TICTAC_CACHE_DIR"
 
 
 def _cache_folder() -> tuple[str, bool, str]:
-    """The folder of compiled kernels, whether it is kept between runs, and a warning, mostly "".
+    """The folder of compiled kernels, whether it is kept between runs, and a warning, usually "".
 
-    It is a folder of the user's, named after the source of this sub-package, which decides how kernels are compiled.
-    Within it, the code of a kernel is found by the source that the kernel can reach (`game_types.fingerprint`).
+    The folder is private to the user and named after the source of this sub-package, which decides how kernels are
+    compiled. In it, a kernel's code is found by the source that the kernel can reach (`game_types.fingerprint`).
 
-    Nobody else may write there: Numba keeps pickles next to the machine code, and loading either runs what is in it.
+    No other user may write there: Numba keeps pickles next to the machine code, and loading either runs its content.
     """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
@@ -61,31 +61,31 @@ def _cache_folder() -> tuple[str, bool, str]:
                 _make_private(folder)
                 with tempfile.TemporaryFile(dir=folder):
                     pass
-                elsewhere = f"{', '.join(refused)}; machine code is kept in {folder}" if refused else ""
-                return str(folder), True, elsewhere
+                warning = f"{', '.join(refused)}; machine code is kept in {folder}" if refused else ""
+                return str(folder), True, warning
             except _OpenToOthers as error:
                 refused.append(f"{variable}={base} cannot be used, as {error}")
             except OSError:
                 refused.append(f"{variable}={base} cannot be written to")
     temporary = tempfile.mkdtemp(prefix="tictac-env-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    tried = ", ".join(refused) or "there is no home folder"
-    return temporary, False, f"{tried}, so every run compiles anew; set {VARIABLE} to a folder that can be written to"
+    reason = ", ".join(refused) or "there is no home folder"
+    return temporary, False, f"{reason}, so every run compiles again; set {VARIABLE} to a folder that can be written to"
 
 
 class _OpenToOthers(Exception):
-    """Somebody else may write into a folder."""
+    """Other users may write into a folder."""
 
 
 def _make_private(folder: Path) -> None:
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
-    for one, open_to_others in ((folder.parent, 0), (folder, stat.S_IWGRP | stat.S_IWOTH)):
-        one.mkdir(mode=0o700, exist_ok=True)
-        found = one.stat()
-        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & open_to_others):
-            raise _OpenToOthers(f"other users may have written into {one}")
-        if found.st_mode & 0o077 and not one.is_symlink():  # what a link leads to is not the package's
-            one.chmod(0o700)
+    for path, open_to_others in ((folder.parent, 0), (folder, stat.S_IWGRP | stat.S_IWOTH)):
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.stat()
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & open_to_others):
+            raise _OpenToOthers(f"other users may have written into {path}")
+        if status.st_mode & 0o077 and not path.is_symlink():  # the target of a link is not the package's
+            path.chmod(0o700)
 
 
 CACHE_FOLDER, KEPT, WARNING = _cache_folder()
@@ -99,16 +99,16 @@ prange = numba.prange
 def kernel(function: Function) -> Function:
     """Compiles `function` for each game when it is first called, and keeps the machine code for later runs.
 
-    Compiled code releases the GIL. `function.py_func` is the interpreted function. It must not call itself: with Numba
-    0.68 such machine code may crash when it is loaded again.
+    Compiled code releases the GIL. `function.py_func` is the interpreted function. A kernel must not call itself: with
+    Numba 0.68 recursive machine code may crash when it is loaded again.
     """
     return _compile(function, parallel=False)
 
 
 def borrowing_kernel(function: Function) -> Function:
-    """A `kernel` that makes no arrays, nor copies slices, and so need not count references to those it is given.
+    """A `kernel` that makes no arrays and copies no slices, so it need not count references to its arguments.
 
-    Counting costs two locked instructions for each array of a record that is handed on: a third and more of the time of
+    Counting costs two locked instructions for each array of a record that is passed on: a third or more of the time of
     a tree search.
     """
     return _compile(function, parallel=False, counting=False)
@@ -117,7 +117,7 @@ def borrowing_kernel(function: Function) -> Function:
 def parallel_kernel(function: Function) -> Function:
     """A `kernel` whose loops over `prange` are shared among threads.
 
-    GNU's OpenMP, which then runs them, does not survive a fork: use it only where several threads are asked for.
+    GNU's OpenMP, which then runs them, does not survive a fork: use this only if the user asks for several threads.
     """
     return _compile(function, parallel=True)
 
@@ -129,13 +129,13 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
         if numba.config.DISABLE_JIT:
             return function
         compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else Kernel(function, options)
-        how = repr(sorted(options.items())) + str(parallel)
-        keep_code(compiled, lambda signature: how + fingerprint(function, *records_in(signature)))
+        prefix = repr(sorted(options.items())) + str(parallel)
+        keep_code(compiled, lambda signature: prefix + fingerprint(function, *records_in(signature)))
     return compiled  # type: ignore[no-any-return]
 
 
 def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """A kernel for arguments of the types of these, which it no longer looks at: a call then takes 1 us instead of 10.
+    """The machine code of a kernel for arguments of these types, called without type checks: 1 us a call, not 10.
 
     It must never be called with arguments of other types.
     """
@@ -143,39 +143,39 @@ def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[...,
 
 
 def is_kept(kernel: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether this run or an earlier one has compiled the kernel for arguments of the types of these."""
+    """True if this run or an earlier one has compiled the kernel for arguments of these types."""
     return load_kept(kernel, tuple(numba.typeof(argument) for argument in arguments))
 
 
 class _Line:
-    """The line that is being written: "tictac_env: compiling <what> for <game> ... <seconds> s".
+    """The announcement "tictac_env: compiling <purpose> for <game> ... <seconds> s".
 
-    What is compiled for the same thing while the line is held goes on with it, and only the end has the seconds.
+    While the line is held, kernels of the same purpose share it; the seconds are written when it ends.
 
     Attributes:
-        cpu_seconds: of all that has been compiled, in this line and before.
+        cpu_seconds: of all compiling so far, in this line and before.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held = 0  # so many blocks want what they compile in one line
-        self._of: tuple[str, Game | None] | None = None
+        self._held = 0  # number of `in_one_line` blocks
+        self._subject: tuple[str, Game | None] | None = None
         self._compiling = False
         self._began = self._seconds = 0.0
         self._began_cpu = self.cpu_seconds = 0.0
-        self._warned = self._told_unkept = False
+        self._warned = self._reported_unkept = False
 
-    def begin(self, what: str, game: Game | None) -> None:
+    def begin(self, purpose: str, game: Game | None) -> None:
         with self._lock:
-            if self._of is not None and self._of != (what, game if game is not None else self._of[1]):
+            if self._subject is not None and self._subject != (purpose, self._subject[1] if game is None else game):
                 self._end()
-            if self._of is None:
+            if self._subject is None:
                 if WARNING and not self._warned:
                     _write(f"tictac_env: {WARNING}\n")
                 self._warned = True
-                whose = "" if game is None else f" for {game_name(game) or game}"
-                _write(f"tictac_env: compiling {what}{whose} ...")
-                self._of, self._seconds = (what, game), 0.0
+                for_game = "" if game is None else f" for {game_name(game) or game}"
+                _write(f"tictac_env: compiling {purpose}{for_game} ...")
+                self._subject, self._seconds = (purpose, game), 0.0
             self._compiling, self._began, self._began_cpu = True, time.perf_counter(), time.thread_time()
 
     def end(self) -> None:
@@ -186,20 +186,20 @@ class _Line:
             if not self._held:
                 self._end()
 
-    def hold(self, more: int) -> None:
-        """Counts one block more, or less, that wants one line."""
+    def hold(self, change: int) -> None:
+        """Adds 1 or -1 to the number of blocks that hold the line."""
         with self._lock:
-            self._held += more
+            self._held += change
             if not self._held and not self._compiling:
                 self._end()
 
     def _end(self) -> None:
-        if self._of is not None:
+        if self._subject is not None:
             _write(f" {self._seconds:.1f} s\n")
-        self._of = None
-        if UNKEPT and not self._told_unkept:
-            self._told_unkept = True
-            _write(f"tictac_env: {unkept()}, so the next run compiles anew\n")
+        self._subject = None
+        if UNKEPT and not self._reported_unkept:
+            self._reported_unkept = True
+            _write(f"tictac_env: {unkept()}, so the next run compiles again\n")
 
 
 def unkept() -> str:
@@ -212,7 +212,7 @@ _LINE = _Line()
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Announces what is compiled for the same thing within the block as one."""
+    """Announces kernels of the same purpose that are compiled within the block in one line."""
     _LINE.hold(1)
     try:
         yield
@@ -221,7 +221,7 @@ def in_one_line() -> Iterator[None]:
 
 
 def seconds_compiling() -> float:
-    """The CPU seconds that this process has spent compiling kernels so far; loading what was kept does not count."""
+    """The CPU seconds that this process has spent compiling kernels so far, not counting loading from the cache."""
     return _LINE.cpu_seconds
 
 
@@ -234,21 +234,21 @@ def _write(text: str) -> None:
 
 
 def _begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None] | None:
-    """Announces a function that is about to be compiled for arguments of these types, if it is one of ours."""
+    """Announces that a function is about to be compiled for arguments of these types, if it is one of the packages'."""
     module = function.__module__ or ""  # None, if it was made by `exec`
     if module.split(".")[0] not in PACKAGES:
         return None
-    _LINE.begin(_what(module), next((one.game for one in types if isinstance(one, GameType)), None))
+    _LINE.begin(_purpose(module), next((kind.game for kind in types if isinstance(kind, GameType)), None))
     return _LINE.end
 
 
-def _what(module: str) -> str:
-    """The purpose of a module's code: its `COMPILED_AS`, or that of the nearest package around it."""
-    around = module
-    while around:
-        if what := getattr(sys.modules.get(around), "COMPILED_AS", None):
-            return str(what)
-        around = around.rpartition(".")[0]
+def _purpose(module: str) -> str:
+    """The purpose of a module's code: its `COMPILED_AS`, or that of the innermost package that has one."""
+    name = module
+    while name:
+        if purpose := getattr(sys.modules.get(name), "COMPILED_AS", None):
+            return str(purpose)
+        name = name.rpartition(".")[0]
     return module
 
 
@@ -265,12 +265,12 @@ def _population_count(typing_context: Any, value: Any) -> Any:
 
 @overload_method(types.Integer, "bit_count", strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
 def _bit_count(value: Any) -> Any:
-    """`int.bit_count` of a non-negative value, which Numba lacks."""
+    """`int.bit_count`, which Numba lacks, of a non-negative value."""
     return lambda value: _population_count(value)
 
 
 def wrapping_product(first: int, second: int) -> int:
-    """The product of two int64 modulo 2**64, in [-2**63, 2**63); an ordinary product must not overflow."""
+    """The product of two int64 modulo 2**64, in [-2**63, 2**63); ordinary products must not overflow."""
     product = int(first) * int(second) & (1 << 64) - 1
     return product - (product >> 63 << 64)
 
@@ -289,7 +289,7 @@ def _wrapping_product(first: Any, second: Any) -> Any:
 
 
 def prefetch(array: Any, index: int) -> None:
-    """Asks the processor for an element of a contiguous array that will be needed soon; interpreted it does nothing."""
+    """Prefetches an element of a contiguous array that will be needed soon; does nothing when interpreted."""
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -312,9 +312,9 @@ def _prefetch(array: Any, index: Any) -> Any:
 
 
 def store_bytes(array: Any, begin: int, word: int, count: int) -> None:
-    """Writes the lowest `count` bytes of `word`, 4 or 8, to the int8 array from `begin` on, the lowest first.
+    """Writes the lowest `count` bytes of `word`, 4 or 8, to an int8 array from `begin` on, the lowest byte first.
 
-    Compiled it is one store; as everywhere in compiled code the bounds are not checked.
+    Compiled, it is one store; bounds are not checked, as everywhere in compiled code.
     """
     array[begin : begin + count] = memoryview(int(word).to_bytes(8, "little")[:count]).cast("b")
 

@@ -1,4 +1,4 @@
-"""The names of Numba that its documentation does not promise, all in this file; a test tries what is relied on.
+"""All uses of Numba's undocumented internals; a test checks the behaviour that they rely on.
 
 A new version of Numba may change them: raise `NEWEST_TESTED` in `numba_version.py` when the test passes.
 """
@@ -30,15 +30,15 @@ from numba.extending import lower_getattr_generic, models, register_model
 from tictac_env.storage import locked
 
 INLINED = {"forceinline": True}
-"""Options of a function that machine code has at every call rather than once."""
+"""Options of a function that is inlined at every call."""
 UNCOUNTED = {"_nrt": False}
-"""Options of a function that makes no arrays and so counts no references to those it is given."""
+"""Options of a function that makes no arrays, so it counts no references to its arguments."""
 
 
 class _Callee(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
-    """The code of a function that only compiled code calls: it is optimised, and made machine code, in its callers.
+    """The code of a function that only compiled code calls: its callers optimise it and turn it into machine code.
 
-    Numba would do both for each function, and once more in each caller: half of the time of compiling.
+    Numba would do both for the function itself and again in each caller, which takes half of the compile time.
     """
 
     @property
@@ -46,7 +46,7 @@ class _Callee(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
         return self
 
     def set_env(self, name: str, env: object) -> None:
-        """There is no machine code that could look at its environment."""
+        """Does nothing: there is no machine code that could read its environment."""
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
@@ -84,12 +84,12 @@ CALLED = UNCOUNTED | _CALLED | {"error_model": "numpy"}
 class _CalleeType(types.Dispatcher):  # type: ignore[misc]
     """The Numba type of a function that only compiled code calls.
 
-    It is compiled once for all constants that callers know of its arguments: it becomes a part of these callers, so the
-    constants are found again. `overload` would compile it for each constant, and for callers of each kind.
+    It is compiled once, whatever constants callers pass: it becomes a part of its callers, where LLVM sees the
+    constants. `overload` would compile it for each constant and for each kind of caller.
     """
 
     templates = ()
-    """Numba asks the function of a method for these; there are none."""
+    """Numba reads this attribute of a method's function; there are none."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         plain = {name: types.unliteral(argument) for name, argument in kws.items()}
@@ -108,7 +108,7 @@ def callee(function: Callable[..., Any], **options: Any) -> Any:
 
 
 _CALLEES: list[Any] = []
-"""Numba holds them weakly."""
+"""Keeps the dispatchers alive: Numba has only weak references."""
 
 
 def call_compiled(function: Callable[..., Any]) -> None:
@@ -118,7 +118,7 @@ def call_compiled(function: Callable[..., Any]) -> None:
 
 @contextmanager
 def cache_in(folder: str) -> Iterator[None]:
-    """What is decorated within keeps its machine code in `folder`; other users of Numba keep theirs."""
+    """Keeps the machine code of functions decorated in the block in `folder`; other users of Numba are unaffected."""
     configured = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder  # is read when the dispatcher is made
     try:
@@ -128,20 +128,20 @@ def cache_in(folder: str) -> Iterator[None]:
 
 
 UNKEPT: list[OSError] = []
-"""Why machine code could not be written to the disk, each time."""
+"""The errors of all failed attempts to write machine code to disk."""
 
 
 class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
-    """Machine code on the disk, of which there may be none: it can always be compiled again.
+    """The machine code of a function on disk. If it cannot be read, the function is compiled again.
 
-    Numba would compile a function again after any edit of its file, and after none of another file.
+    Numba's own cache would recompile a function after any edit of its file, and never after an edit of another file.
 
     Attributes:
-        locking: whether this process holds a lock, or waits for it.
+        locking: whether this process holds a lock or waits for one.
 
     Args:
         dispatcher: the compiled function.
-        reach: names the source that the function reaches, called with arguments of the given types.
+        reach: a function from a signature to a fingerprint of the source that a call with it reaches.
     """
 
     locking = False
@@ -158,17 +158,17 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # whatever a file provokes that is cut short, or cannot be read
+        except Exception:  # a truncated or unreadable file may raise anything
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            with self._locked("saving.lock", 0):  # else two processes may give their code the same file
+            with self._locked("saving.lock", 0):  # otherwise two processes may choose the same file name
                 try:
                     super().save_overload(sig, data)
                 except OSError:
                     raise
-                except Exception:  # the list of what is there is damaged
+                except Exception:  # the index file is damaged
                     self.flush()
                     super().save_overload(sig, data)
         except OSError as error:
@@ -176,9 +176,9 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
     @contextmanager
     def lock(self, sig: Any, target_context: Any) -> Iterator[None]:
-        """Makes other processes that need the code for these arguments wait; the thread has Numba's lock.
+        """Makes other processes that need the code for these arguments wait; the calling thread holds Numba's lock.
 
-        What is compiled within the block takes no lock of its own, so no two processes wait for each other.
+        Functions compiled within the block take no lock of their own, so no two processes wait for each other.
         """
         if _KeptCode.locking:
             yield
@@ -199,7 +199,7 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
 def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
     """Keeps the machine code of a function in the folder of `cache_in`; see `_KeptCode`.
 
-    Of several processes that need code which is not there, only the first compiles it; the others wait and load it.
+    If several processes need code that is not there, the first one compiles it; the others wait and load it.
     """
     dispatcher._cache = _KeptCode(dispatcher, reach)
     load_or_compile = dispatcher.compile
@@ -214,20 +214,20 @@ def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
 
 
 def records_in(signature: Any) -> list[type]:
-    """The classes of the named tuples among the arguments of a signature, and of those within them, in order."""
-    found = set()
+    """The classes of the named tuples among the arguments of a signature, nested ones included, sorted by name."""
+    records = set()
     todo = list(signature if isinstance(signature, tuple) else signature.args)
     while todo:
-        one = todo.pop()
-        if isinstance(one, types.BaseTuple):
-            todo += one.types if hasattr(one, "types") else [one.dtype]
-        if isinstance(one, types.BaseNamedTuple):
-            found.add(one.instance_class)
-    return sorted(found, key=lambda one: (one.__module__, one.__qualname__))
+        kind = todo.pop()
+        if isinstance(kind, types.BaseTuple):
+            todo += kind.types if hasattr(kind, "types") else [kind.dtype]
+        if isinstance(kind, types.BaseNamedTuple):
+            records.add(kind.instance_class)
+    return sorted(records, key=lambda record: (record.__module__, record.__qualname__))
 
 
 def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
-    """The machine code of a kernel for one signature, as a function that does not look at its arguments."""
+    """The machine code of a kernel for one signature, as a function that does not check its arguments' types."""
     if numba.config.DISABLE_JIT:
         return function  # type: ignore[no-any-return]
     function.compile(signature)
@@ -236,7 +236,7 @@ def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]
 
 
 def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether there is machine code of a kernel for one signature, here or in the cache; then it is loaded."""
+    """Loads the machine code of a kernel for one signature, unless it is loaded; False if it is not in the cache."""
     if numba.config.DISABLE_JIT or signature in function.overloads:
         return True
     kept = function._cache.load_overload(signature, function.targetctx)
@@ -255,29 +255,29 @@ def give_method(
     method_of: Callable[[Any], Callable[..., Any] | None] | None = None,
     **options: Any,
 ) -> None:
-    """Lets compiled code call a method of the values of a class of types.
+    """Lets compiled code call a method on values of a class of Numba types.
 
     Args:
         type_class: the class of Numba types.
         name: the method's name.
-        method: the method; with `method_of`, any with the same parameters.
-        method_of: the method of one of the types, None if it has none; so it may have a field of that name.
+        method: the method; with `method_of`, any function with the same parameters.
+        method_of: returns the method of a type, or None if the type has none (it may have a field of that name).
         options: of the compiled method.
     """
-    of = method_of or (lambda _: method)
+    find_method = method_of or (lambda _: method)
     template = make_overload_method_template(type_class, name, method, inline="never")
     resolve = template._resolve
 
-    def resolve_given(self: Any, owner: Any, attribute: str) -> Any:
-        return resolve(self, owner, attribute) if of(owner) is not None else None
+    def resolve_existing(self: Any, owner: Any, attribute: str) -> Any:
+        return resolve(self, owner, attribute) if find_method(owner) is not None else None
 
-    template._resolve = resolve_given
-    template._get_function_type = classmethod(lambda cls, context, owner: callee(of(owner), **options))
+    template._resolve = resolve_existing
+    template._get_function_type = classmethod(lambda cls, context, owner: callee(find_method(owner), **options))
     infer_getattr(template)
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function that becomes a part of the kernels that call it; others call machine code of its own."""
+    """A compiled function that is inlined into the kernels that call it; Python calls its own machine code."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options | {"nopython": True, "no_cfunc_wrapper": True})
@@ -289,7 +289,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
 
 def give_constants(type_class: type[Any], names: Container[str], value_of: Callable[[Any, str], Any]) -> None:
-    """Lets compiled code read constants of a type: `value_of(type, name)` for the names in `names`."""
+    """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
 
     class Constants(AttributeTemplate):  # type: ignore[misc]
         key = type_class
@@ -297,20 +297,20 @@ def give_constants(type_class: type[Any], names: Container[str], value_of: Calla
         def generic_resolve(self, owner: Any, name: str) -> Any:
             return numba.typeof(value_of(owner, name)) if name in names else None
 
-    def constant(context: Any, builder: Any, owner: Any, value: Any, name: str) -> Any:
-        known = value_of(owner, name)
-        return context.get_constant_generic(builder, numba.typeof(known), known)
+    def lower_constant(context: Any, builder: Any, owner: Any, value: Any, name: str) -> Any:
+        constant = value_of(owner, name)
+        return context.get_constant_generic(builder, numba.typeof(constant), constant)
 
     infer_getattr(Constants)
-    lower_getattr_generic(type_class)(constant)
+    lower_getattr_generic(type_class)(lower_constant)
 
 
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
-    """Tells what is compiled. Python collects no garbage meanwhile, as most of what compiling makes stays."""
+    """Reports compilations. Garbage collection is off meanwhile, as most objects that compiling creates stay alive."""
 
     def __init__(self, begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
         self.begin = begin
-        self.depth = 0  # what is compiled for something else is a part of that; Numba lets one thread compile at a time
+        self.depth = 0  # of nested compilations: only the outermost is reported. Numba compiles in one thread at a time
         self.end: Callable[[], None] | None = None
         self.collects = True
 
@@ -331,9 +331,9 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
 
 
 def watch_compiling(begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
-    """Has `begin` called with each function that is about to be compiled, and the types of its arguments.
+    """Calls `begin` with each function that is about to be compiled, and the types of its arguments.
 
-    What `begin` returns is called when that is done, or has failed. A function that is compiled for another one, which
-    calls it, and what is found in the cache are not told.
+    The function that `begin` returns is called when compiling ends or fails. Functions compiled for a caller, and code
+    loaded from the cache, are not reported.
     """
     event.register("numba:compile", _Listener(begin))

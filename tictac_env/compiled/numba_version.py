@@ -14,7 +14,7 @@ NEWEST_TESTED = 0, 68
 if numba.version_info.short > NEWEST_TESTED:
     tested = ".".join(map(str, NEWEST_TESTED))
     warnings.warn(
-        f"Numba {numba.__version__} is newer than {tested}, the newest that tictac_env is tested with. Should it fail, "
+        f"Numba {numba.__version__} is newer than {tested}, the newest that tictac_env is tested with. If it fails, "
         f'pip install "numba=={tested}.*"; if only compiling fails, NUMBA_DISABLE_JIT=1 runs everything interpreted',
         UserWarning,
         stacklevel=2,
