@@ -49,10 +49,10 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         6 7 8
 
     Python ints, NumPy integers and 0-d integer arrays are accepted; an agent whose game is over plays None. Anything
-    else, and anything out of range, raises `ValueError` and leaves the game as it was.
+    else, and anything out of range, raises `ValueError` and leaves the game unchanged.
 
     ## Observation Space
-    A `Dict`, for either agent at any time, of fresh arrays:
+    A `Dict` of new arrays, for either agent at any time:
 
     | key | |
     | --- | --- |
@@ -75,7 +75,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     PettingZoo's `TerminateIllegalWrapper`. Each then takes a last step, None.
 
     ## Information
-    Empty, but for `illegal_action` in the infos of an agent that lost by it.
+    Empty, except for `illegal_action` in the infos of an agent that lost by it.
 
     ## Arguments
     ```python
@@ -85,21 +85,21 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
     * `render_mode`: None, "ansi" (text), "rgb_array" or "human" (a window, redrawn at every move; needs pygame-ce).
     * `illegal`: "lose", the default of `env()`: an illegal move loses the game; "raise", that of `raw_env()`: it raises
       `IllegalMove` and changes nothing.
-    * `rows`, `cols`, `connect`: the size of the board, and how many in a row win; the tables above are of the usual
-      sizes.
-    * `name`: what `str(env)` says.
+    * `rows`, `cols`, `connect`: the size of the board, and the number in a row that wins; the tables above are for the
+      usual sizes.
+    * `name`: the name that `str(env)` returns.
 
-    `BoardAECEnv` itself takes a `game`, a rule book or its name, in place of sizes: `BoardAECEnv("KInARow-v0:5x6-4")`.
+    `BoardAECEnv` itself takes a `game`, a `Game` or its name, instead of sizes: `BoardAECEnv("KInARow-v0:5x6-4")`.
 
     ## Differences from PettingZoo's own version
     To switch from connect_four_v3, change the import. Agents, spaces, observations, rewards, terminations and
     truncations are the same ply by ply. The differences:
 
     * the mask is all 0 once the game is over, where PettingZoo's loser keeps its last one;
-    * copies and pickles of a running environment keep the game, where PettingZoo's begin anew;
+    * copies and pickles of a running environment keep the game, where PettingZoo's start over;
     * `env()` needs no wrappers: it is the same class as `raw_env()`, and as fast. It raises `ValueError` and
-      `gymnasium.error.ResetNeeded` for what its wrappers there `assert`, also for a step after both agents have left,
-      and says in the infos, not on the terminal, that a move was illegal;
+      `gymnasium.error.ResetNeeded` where PettingZoo's wrappers `assert`, also for a step after both agents have left,
+      and reports an illegal move in the infos, not on the terminal;
     * `agents` is empty before the first reset;
     * there are `state()`, `position` and "ansi"; the arguments `screen_scaling` and `screen_height` are ignored.
 
@@ -140,7 +140,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             for agent in AGENTS
         }
 
-        # As after the end of a game: nobody plays until the first reset.
+        # As after the end of a game: no agent plays until the first reset.
         self._own, self._opp = rules.start()  # of the side to move
         self._seat = 0  # of the side to move
         self._moves: list[int] = []
@@ -169,10 +169,10 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
 
         Args:
             seed: changes nothing.
-            options: "position" (an unfinished `Position` or a move string) is where the game begins.
+            options: "position" (an unfinished `Position` or a move string), from which the game begins.
 
         Raises:
-            ValueError: that is not an unfinished position of this game.
+            ValueError: the position is not an unfinished position of this game.
         """
         given = (options or {}).get("position")
         if given is None:
@@ -194,7 +194,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             self.render()
 
     def observe(self, agent: str) -> dict[str, Array]:
-        """What `agent` sees now, even if it is not to move.
+        """The observation of `agent`, even if it is not to move.
 
         Raises:
             ValueError: there is no such agent.
@@ -202,7 +202,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         try:
             seat = SEATS[agent]
         except KeyError:
-            raise ValueError(f"no agent is called {agent!r}; the agents are {FIRST} and {SECOND}") from None
+            raise ValueError(f"no agent is named {agent!r}; the agents are {FIRST} and {SECOND}") from None
         own, opp = self._own, self._opp
         legal = 0
         if agent == self.agent_selection and not (self.terminations.get(agent, True) or self.truncations[agent]):
@@ -236,7 +236,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         """The agents in turn, at most `max_iter`, until both have left.
 
         Raises:
-            gymnasium.error.ResetNeeded: there was no reset yet.
+            gymnasium.error.ResetNeeded: there has been no reset.
             RuntimeError: the loop called neither `step` nor `reset`.
         """
         if not self._turns:
@@ -255,8 +255,8 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             action: an integer in [0, num_actions); None if the game is over.
 
         Raises:
-            ValueError: it is not.
-            IllegalMove: it is, but illegal, and illegal="raise".
+            ValueError: `action` is anything else.
+            IllegalMove: `action` is illegal and illegal="raise".
             gymnasium.error.ResetNeeded: no game is under way.
         """
         if not self.agents:
@@ -304,7 +304,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._display.close()
 
     def _lose(self, action: int) -> None:
-        """What an illegal action does: an error, or the loss of the game as by PettingZoo's TerminateIllegalWrapper."""
+        """Raises for an illegal action, or loses the game as PettingZoo's TerminateIllegalWrapper does."""
         if not self._loses:
             raise illegal_move(self.position, action)
         agent = self.agent_selection
@@ -322,7 +322,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
 
 
 class StackedCanvas(Canvas):
-    """A `Canvas` whose two planes are the last axis, int8 (rows, cols, 2), as PettingZoo has them."""
+    """A `Canvas` whose two planes are the last axis, int8 (rows, cols, 2), as in PettingZoo."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

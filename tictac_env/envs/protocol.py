@@ -1,12 +1,12 @@
-"""What happens on a board: how a game begins, what a move does, what is paid. The one statement of these rules.
+"""Reset, step and rewards of one board: the reference implementation.
 
-Like `tictac_env.rng` these are plain functions of numbers: the single environment runs them interpreted, compiled loops
-call them too. The passes of the vector environment that all boards go through say the same once more, without branches
-(`tictac_env.envs.vector.kernels`); tests hold them in lockstep.
+Like `tictac_env.rng`, these are plain functions of numbers: the single environment runs them interpreted, compiled
+loops call them too. The vector environment's passes over all boards repeat them without branches
+(`tictac_env.envs.vector.kernels`); tests hold both in lockstep.
 
-A board's randomness is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and each
-only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent has a
-draw as its seed.
+A board's random state is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and
+only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent gets
+a draw as its seed.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from tictac_env.position import Position
 from tictac_env.rng import advance, mix, weighted
 
 MAX_STARTS = 1000
-"""How often a game is begun anew when the opponent ends it before the learner's first move."""
+"""The number of times a game is begun if the opponent always ends it before the learner's first move."""
 NOT_GIVEN = -1
-"""Instead of the stones to begin with: they are drawn, or the game's start."""
+"""Stands for stones that the caller does not give: they are drawn, or the game's start."""
 
 PLAY_AS = ("first", "second", "random", "alternate")
 FIRST, SECOND, RANDOM_SEAT, ALTERNATE = range(len(PLAY_AS))
 
 GOES_ON, ENDED, ILLEGAL = range(3)
-"""What a step has led to: the learner is to move again; the game is over; the learner's action was illegal."""
+"""The results of a step: the learner is to move again; the game is over; the learner's action was illegal."""
 
 Rewards = tuple[float, float, float, float]
-"""For a win, a draw, a loss and a step that does not end the game."""
+"""The rewards for a win, a draw, a loss and a step that does not end the game."""
 Numbers = Sequence[int] | npt.NDArray[np.int64]
 Weights = Sequence[float] | npt.NDArray[np.float64]
 
 
 class Setup(NamedTuple):
-    """What the games of an environment begin with.
+    """The starting positions of an environment's games, and whether there is an opponent.
 
     Attributes:
-        self_play: whether both sides step: there is no opponent, and each step is seen by the side to move.
+        self_play: whether there is no opponent: both sides step, and the side to move observes.
         start_owns: the stones of the side to move in the starting positions; empty for the game's start.
         start_opps: the other side's.
     """
@@ -55,31 +55,31 @@ class Setup(NamedTuple):
 
 
 class Opponents(Protocol):
-    """Who answers: an opponent, or the members of a pool."""
+    """An opponent, or the members of a pool."""
 
     @property
     def cumulative(self) -> Weights:
         """The running sums of the members' weights; empty without a pool."""
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """`answer` as the first move after the starting position of the number `start`, `NOT_GIVEN` if it has none."""
+        """`answer` as the first move after starting position number `start`, `NOT_GIVEN` if it has no number."""
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """The action of the member, and `own` and `opp` after it. It is legal, or the opponent raises."""
+        """The member's action, and `own` and `opp` after it. The action is legal, or the opponent raises."""
 
 
 class Opening(NamedTuple):
-    """A game that has begun, the learner being to move.
+    """A game that has begun, with the learner to move.
 
     Attributes:
-        found: whether it has; False if the opponent always ends the game before the learner's first move.
+        found: False if the opponent always ended the game before the learner's first move.
         own: the stones of the side to move.
         opp: the other side's.
         learner: the seat of the learner.
         member: the number of the opponent in its pool; 0 without a pool.
         start: the number of the starting position, `NOT_GIVEN` without starting positions.
-        reply: what the opponent has played, -1 if nothing.
-        state: of the board's randomness.
+        reply: the opponent's action, -1 if it has not moved.
+        state: the board's random state.
     """
 
     found: bool
@@ -95,17 +95,17 @@ class Opening(NamedTuple):
 def begin(
     game: Game, setup: Setup, opponents: Any, play_as: int, own: int, opp: int, games_begun: int, state: int
 ) -> Opening:
-    """Begins a game; if the opponent moves first, it has moved. If that ends the game, another is begun.
+    """Begins a game and plays the opponent's first move, if it moves first. If that ends the game, begins another.
 
     Args:
-        game: the rule book.
-        setup: what the environment's games begin with.
+        game: the rules.
+        setup: the environment's starting positions.
         opponents: `Opponents`.
         play_as: the index in `PLAY_AS`.
         own: the stones of the side to move, or `NOT_GIVEN`.
         opp: the other side's.
-        games_begun: how many games the board has begun since it was seeded.
-        state: of the board's randomness.
+        games_begun: the number of games the board has begun since it was seeded.
+        state: the board's random state.
     """
     start, first_own, first_opp, learner, member = NOT_GIVEN, own, opp, 0, 0
     for _ in range(MAX_STARTS):
@@ -127,7 +127,7 @@ def deal(
     """Draws the start, the learner's seat and the opponent; see `begin`.
 
     Returns:
-        The number of the start, own, opp, the learner's seat, the number of the opponent, and the state.
+        The number of the start, own, opp, the learner's seat, the number of the opponent, and the random state.
     """
     start = NOT_GIVEN
     if own == NOT_GIVEN:
@@ -149,7 +149,7 @@ def deal(
 
 
 def draw_seat(play_as: int, games_begun: int, state: int) -> tuple[int, int]:
-    """The learner's seat, and the state of the board's randomness."""
+    """The learner's seat, and the board's random state."""
     if play_as == RANDOM_SEAT:
         state = advance(state)
         return mix(state) & 1, state
@@ -164,17 +164,17 @@ def step(
     """Plays the learner's action and the opponent's answer; without an opponent, an action of the side to move.
 
     Args:
-        game: the rule book.
+        game: the rules.
         self_play: whether there is no opponent.
         opponents: `Opponents`.
-        member: which of them answers.
+        member: the number of the one that answers.
         own: the stones of the side to move.
         opp: the other side's.
         action: in [0, num_actions).
-        state: of the board's randomness.
+        state: the board's random state.
 
     Returns:
-        GOES_ON, ENDED or ILLEGAL; the outcome for the side that the action was of, 0 while the game goes on; own and
+        GOES_ON, ENDED or ILLEGAL; the outcome for the side that played the action, 0 while the game continues; own and
         opp; the opponent's action, -1 if none; and the state. An illegal action is a loss and changes no stones.
     """
     next_own, next_opp = game.play(own, opp, action)
@@ -194,43 +194,43 @@ def step(
 
 
 def seen(game: Game, own: int, opp: int, learner: int) -> tuple[int, int]:
-    """The learner's stones and the other side's, no matter which side is to move."""
+    """The learner's stones and the other side's, whichever side is to move."""
     return (own, opp) if learner == game.seat(own, opp) else (opp, own)
 
 
 def reward(rewards: Rewards, over: bool, outcome: int) -> float:
-    """What a step earns."""
+    """The reward of a step."""
     return rewards[1 - outcome] if over else rewards[3]
 
 
 MAX_SETS = 1024
-"""How many sets of actions are remembered; a board with gravity has at most 2 ** cols."""
+"""The number of sets of actions to cache; a board with gravity has at most 2 ** cols."""
 
 
 class BoardOpponents:
     """The opponent of one board, or the members of its pool: the `Opponents` of `tictac_env.envs.protocol`.
 
     Args:
-        opponent: a policy, a pool, or None: then nobody is asked.
-        game: the rule book.
-        obs_type: which observation opponents that are functions get.
+        opponent: a policy, a pool, or None in self-play.
+        game: the rules.
+        obs_type: the observation type for opponents that are functions.
 
     Attributes:
-        moves: the actions of the game under way, which an opponent that is asked sees in its `Position`.
-        starts: the starting positions by number, with the moves that led there; the last one is where a game begins
-            that has no number.
+        moves: the actions of the game under way, which an opponent sees in its `Position`.
+        starts: the starting positions by number, with the moves that led there; the last one is the start of games
+            without a number.
     """
 
     def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
         self._opponent, self._game, self._obs_type = opponent, game, obs_type
         self._pool = opponent if isinstance(opponent, OpponentPool) else None
-        self._actions: dict[int, list[int]] = {}  # of the sets that reflexes have named
+        self._actions: dict[int, list[int]] = {}  # by the set of choices that a reflex has returned
         self.moves: list[int] = []
         self.starts: Sequence[Position] = ()
 
     @property
     def num_members(self) -> int | None:
-        """How many opponents the pool has, None without a pool."""
+        """The number of opponents in the pool, None without a pool."""
         return len(self._pool.players) if self._pool is not None else None
 
     @property
@@ -239,32 +239,32 @@ class BoardOpponents:
         return self._pool.cumulative if self._pool is not None else ()
 
     def policy(self, member: int) -> Policy:
-        """The policy of that number; without a pool there is but one."""
+        """The policy with this number; without a pool there is only one."""
         if self._pool is not None:
             return self._pool.member(member, self._game, self._obs_type)
         if self._opponent is None:
-            raise LookupError("in self-play there is no opponent to ask")
+            raise LookupError("in self-play there is no opponent")
         return self._opponent
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """What the member plays from the starting position of that number, and the position after it."""
+        """The member's action in the starting position with this number, and the position after it."""
         return answer(self.policy(member), game, own, opp, self.starts[start].recent_moves, seed)
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """What the member plays in the game under way, and the position after it."""
+        """The member's action in the game under way, and the position after it."""
         policy = self.policy(member)
         reflex = policy.reflex
         if reflex is not None and (choices := reflex(game, own, opp)):
             actions = self._actions.get(choices) or self._actions_of(choices)
-            action = actions[seed % len(actions)]  # as `reflexes.pick` does, but remembering the sets
+            action = actions[seed % len(actions)]  # as `policy.pick` does, but with the sets cached
             if action >= 0:
                 next_own, next_opp = game.play(own, opp, action)
                 if next_own != own or next_opp != opp:
                     return action, next_own, next_opp
-        return answer(policy, game, own, opp, self.moves, seed)  # which asks the policy, or says what is wrong
+        return answer(policy, game, own, opp, self.moves, seed)  # calls `act`, or raises if the choice is illegal
 
     def _actions_of(self, choices: int) -> list[int]:
-        """The actions that a set names, in ascending order."""
+        """The actions in a set of choices, in ascending order."""
         actions = [self._game.nth(choices, index) for index in range(choices.bit_count())]
         if len(self._actions) < MAX_SETS:
             self._actions[choices] = actions

@@ -1,4 +1,4 @@
-"""The environments of the shipped games. Each docstring is the environment's page of the documentation."""
+"""The environments of the shipped games. Each docstring is the environment's page in the documentation."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TicTacToeEnv(BoardEnv):
         6 7 8
 
     Python ints, NumPy integers and 0-d integer arrays are accepted. Anything else, and anything out of range, raises
-    `ValueError` and leaves the game as it was. `info["action_mask"]` (or `env.unwrapped.action_masks()`) says what is
-    legal; `illegal` says what an illegal move does.
+    `ValueError` and leaves the game unchanged. `info["action_mask"]` (or `env.unwrapped.action_masks()`) has the legal
+    actions; the argument `illegal` decides what an illegal move does.
 
     ## Observation Space
-    The board as the learner sees it, of the type `obs_type`:
+    The board from the learner's side, of the type `obs_type`:
 
     | obs_type | space | |
     | --- | --- | --- |
@@ -37,8 +37,8 @@ class TicTacToeEnv(BoardEnv):
     1 for a win, 0 for a draw, -1 for a loss, 0 for every other step; `rewards` changes that.
 
     ## Starting State
-    The empty board, or a position drawn from `start`; where the opponent is to move, it has moved. If it thereby ends
-    the game, the reset draws again (or raises `ValueError` if there is nothing to draw).
+    The empty board, or a position drawn from `start`; if the opponent is to move, the reset plays its move. If that
+    ends the game, the reset draws again (or raises `ValueError` if there is nothing to draw).
 
     ## Episode End
     Terminated when the game is over or, with `illegal="lose"`, after an illegal move. Never truncated.
@@ -50,7 +50,7 @@ class TicTacToeEnv(BoardEnv):
     | --- | --- |
     | `action_mask` | int8 (9,), 1 where legal; all 0 once the game is over |
     | `seat` | the side whose observation it is: 0 first, 1 second |
-    | `opponent_action` | what the opponent has just played, -1 if nothing |
+    | `opponent_action` | the opponent's action in this step, -1 if it has not moved |
     | `outcome` | at the end: 1 won, 0 drawn, -1 lost, for the learner |
     | `illegal_action` | the action, if an illegal one ended the game |
 
@@ -64,8 +64,8 @@ class TicTacToeEnv(BoardEnv):
       (better: `ModelPolicy(model)`), a function `(observation, action_mask) -> action`, or None: then both sides step,
       one ply a step. The reward and `outcome` are then those of the side that has just moved, observation and `seat`
       those of the next, also at the end.
-    * `play_as`: "first", "second", "random" (drawn at each reset) or "alternate" (a seeded reset begins again with
-      first).
+    * `play_as`: "first", "second", "random" (drawn at each reset) or "alternate" (starts again with first at a seeded
+      reset).
     * `obs_type`: see above.
     * `illegal`: "lose": an illegal move loses the game; "raise": it raises `IllegalMove` and changes nothing.
     * `rewards`: (win, draw, loss) or (win, draw, loss, step).
@@ -76,7 +76,7 @@ class TicTacToeEnv(BoardEnv):
 
     `reset(options={"position": ..., "play_as": ...})` sets both for one game. All randomness (seat, start, opponent)
     comes from the seed of `reset`. `env.unwrapped.position` is the `Position`. Copies and pickles of a running
-    environment go on with the same game; copies share the opponent.
+    environment continue the same game; copies share the opponent.
 
     ## References
     Crowley and Siegler, "Flexible strategy use in young children's tic-tac-toe", Cognitive Science 17 (1993).
@@ -135,8 +135,8 @@ class KInARowEnv(BoardEnv):
     env = gym.make("KInARow-v0", rows=6, cols=7, connect=4, gravity=True)
     ```
 
-    and all those of tic-tac-toe. A column takes 8 bits where rows and cols are at most 7, else rows + 1, and the board
-    may take 63; larger ones raise `ValueError`.
+    and all those of tic-tac-toe. A column takes 8 bits if rows and cols are at most 7, otherwise rows + 1, and the
+    board may take 63; larger boards raise `ValueError`.
 
     ## Version History
     * v0: initial version

@@ -51,14 +51,14 @@ class Arguments:
     def check(
         cls, game: Game, opponent: Any, play_as: Any, obs_type: Any, illegal: Any, rewards: Any, start: Any
     ) -> Self:
-        """The arguments of an environment as its user gives them; `obs_type` is checked by the `Observer`.
+        """The checked arguments of an environment; the `Observer` checks `obs_type`.
 
         Raises:
-            ValueError: one of them is not allowed; the message names it and what is allowed.
+            ValueError: an argument is not allowed; the message names it and what is allowed.
         """
         policy = None if opponent is None else as_policy(opponent, game, obs_type)
         if isinstance(opponent, OpponentPool):
-            policy = opponent  # not its twin that sees `obs_type`: its owner goes on changing the pool
+            policy = opponent  # not the copy with this `obs_type`: the user may still change the pool
         illegal = one_of("illegal", illegal, ON_ILLEGAL)
         rewards, positions = check_rewards(rewards), check_start(start, game)
         arguments = cls(game, policy, play_as, obs_type, illegal, rewards, positions)
@@ -66,23 +66,23 @@ class Arguments:
         return arguments
 
     def check_play_as(self, play_as: Any) -> str:
-        """`play_as`, if it may be played here.
+        """`play_as`, if it is allowed.
 
         Raises:
-            ValueError: there is no such seat, or there is no opponent and it is not the default.
+            ValueError: there is no such seat, or there is no opponent and `play_as` is not the default.
         """
         if self.opponent is None and play_as != PLAY_AS[0]:
             raise ValueError(f"play_as={shown(play_as)} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
 
     def setup(self, as_numbers: Callable[[list[int]], Numbers] = tuple) -> Setup:
-        """The settings for `protocol.begin`; `as_numbers` makes the sequences in it."""
+        """The setup for `protocol.begin`; `as_numbers` makes its sequences."""
         starts = self.start or ()
         owns, opps = [start.own for start in starts], [start.opp for start in starts]
         return Setup(self.opponent is None, as_numbers(owns), as_numbers(opps))
 
     def describe(self) -> dict[str, Any]:
-        """The arguments for JSON, to compare whether another environment plays the same games."""
+        """The arguments for JSON: equal for environments that play the same games."""
         start = None
         if self.start is not None:
             stones = [(position.own, position.opp) for position in self.start]
@@ -116,15 +116,15 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
 
 
 def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
-    """The positions that `start` names or gives; None for the empty board.
+    """The starting positions, from their name or as given; None for the empty board.
 
     Raises:
-        ValueError: it is no name of starting positions, or not a sequence of unfinished positions of `game`.
+        ValueError: `start` is not a name of starting positions, nor a sequence of unfinished positions of `game`.
     """
     if start is None:
         return None
     if isinstance(start, str):
-        from tictac_env.arena.game_record import starting_positions  # which may need the solver's tables
+        from tictac_env.arena.game_record import starting_positions  # may need the solver's tables
 
         return starting_positions(game, start)
     if not isinstance(start, (Sequence, PositionBatch)):
@@ -139,7 +139,7 @@ def unfinished(position: Any, game: Game) -> Position:
     """`position` (or the position of a move string), if the game is not over there.
 
     Raises:
-        ValueError: it is not a position of `game`, or the game is over there.
+        ValueError: `position` is not a position of `game`, or the game is over there.
     """
     if isinstance(position, str):
         position = Position.from_moves(game, position)
@@ -156,7 +156,7 @@ def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
     """The options of a reset; an empty dict if there are none.
 
     Raises:
-        ValueError: they are not a dict, or a key is unknown.
+        ValueError: `options` is not a dict, or a key is unknown.
     """
     if options is None:
         return {}
@@ -176,7 +176,7 @@ class BoardState:
         opp: the other side's.
         learner: the seat whose observation is shown.
         over: whether no game is under way.
-        random_state: the state of the board's randomness, or `NOT_SEEDED`.
+        random_state: the board's random state, or `NOT_SEEDED`.
         games_begun: the number of games begun since the last seeded reset.
         member: the opponent that a pool has drawn; 0 without a pool.
         moves: the actions that led here.
@@ -193,10 +193,10 @@ class BoardState:
 
     @classmethod
     def from_json(cls, saved: Any, game: Game, num_members: int | None) -> Self:
-        """The state of a `BoardEnv.state_dict`, checked, for a pool of `num_members`; None without a pool.
+        """The checked state of a `BoardEnv.state_dict`, for a pool of `num_members`, None without a pool.
 
         Raises:
-            ValueError: `saved` is not such a dict, is of another game or a larger pool, or no game can be in it.
+            ValueError: `saved` is not such a dict, is of another game or a larger pool, or is an impossible state.
         """
         keys = {"game", *cls.__slots__}
         if not isinstance(saved, Mapping) or set(saved) != keys:
@@ -234,7 +234,7 @@ class BoardState:
 
 
 def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: int) -> str:
-    """Why no board, `playing` or not, can have these stones; "" if one can."""
+    """The reason why no board, `playing` or not, can have these stones; "" if there is none."""
     reason = game.status(own, opp).explain(game, own, opp)
     if not reason and playing and (random_state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
         reason = "the game is over, or never began"
@@ -242,18 +242,18 @@ def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: 
 
 
 class Trial(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle ships no types
-    """Finds out whether something can be pickled. Arrays and tensors, a model's bulk, are left out: they always can."""
+    """Checks if an object can be pickled. Arrays and tensors, the bulk of a model, are left out: they always can be."""
 
     def persistent_id(self, thing: Any) -> str | None:
         return "array" if hasattr(type(thing), "__array__") else None
 
 
 class SharesOpponent:
-    """An environment whose copies share its opponent, since a model may be large, and copy everything else."""
+    """An environment whose copies share its opponent, as a model may be large, and copy everything else."""
 
     _opponent: Any
     _playing: Any = None
-    """The opponent of this game: of a pool, the member that was drawn."""
+    """The opponent of this game; with a pool, the member drawn."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin: Self = object.__new__(type(self))
@@ -267,7 +267,7 @@ class SharesOpponent:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The pickled state. It cannot know which pickler is at work, so it accepts whatever cloudpickle can pickle.
+        """The state to pickle. The pickler is unknown here, so everything that cloudpickle can pickle is accepted.
 
         Raises:
             TypeError: not even cloudpickle can pickle the opponent; the message names it.
@@ -286,17 +286,16 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     Args:
         game: the rules.
-        opponent: what `as_policy` accepts, or None: then `step` plays for both sides in turn.
+        opponent: a player that `as_policy` accepts, or None: then `step` plays for both sides in turn.
         play_as: the learner's seat: "first", "second", "random" (drawn at each reset) or "alternate".
         obs_type: "planes", "board" or "code".
         illegal: what an illegal move of the learner does: "lose" the game or "raise" `IllegalMove`.
         rewards: for a win, a draw, a loss and, if given, a step that does not end the game.
-        start: None for the empty board; "random:8", "reachable" or unfinished positions, one of which is drawn at
-            each reset.
+        start: None for the empty board; "random:8", "reachable" or unfinished positions, from which each reset draws.
         render_mode: None or one of `metadata["render_modes"]`.
 
     Raises:
-        ValueError: an argument is not one of these; the message names it and what is allowed.
+        ValueError: an argument is not allowed; the message names it and what is allowed.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # as gym.Env
@@ -350,7 +349,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         return self._opponent
 
     def describe(self) -> dict[str, Any]:
-        """The arguments for JSON, to compare whether another environment plays the same games."""
+        """The arguments for JSON: equal for environments that play the same games."""
         return self.arguments.describe()
 
     def state_dict(self) -> dict[str, Any]:
@@ -361,8 +360,8 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Continues from a state of `state_dict`.
 
         Raises:
-            ValueError: `state` is not such a dict, is of another game or a larger pool, or no game can be in it.
-                Nothing has changed then.
+            ValueError: `state` is not such a dict, is of another game or a larger pool, or is an impossible state.
+                Then nothing changes.
         """
         self._restore(BoardState.from_json(state, self._game, self._opponents.num_members))
 
@@ -375,7 +374,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Begins a game.
 
         Args:
-            seed: seeds the board's randomness, and makes `play_as="alternate"` start again at first.
+            seed: seeds the board's random state, and makes `play_as="alternate"` start again with the first seat.
             options: for this game only: "position" (a `Position` or a move string), "play_as".
 
         Raises:
@@ -445,7 +444,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         if event == GOES_ON:
             if self.render_mode == "human":
                 self.render()
-            learner = board.learner  # who is to move
+            learner = board.learner  # is to move
             info = {"action_mask": self._mask(game.legal(own, opp)), "seat": learner, "opponent_action": reply}
             return self._observe(own, opp, learner), self._rewards[3], False, False, info
         board.over = True

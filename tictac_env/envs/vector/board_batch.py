@@ -1,4 +1,4 @@
-"""Many boards of one game, each with its own randomness, stepped together."""
+"""Many boards of one game, each with its own random state, stepped together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Infos = dict[str, Any]
 
 
 class LentInfos:
-    """The infos of steps that all write to the same arrays: read-only views of these, made once."""
+    """The infos of steps that share their output arrays: read-only views of these arrays, made once."""
 
     def __init__(self, boards: Boards, output: StepBuffers) -> None:
         every = read_only(np.ones(len(boards.own), np.bool_))
@@ -72,7 +72,7 @@ class LentInfos:
 
 
 def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Infos:
-    """The infos of `LentInfos.of_step` in arrays of their own; the mask is that of `output`."""
+    """The infos of `LentInfos.of_step` as copies; only the mask is the array of `output`."""
     every = np.ones(len(boards.own), np.bool_)
     shown = {
         "action_mask": output.action_masks,
@@ -86,7 +86,7 @@ def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Inf
 
 
 def illegal_infos(actions: Ints) -> Infos:
-    """The illegal actions that have ended games, of int64 (N,) with -1 where none has."""
+    """The infos for int64 (N,) illegal actions that have ended games, -1 where there is none."""
     illegal = actions >= 0
     return {"illegal_action": np.where(illegal, actions, 0), "_illegal_action": illegal}
 
@@ -118,11 +118,11 @@ COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE
 
 
 class Opponents:
-    """The opponents on the boards: one, the members of a pool, or none.
+    """The opponents on the boards: a single opponent, the members of a pool, or none.
 
     Attributes:
-        compiled: what the kernels know of them.
-        external: whether one of them is not compiled and has to be asked.
+        compiled: the opponents as kernels use them.
+        external: True if an opponent is not compiled, so Python has to call it.
     """
 
     def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
@@ -131,12 +131,12 @@ class Opponents:
         self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
 
     def update(self) -> None:
-        """Takes note of new members of the pool, and of changed weights."""
+        """Reads the pool again if members or weights have changed."""
         if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
             self._read(list(self._opponent.cumulative))
 
     def policy(self, member: int) -> Policy | None:
-        """The opponent of this number; without a pool there is only number 0."""
+        """The opponent with this number; without a pool only number 0 exists."""
         if isinstance(self._opponent, OpponentPool):
             return self._opponent.member(member, self._game, self._obs_type)
         return self._opponent
@@ -145,21 +145,21 @@ class Opponents:
         """The actions of the `members` in the positions (own, opp) on these `boards`, all int64 (B,).
 
         Raises:
-            ValueError: a policy does not answer with B integers.
-            IllegalMove: its choice is illegal; the message names it, the board, the choice and the position.
+            ValueError: a policy does not return B integers.
+            IllegalMove: a choice is illegal; the message names the policy, the board, the choice and the position.
         """
         answers = np.empty(len(members), np.int64)
         for number in np.unique(members).tolist():
-            asked = np.flatnonzero(members == number)
+            rows = np.flatnonzero(members == number)
             policy = self.policy(number)
-            replies = actions_of(policy, PositionBatch(self._game, own[asked], opp[asked]), seeds[asked])  # type: ignore[arg-type]  # nobody is never asked
-            answers[asked] = replies
-            playing = np.full(len(asked), PLAYING)
-            wrong = kernels.first_invalid(self._game, own[asked], opp[asked], playing, answers[asked], True)
+            replies = actions_of(policy, PositionBatch(self._game, own[rows], opp[rows]), seeds[rows])  # type: ignore[arg-type]  # not None: boards without an opponent never wait
+            answers[rows] = replies
+            playing = np.full(len(rows), PLAYING)
+            wrong = kernels.first_invalid(self._game, own[rows], opp[rows], playing, answers[rows], True)
             if wrong >= 0:
-                board = asked[wrong]
-                position = Position(self._game, int(own[board]), int(opp[board]))
-                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[board]}")  # type: ignore[arg-type]
+                row = rows[wrong]
+                position = Position(self._game, int(own[row]), int(opp[row]))
+                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[row]}")  # type: ignore[arg-type]
         return answers
 
     def _read(self, weights: list[float]) -> None:
@@ -171,24 +171,24 @@ class Opponents:
 
 
 PADDING = 72
-"""Makes rows so much longer that, for many boards, they do not all fall into the same places of the cache."""
+"""Extra numbers in each row, so that the rows of many boards do not all map to the same cache sets."""
 
 
 class BoardBatch:
     """N boards and their opponents. If anything goes wrong (an opponent's error, Ctrl-C), no board is changed.
 
     Args:
-        arguments: the environment's.
-        count: how many boards.
-        threads: how many threads share them.
+        arguments: the environment's arguments.
+        count: the number of boards.
+        threads: the number of threads that share them.
         lends: whether the sampler lends its actions; see `Sampler`.
         ignores: whether a step ignores the action of a board whose game is over. Its mask then shows all actions, so
-            that whoever chooses by masks finds one.
+            that an agent that chooses by masks finds one.
 
     Attributes:
-        boards: their whole state, as views.
-        sampler: draws random actions for them.
-        were_reset: whether there was a reset yet.
+        boards: the whole state of the boards, as views.
+        sampler: draws random actions for the boards.
+        were_reset: whether there has been a reset.
     """
 
     def __init__(self, arguments: Arguments, count: int, threads: int, lends: bool, ignores: bool) -> None:
@@ -210,12 +210,12 @@ class BoardBatch:
         nowhere = np.full(count, NOT_GIVEN, np.int64)
         self._nothing_given = Given(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64))
         self._over_actions = sum(game.choice(action) for action in range(game.num_actions)) if ignores else 0
-        # Where an opponent may end the game before the learner has moved, a board may find no beginning.
+        # If an opponent can end the game before the learner has moved, a board may never get to the learner's move.
         openings = [game.play(*game.start(), action) for action in range(game.num_actions)]
         self._may_get_stuck = bool(arguments.start) or any(game.result(*opening) != UNFINISHED for opening in openings)
 
     def _bind(self) -> None:
-        """Makes the views and the machine code, which copies cannot share."""
+        """Makes the views and forgets the machine code, which copies cannot share."""
         self.boards = boards_of(self.rows)
         self._step: Callable[..., Any] | None = None  # machine code
 
@@ -238,20 +238,20 @@ class BoardBatch:
 
     @property
     def ended(self) -> Bools:
-        """On which boards a game has ended, unlike those that none has begun on: bool (N,)."""
+        """True for boards whose game has ended, False also for those that never began one: bool (N,)."""
         over: Bools = (self.boards.phase == OVER) & (self.boards.state != NOT_SEEDED)
         return over
 
     def load(self, rows: Ints) -> None:
-        """Takes over the rows of other boards.
+        """Replaces the state of all boards by `rows`.
 
         Raises:
-            ValueError: they are impossible; the message names the first wrong board.
+            ValueError: a state is impossible; the message names the first wrong board.
         """
         game = self._game
         if rows.shape != self.rows.shape or rows.dtype != np.int64:
             raise ValueError(f"boards are int64 {self.rows.shape}, not {rows.dtype} {rows.shape}")
-        self._opponents.update()  # one that has joined the pool may play here
+        self._opponents.update()  # a new member of the pool may play on a loaded board
         limits = {
             "learner": (0, 1),
             "state": (NOT_SEEDED, STATES),
@@ -263,28 +263,28 @@ class BoardBatch:
             "outcome": (-1, 1),
             "illegal": (-1, game.num_actions - 1),
         }
-        given = boards_of(rows)
+        loaded = boards_of(rows)
         for name, (low, high) in limits.items():
-            numbers = getattr(given, name)
+            numbers = getattr(loaded, name)
             wrong = np.flatnonzero((numbers < low) | (numbers > high))
             if len(wrong):
                 raise ValueError(f"{name} of board {wrong[0]} must be in [{low}, {high}], not {numbers[wrong[0]]}")
-        stones = zip(given.own.tolist(), given.opp.tolist(), given.phase.tolist(), given.state.tolist(), strict=True)
-        for board, (own, opp, phase, state) in enumerate(stones):
+        fields = [field.tolist() for field in (loaded.own, loaded.opp, loaded.phase, loaded.state)]
+        for board, (own, opp, phase, state) in enumerate(zip(*fields, strict=True)):
             reason = why_impossible(game, own, opp, phase == PLAYING, state)
             if reason:
                 raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {reason}")
         self.rows[:] = rows
         self.sampler.restart()
-        self.were_reset = bool(given.state[0] != NOT_SEEDED)
+        self.were_reset = bool(loaded.state[0] != NOT_SEEDED)
 
     def begin(self, chosen: Bools, seeds: Sequence[int | None], given: Given) -> None:
         """Begins games.
 
         Args:
-            chosen: bool (N,), on which boards.
+            chosen: bool (N,), the boards to begin on.
             seeds: for each board a seed, or None.
-            given: what the reset says of them.
+            given: the options of the reset.
 
         Raises:
             ValueError: an opponent always ends the game before the learner has moved.
@@ -309,13 +309,13 @@ class BoardBatch:
 
         Args:
             actions: int64 (N,), contiguous.
-            output: what the step is written to.
-            as_lent: whether the actions are those that the sampler has lent last. They are legal then, and the next
-                ones are drawn along.
+            output: the buffers to write to.
+            as_lent: whether the actions are those that the sampler lent last. Then they are legal, and the step also
+                draws the next ones.
 
         Returns:
-            The number of the first board whose action is out of range (or illegal, if that raises), else -1; how many
-            actions were illegal, and how many games have ended.
+            The number of the first board whose action is out of range (or illegal, if that raises), otherwise -1; the
+            number of illegal actions, and the number of games that have ended.
 
         Raises:
             IllegalMove: an opponent's choice is illegal.
@@ -333,24 +333,24 @@ class BoardBatch:
         checks = LEGALITY if raises else NO_CHECK if as_lent else RANGE
         settings = StepSettings(checks, self._writer, self._over_actions, self.sampler.offset)
         # fmt: off
-        given: Any = (
+        arguments: Any = (
             game, self._rows, actions, self._replies, self._nothing_given, self._setup, opponents.compiled,
             self._arguments.rewards, settings, output.arrays, draws,
         )
         # fmt: on
         if self._threads > 1:
-            given = (*given, self._threads)
+            arguments = (*arguments, self._threads)
         if self._step is None:
-            self._step = machine_code(kernels.step_in_threads if self._threads > 1 else kernels.step, *given)
-        done: tuple[int, int, int] = self._step(*given)
-        if len(draws) and done[0] < 0:
+            self._step = machine_code(kernels.step_in_threads if self._threads > 1 else kernels.step, *arguments)
+        counts: tuple[int, int, int] = self._step(*arguments)
+        if len(draws) and counts[0] < 0:
             self.sampler.drawn_ahead()
-        return done
+        return counts
 
     def compile_step(self, output: StepBuffers) -> None:
         """Compiles the kernels of steps with this output, by steps that change nothing; all boards must be playing."""
         invalid = np.full(self._count, -1)
-        self.step(invalid, output, as_lent=False)  # which is refused
+        self.step(invalid, output, as_lent=False)  # is refused
         if self._in_python():
             self._step_in_python(invalid, output, 0)
             if output.finals.size:
@@ -363,17 +363,17 @@ class BoardBatch:
         over_actions = 0 if last or not self.were_reset else self._over_actions
         write_observations(self._game, self._rows, self._writer, over_actions, output.arrays, shift, 0, self._count)
         if self._writer == NOT_WRITTEN:
-            shown = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
+            chosen = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
             observations = output.last_observations if last else output.observations
             kind = observation_type(self._arguments.obs_type)
-            observations[shown] = observations_of(kind, self._game, boards_of(self.rows[:, shown]))
+            observations[chosen] = observations_of(kind, self._game, boards_of(self.rows[:, chosen]))
 
     def _in_python(self) -> bool:
-        """Whether Python has to answer or to observe within a step."""
+        """True if Python has to answer or to observe within a step."""
         return self._opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
 
     def _step_in_python(self, actions: Ints, output: StepBuffers, count: int) -> tuple[int, int]:
-        """The kernel `step` on the first `count` boards in pieces, as Python answers or observes in between."""
+        """The kernel `step` on the first `count` boards, in parts between which Python answers or observes."""
         game, rows, arrays = self._game, self._rows, output.arrays
         saved = self.rows.copy()
         try:
@@ -392,7 +392,7 @@ class BoardBatch:
         return num_illegal, num_ended
 
     def _resolve_opponents(self, given: Given) -> None:
-        """Has opponents answer and deals games until no board waits for either."""
+        """Lets opponents answer and deals games until no board waits for either."""
         game, boards, opponents = self._game, self.boards, self._opponents
         for _ in range(MAX_STARTS + 1):
             external, _, stuck = kernels.resolve_opponents(
@@ -401,7 +401,7 @@ class BoardBatch:
             if not external:
                 break
             waiting = np.flatnonzero(boards.phase >= WAITING)
-            seeds: Any = mix(boards.state[waiting])  # type: ignore[arg-type]  # of an array it makes an array
+            seeds: Any = mix(boards.state[waiting])  # type: ignore[arg-type]  # works on arrays too
             members, own, opp = boards.member[waiting], boards.own[waiting], boards.opp[waiting]
             self._replies[waiting] = opponents.answers(waiting, members, own, opp, seeds)
         else:
@@ -428,37 +428,37 @@ class BoardBatch:
 
 
 class Sampler:
-    """Draws a legal action for each of N boards, by a randomness of its own on each.
+    """Draws a legal action for each of N boards, from a separate random state on each.
 
-    A step that is handed the very array that was lent last can have the next actions drawn along. The states on the
-    boards are written only when they are asked for: until then all have moved on by the same offset.
+    A step that gets the very array that was lent last can also draw the next actions. The states on the boards are
+    written only when they are needed: until then, all have advanced by the same offset.
 
     Args:
-        game: the rule book.
+        game: the rules.
         rows: the boards, as `boards_of` takes them.
         count: N.
-        threads: how many threads draw.
-        lends: whether what is given are read-only views of two arrays in turn, not arrays of the caller's own.
+        threads: the number of threads that draw.
+        lends: True to return read-only views of two alternating arrays, False to return copies.
 
     Attributes:
-        offset: how far the randomness has come since the states on the boards were written.
+        offset: the distance of the current random states from those written on the boards.
     """
 
     def __init__(self, game: Game, rows: Ints, count: int, threads: int, lends: bool) -> None:
         self._game, self._rows, self._count, self._threads, self._lends = game, rows, count, threads, lends
         self._draws = aligned((2, count))
-        self._latest = 0  # which of the two was given last
-        self._ahead = False  # whether the other holds what is to be given next
+        self._latest = 0  # index of the actions returned last
+        self._ahead = False  # whether the other array holds the next actions
         self._lent: Ints | None = None
         self.offset = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies have lent nothing: a copy of lent actions can be written to."""
+        """The state without the lent view: a copy of lent actions can be written to."""
         return self.__dict__ | {"_lent": None}
 
     @property
     def latest(self) -> Ints:
-        """What was given last: int64 (N,)."""
+        """The actions returned last: int64 (N,)."""
         latest: Ints = self._draws[self._latest]
         return latest
 
@@ -476,7 +476,7 @@ class Sampler:
         return self._lent
 
     def compile(self) -> None:
-        """Compiles the kernel that draws. Nothing must be drawn ahead: this writes there."""
+        """Compiles the kernel that draws. No actions may be drawn ahead: this overwrites them."""
         self._draw_to(self._draws[1 - self._latest])
 
     def _draw_to(self, actions: Ints) -> None:
@@ -486,11 +486,11 @@ class Sampler:
             kernels.sample(self._game, self._rows, actions, self.offset, 0, self._count)
 
     def has_lent(self, actions: Any) -> bool:
-        """Whether these are the actions lent last. They are legal then, as nobody can have changed them."""
+        """True if these are the actions lent last. Then they are legal, as they are read-only."""
         return self._lent is not None and actions is self._lent
 
     def ahead(self, wanted: bool) -> Ints:
-        """Where a step draws the next actions along: int64 (N,), or (0,) if that is not `wanted`."""
+        """The array for the next actions, which a step draws: int64 (N,), or (0,) if they are not `wanted`."""
         self._ahead = False
         ahead: Ints = self._draws[1 - self._latest, : self._count * wanted]
         return ahead
@@ -500,18 +500,18 @@ class Sampler:
         self._ahead = True
 
     def write_states(self) -> None:
-        """Brings the states on the boards up to date, and forgets what was drawn ahead: the boards are to change."""
+        """Writes the current states to the boards, and forgets the actions drawn ahead, as the boards will change."""
         states = boards_of(self._rows).sampler
         states[:] = states + self.offset & STATES
         self.offset, self._ahead = 0, False
 
     def restart(self) -> None:
-        """Forgets everything but the states on the boards, which are new."""
+        """Begins from the states on the boards, which are new."""
         self.offset, self._ahead = 0, False
 
 
 def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
-    """The learners' observations of N boards, of a type that no kernel writes: (N, ...)."""
+    """The learners' observations of N boards, for a type that no kernel writes: (N, ...)."""
     own, opp, learners = boards.own, boards.opp, boards.learner
     movers = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
     waits = movers != learners

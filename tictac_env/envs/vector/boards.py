@@ -1,4 +1,4 @@
-"""What the kernels of the vector environment work on: the boards, and what a reset says of them."""
+"""Data of the vector environment's kernels: the boards, the options of a reset, and the output of a step."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Boards(NamedTuple):
         own: the stones of the side to move.
         opp: the other side's.
         learner: the seat whose observation is shown.
-        state: of the board's randomness.
-        begun: how many games have begun since the last seeded reset.
-        member: which opponent of a pool plays this game; 0 without a pool.
-        phase: what the board waits for.
-        sampler: the state of the randomness of `Sampler`.
-        opponent_action: what the opponent has played last, -1 if nothing.
-        outcome: for the side that the reward is for; 0 while the game goes on.
-        illegal: the illegal action that has ended the game, -1 if none has.
+        state: the board's random state.
+        begun: the number of games begun since the last seeded reset.
+        member: the number of the pool member that plays this game; 0 without a pool.
+        phase: PLAYING or another of the phases below.
+        sampler: the random state of `Sampler`.
+        opponent_action: the opponent's last action, -1 if there is none.
+        outcome: the outcome for the side that gets the reward; 0 while the game continues.
+        illegal: the illegal action that ended the game, -1 if there is none.
     """
 
     own: Ints
@@ -49,18 +49,18 @@ ROWS = len(Boards._fields)
 
 
 def boards_of(rows: Ints) -> Boards:
-    """The boards that are kept as the rows of one int64 array (ROWS, N or more).
+    """The boards stored as the rows of one int64 array (ROWS, N or more).
 
-    Kernels are handed that array: handing them eleven would take longer than a step of a few boards.
+    Kernels take that one array: passing eleven arrays would take longer than a step of a few boards.
     """
     return Boards(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8], rows[9], rows[10])
 
 
 class Given(NamedTuple):
-    """What a reset says of the games that begin on N boards, each field int64 (N,).
+    """The options of a reset for the games that begin on N boards, each field int64 (N,).
 
     Attributes:
-        own: the stones of the side to move, `NOT_GIVEN` where the reset does not say.
+        own: the stones of the side to move, `NOT_GIVEN` if the reset has no position for the board.
         opp: the other side's.
         play_as: the index in `PLAY_AS`.
     """
@@ -70,25 +70,25 @@ class Given(NamedTuple):
     play_as: Ints
 
 
-# What a board waits for. Between two steps it is PLAYING or OVER.
+# The phases of a board, by what it waits for. Between two steps it is PLAYING or OVER.
 (
     PLAYING,  # the learner's action
     OVER,
     DEALT,  # nothing: it has just begun a game
     DEAL,  # the beginning of a game
-    REDEAL,  # the same, as the opponent has ended a game before the learner's first move
+    REDEAL,  # the beginning of another game, as the opponent ended one before the learner's first move
     WAITING,  # the opponent's answer
     OPENING,  # the opponent's first move, before the learner's first
 ) = range(7)
 
-# What the learners' actions are checked for before a step.
+# The check of the learners' actions before a step.
 NO_CHECK, RANGE, LEGALITY = range(3)
 
 LINE = 64
 
 
 def aligned(shape: tuple[int, ...]) -> Ints:
-    """int64 zeros that begin with a line of the cache: vectors then lie within one, and threads share fewer."""
+    """int64 zeros that begin at a cache line: vectors then lie within a line, and threads share fewer lines."""
     size = 8 * int(np.prod(shape))
     buffer = np.zeros(size + LINE, np.uint8)
     begin = -buffer.ctypes.data % LINE
@@ -107,14 +107,13 @@ class StepArrays(NamedTuple):
     """The arrays that kernels write a step of N boards to; see `StepBuffers`.
 
     Attributes:
-        cells: the observations of a type that the kernels write as int8 (planes, boards), one after another; else
-            empty.
-        codes: those of a type that they write as int64 (codes); else empty.
-        masks: int8, the action masks, one after another.
+        cells: int8, the observations of types "planes" and "board", concatenated; otherwise empty.
+        codes: int64, the observations of type "code"; otherwise empty.
+        masks: int8, the action masks, concatenated.
         rewards: float64 (N,).
         ended: int8 (N,), 1 where a game has ended.
         finals: int64 (4, N), seat, opponent's action, outcome and illegal action (or -1) of games that have ended, or
-            (4, 0). Where there are such, cells, codes and masks have N more rows, for their last observations.
+            (4, 0). With (4, N), cells, codes and masks have N more rows, for the last observations.
     """
 
     cells: Bytes
@@ -126,22 +125,22 @@ class StepArrays(NamedTuple):
 
 
 class StepBuffers:
-    """What a step of N boards is written to.
+    """The output of a step of N boards.
 
     Args:
-        game: the rule book.
+        game: the rules.
         obs_type: the type of the observations.
         num_envs: N.
-        with_finals: whether a step also tells how games ended that it has begun anew.
+        with_finals: whether a step that begins a new game also reports how the last one ended.
 
     Attributes:
-        arrays: for the kernels.
+        arrays: the arrays for the kernels.
         rewards: float64 (N,).
-        terminated: bool (N,), where a game has ended.
+        terminated: bool (N,), True where a game has ended.
         finals: as in `StepArrays`.
-        observations: what the environment returns: (N, ...).
+        observations: the observations that the environment returns: (N, ...).
         action_masks: int8 (N, num_actions).
-        last_observations: of games that have ended; (N, ...) or (0, ...).
+        last_observations: those of games that have ended; (N, ...) or (0, ...).
     """
 
     def __init__(self, game: Game, obs_type: str, num_envs: int, with_finals: bool) -> None:

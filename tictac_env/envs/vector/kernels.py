@@ -1,8 +1,8 @@
-"""The compiled passes over many boards: move, deal, choose replies, play them, report; and a whole step of them.
+"""Compiled passes over many boards: move, deal, choose replies, play them, write the output; and a whole step of them.
 
-Each kernel is a pass over the boards `begin` to `end`. The passes that all boards go through have no branches, so that
-several boards are handled by one machine instruction where the processor can; the others visit the few boards that
-need them. The rules are the game's own methods, the opponents those of `tictac_env.policies.heuristics`.
+Each kernel is a pass over the boards `begin` to `end`. The passes over all boards have no branches, so LLVM can handle
+several boards with one vector instruction; the other passes visit the few boards that need them. The rules are the
+game's own methods, the opponents those of `tictac_env.policies.heuristics`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tictac_env.policies.policy import pick
 from tictac_env.rng import STATES, advance, mix
 
 NOBODY, EXTERNAL, RANDOM_POLICY, RULE_POLICY = range(4)
-"""The kinds of opponents; an EXTERNAL one is a policy that only Python can ask."""
+"""The kinds of opponents; an EXTERNAL opponent is a policy that only Python can call."""
 
 
 @kernel_methods
@@ -43,7 +43,7 @@ class CompiledOpponents(NamedTuple):
     """The opponent, or the members of a pool: the `Opponents` of `tictac_env.envs.protocol`.
 
     Attributes:
-        kinds: int64 (M,), what each of them is. Only the compiled ones can be asked here.
+        kinds: int64 (M,), the kind of each opponent. Kernels can call the compiled ones only.
         cumulative: float64 (M,), the running sums of the pool's weights; (0,) without a pool.
     """
 
@@ -51,26 +51,26 @@ class CompiledOpponents(NamedTuple):
     cumulative: Floats
 
     def reply(self, game: Game, member: int, own: int, opp: int, seed: int) -> int:
-        """What the member plays."""
+        """The member's action."""
         choices = game.legal(own, opp) if self.kinds[member] == RANDOM_POLICY else rule_choices(game, own, opp)
         return pick(game, choices, seed)
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """What the member plays, and the position after it."""
+        """The member's action, and the position after it."""
         action = self.reply(game, member, own, opp, seed)
         next_own, next_opp = game.play(own, opp, action)
         return action, next_own, next_opp
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
-        """The same; the moves that led to the start do not matter."""
+        """As `answer`; the moves that led to the start do not matter."""
         return self.answer(game, member, own, opp, seed)
 
 
 @borrowing_kernel
 def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Ints, raises: bool) -> int:
-    """The number of the first board whose action is out of range (or illegal, if that `raises`); -1 if there is none.
+    """The number of the first board whose action is out of range (with `raises`, or illegal); -1 if there is none.
 
-    The action of a board that is not PLAYING does not matter.
+    The action of a board that is not PLAYING is ignored.
     """
     out_of_range = False
     for i in range(len(actions)):
@@ -87,19 +87,19 @@ def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Int
 
 @borrowing_kernel
 def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, begin: int, end: int) -> int:
-    """Plays the learner's actions. Returns how many were illegal; such an action loses the game.
+    """Plays the learner's actions. Returns the number of illegal actions; an illegal action loses the game.
 
-    Where a game was over a new one is to be dealt; or it begins here, if there is nothing to be drawn and no opponent
-    that may begin. By hand what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
+    If a game was over, a new one is due; it begins here if nothing has to be drawn and there is no opponent that may
+    begin. Repeats by hand what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
 
     Args:
-        game: the rule book.
+        game: the rules.
         rows: the boards, as `boards_of` takes them.
-        actions: int64 (N,), in range where a board is PLAYING.
+        actions: int64 (N,), in range for each board that is PLAYING.
         self_play: whether both sides step.
         deals: whether games begin with draws.
         begin: the first board.
-        end: the one after the last.
+        end: the number after the last board.
     """
     boards = boards_of(rows)
     owns, opps, learners = boards.own[begin:end], boards.opp[begin:end], boards.learner[begin:end]
@@ -123,7 +123,7 @@ def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, be
         outcomes[i] = (LOST if illegal else -result) if over & playing else 0
         num_illegal += illegal
     replies = boards.opponent_action[begin:end]
-    for i in range(end - begin):  # apart: one array more in the loop above, and LLVM gives it up
+    for i in range(end - begin):  # a separate loop: with one more array LLVM does not vectorise the loop above
         replies[i] = -1
     return num_illegal
 
@@ -139,24 +139,24 @@ def resolve_opponents(
     begin: int,
     end: int,
 ) -> tuple[int, int, int]:
-    """Has opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
+    """Lets opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
 
-    A board whose opponent is EXTERNAL stays WAITING or OPENING, with its randomness advanced: the policy's seed is
-    `mix` of its state. The next call then finds the answer in `replies`.
+    A board whose opponent is EXTERNAL stays WAITING or OPENING, with its random state advanced: the policy's seed is
+    `mix` of that state. The next call then finds the answer in `replies`.
 
     Args:
-        game: the rule book.
+        game: the rules.
         rows: the boards, as `boards_of` takes them.
-        replies: int64 (N,), what external opponents play; -1 elsewhere. Set to -1 when played.
-        given: what the reset says of the games that begin.
-        setup: what the environment says of them.
-        opponents: who answers.
+        replies: int64 (N,), the actions of external opponents; -1 elsewhere. Set to -1 when played.
+        given: the options of the reset for the games that begin.
+        setup: the environment's arguments for them.
+        opponents: the opponents.
         begin: the first board.
-        end: the one after the last.
+        end: the number after the last board.
 
     Returns:
-        How many external opponents are to answer, how many replies are illegal (and not played), and how many boards
-        find no beginning because the opponent always ends the game first.
+        The number of external opponents that must answer, the number of illegal replies (not played), and the number of
+        boards without a game because the opponent always ended it before the learner's first move.
     """
     external = wrong = early = 0
     for _ in range(MAX_STARTS):
@@ -168,7 +168,7 @@ def resolve_opponents(
         else:
             external = _choose(game, rows, replies, opponents, begin, end)
         wrong, early = _reply(game, rows, replies, begin, end)
-        if early == 0 or external:  # an external opponent must not be asked twice for one move
+        if early == 0 or external:  # an external opponent must not be called twice for one move
             break
     return external, wrong, early
 
@@ -177,7 +177,7 @@ def resolve_opponents(
 def _deal(
     game: Game, rows: Ints, given: Given, setup: Setup, opponents: CompiledOpponents, begin: int, end: int
 ) -> None:
-    """Begins a game where one is due."""
+    """Begins a game on each board that is due one."""
     boards = boards_of(rows)
     phases = boards.phase[begin:end]
     for k in range(end - begin):
@@ -202,7 +202,7 @@ def _deal(
 
 @borrowing_kernel
 def _choose(game: Game, rows: Ints, replies: Ints, opponents: CompiledOpponents, begin: int, end: int) -> int:
-    """Chooses the replies of the opponents that are to move. Returns how many are external, and left out."""
+    """Chooses the replies of the opponents that are to move. Returns the number of external opponents, left out."""
     boards = boards_of(rows)
     external = 0
     phases = boards.phase[begin:end]
@@ -220,7 +220,7 @@ def _choose(game: Game, rows: Ints, replies: Ints, opponents: CompiledOpponents,
 
 @borrowing_kernel
 def _choose_at_random(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> None:
-    """`_choose` where all opponents play at random."""
+    """`_choose` if all opponents play at random."""
     boards = boards_of(rows)
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
     states, chosen = boards.state[begin:end], replies[begin:end]
@@ -235,7 +235,7 @@ def _choose_at_random(game: Game, rows: Ints, replies: Ints, begin: int, end: in
 
 @borrowing_kernel
 def nth(game: Game, legal: int, index: int) -> int:
-    """`game.nth` without branches, for loops over many boards; 0 if there is none."""
+    """`game.nth` without branches, for loops over many boards; 0 if there is no such action."""
     action = smaller = 0
     for candidate in range(game.num_actions):
         is_legal = (legal & game.choice(candidate)) != 0
@@ -246,10 +246,10 @@ def nth(game: Game, legal: int, index: int) -> int:
 
 @borrowing_kernel
 def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> tuple[int, int]:
-    """Plays the replies of opponents, which are forgotten thereby: -1.
+    """Plays the opponents' replies and sets them to -1.
 
-    Returns how many were illegal (their boards go on waiting), and how many ended a game before the learner's first
-    move (it is dealt anew). By hand what `protocol` does with an answer, as in `move`.
+    Returns the number of illegal replies (their boards stay waiting), and of games that a reply ended before the
+    learner's first move (they are dealt again). Repeats by hand what `protocol` does with an answer, as in `move`.
     """
     boards = boards_of(rows)
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
@@ -277,19 +277,19 @@ def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> tuple
 
 @borrowing_kernel
 def write_rewards(rows: Ints, rewards: Rewards, earned: Floats, ended: Bytes, begin: int, end: int) -> int:
-    """Writes what the boards have earned and which games have ended; what was dealt plays. Returns how many ended.
+    """Writes the rewards and which games have ended; boards just dealt become PLAYING. Returns the number ended.
 
     It is `protocol.reward` without branches.
     """
     boards = boards_of(rows)
     phases, outcomes = boards.phase[begin:end], boards.outcome[begin:end]
     paid, over = earned[begin:end], ended[begin:end]
-    win, draw, loss, going_on = rewards
+    win, draw, loss, step_reward = rewards
     num_ended = 0
     for i in range(end - begin):
         phase, outcome = phases[i], outcomes[i]
         result = win if outcome > 0 else loss if outcome < 0 else draw
-        paid[i] = result if phase == OVER else going_on if phase == PLAYING else 0.0
+        paid[i] = result if phase == OVER else step_reward if phase == PLAYING else 0.0
         over[i] = phase == OVER
         num_ended += phase == OVER
         phases[i] = OVER if phase == OVER else PLAYING
@@ -298,7 +298,7 @@ def write_rewards(rows: Ints, rewards: Rewards, earned: Floats, ended: Bytes, be
 
 @borrowing_kernel
 def begin_games(rows: Ints, begin: int, end: int) -> None:
-    """Lets the boards that have just been dealt play."""
+    """Makes the boards that have just been dealt PLAYING."""
     phases = boards_of(rows).phase[begin:end]
     for i in range(end - begin):
         phases[i] = PLAYING if phases[i] == DEALT else phases[i]
@@ -306,7 +306,7 @@ def begin_games(rows: Ints, begin: int, end: int) -> None:
 
 @borrowing_kernel
 def store_finals(rows: Ints, finals: Ints, begin: int, end: int) -> None:
-    """Copies what is to be told of finished games to `finals`, as `StepArrays` has it; new games are then due."""
+    """Copies the results of finished games to `finals`, as in `StepArrays`; new games are then due."""
     boards = boards_of(rows)
     for i in range(begin, end):
         if boards.phase[i] == OVER:
@@ -318,26 +318,26 @@ def store_finals(rows: Ints, finals: Ints, begin: int, end: int) -> None:
 
 
 NOT_WRITTEN = -1
-"""Stands for an observation type that has no kernel: only the masks are written."""
+"""The `obs_type` of an observation type without a kernel: only the masks are written."""
 
 
 @borrowing_kernel
 def write_observations(
     game: Game, rows: Ints, obs_type: int, over_actions: int, output: StepArrays, shift: int, begin: int, end: int
 ) -> None:
-    """Writes the learners' observations and action masks, those of board i as row i + `shift`.
+    """Writes the learners' observations and action masks, those of board i to row i + `shift`.
 
-    With `shift` only boards whose game is over are shown.
+    With `shift`, only boards whose game is over are written.
 
     Args:
-        game: the rule book.
+        game: the rules.
         rows: the boards, as `boards_of` takes them.
         obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
         over_actions: the actions that the mask of a finished game shows.
-        output: what they are written to.
-        shift: 0, or where the rows of last observations begin.
+        output: the arrays to write to.
+        shift: 0, or the first row of the last observations.
         begin: the first board.
-        end: the one after the last.
+        end: the number after the last board.
     """
     boards, cells, codes, masks = boards_of(rows), output.cells, output.codes, output.masks
     owns, opps = boards.own[begin:end], boards.opp[begin:end]
@@ -364,17 +364,17 @@ def write_observations(
 
 
 @borrowing_kernel
-def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, behind: int) -> None:
-    """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 where there is one, else 0.
+def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, limit: int) -> None:
+    """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 for a cell in the set, 0 otherwise.
 
-    Where its cells are a byte apart a row is written at once, eight bytes at a time. What lies behind it is then zero
-    until the next row is written; only before `behind`, where another board begins, it is written to size.
+    If its cells are a byte apart, a row is one store of eight bytes. The bytes after the row are then zero until the
+    next row is written; only next to `limit`, where another board begins, a row is stored with its exact size.
     """
     cols = game.cols
     for row in range(rows):
         if game.row_bytes:
             word = stones >> game.rows - 1 - row & game.row_bytes
-            if at + 8 <= behind:
+            if at + 8 <= limit:
                 store_bytes(cells, at, word, 8)
             elif cols >= 4:
                 store_bytes(cells, at, word, 4)
@@ -411,17 +411,17 @@ def _code(game: Game, own: int, opp: int, seat: int) -> int:
 
 
 BLOCK = 512
-"""How many boards go through the passes of a step together: few enough for the processor's nearest cache."""
+"""The number of boards that go through the passes of a step together: few enough for the first-level cache."""
 
 
 class StepSettings(NamedTuple):
-    """What a step does, the same for all boards.
+    """Settings of a step, the same for all boards.
 
     Attributes:
-        checks: what the actions are checked for, as in `tictac_env.envs.vector.boards`.
-        obs_type: what `write_observations` writes.
+        checks: the check of the actions, NO_CHECK, RANGE or LEGALITY.
+        obs_type: the observation type for `write_observations`.
         over_actions: the actions that the mask of a finished game shows; see `BoardBatch`.
-        offset: how far the sampler's randomness has come since the boards' was written; see `Sampler`.
+        offset: the distance of the sampler's random states from those on the boards; see `Sampler`.
     """
 
     checks: int
@@ -432,9 +432,9 @@ class StepSettings(NamedTuple):
 
 @borrowing_kernel
 def sample(game: Game, rows: Ints, draws: Ints, offset: int, begin: int, end: int) -> None:
-    """Draws a legal action for each board, all with the same chance, by the sampler's randomness; 0 where none is.
+    """Draws a legal action for each board, uniformly, with the sampler's random states; 0 if the game is over.
 
-    That is not moved on: it is `offset` further than the boards say.
+    It does not advance these states, which are `offset` further than those on the boards.
     """
     boards = boards_of(rows)
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
@@ -459,26 +459,26 @@ def step(
     output: StepArrays,
     draws: Ints,
 ) -> tuple[int, int, int]:
-    """A step of boards whose opponents are compiled, and let the learner move: the passes of `kernels` in turn.
+    """A step of boards whose opponents are compiled and never end a game first: all passes of this module in turn.
 
-    Games that are over are dealt anew at once if `output` has room for finals.
+    If `output` has room for finals, a new game begins at once on each board whose game has ended.
 
     Args:
-        game: the rule book.
+        game: the rules.
         rows: the boards, as `boards_of` takes them.
         actions: int64 (N,).
-        replies: int64 (N,), room for the opponents' actions; all -1.
-        given: what a reset would say of games that begin: nothing.
-        setup: what the environment says of them.
-        opponents: who answers.
+        replies: int64 (N,), scratch for the opponents' actions; all -1.
+        given: the options of a reset: none.
+        setup: the environment's arguments for games that begin.
+        opponents: the opponents.
         rewards: for a win, a draw, a loss and a step that does not end the game.
-        settings: what else the step does.
-        output: what it is written to.
-        draws: int64 (N,), where the next random actions are drawn to, as by `sample`; (0,) if they are not wanted.
+        settings: the other settings.
+        output: the arrays to write to.
+        draws: int64 (N,), the array for the next random actions, drawn as by `sample`; (0,) to draw none.
 
     Returns:
-        -1, how many actions were illegal and how many games have ended; or, if an action is invalid, the number of its
-        board, and nothing is done.
+        -1, the number of illegal actions and the number of games that have ended; or, if an action is invalid, the
+        number of its board, and nothing is done.
     """
     if settings.checks != NO_CHECK:
         wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, 0, len(actions))
@@ -505,11 +505,11 @@ def step_in_threads(
     draws: Ints,
     threads: int,
 ) -> tuple[int, int, int]:
-    """`step`, each thread taking its share of the boards."""
+    """`step`, with the boards divided among threads."""
     count = len(actions)
     if settings.checks != NO_CHECK:
         first_wrong = count
-        for thread in prange(threads):  # each thread looks at what it has in its own cache
+        for thread in prange(threads):  # each thread checks the boards that are in its own cache
             begin, end = thread * count // threads, (thread + 1) * count // threads
             wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, begin, end)
             first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
@@ -575,7 +575,7 @@ def _step(
 
 @parallel_kernel
 def sample_in_threads(game: Game, rows: Ints, draws: Ints, offset: int, threads: int) -> None:
-    """`sample` for all boards, each thread taking its share of them."""
+    """`sample` for all boards, divided among threads."""
     count = len(draws)
     for thread in prange(threads):
         sample(game, rows, draws, offset, thread * count // threads, (thread + 1) * count // threads)

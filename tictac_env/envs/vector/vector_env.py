@@ -47,11 +47,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     ## Description
     `gym.make_vec("ConnectFour-v0", num_envs=4096)` gives `num_envs` boards that are stepped together by compiled loops,
-    tens of millions of plies a second on one core. Board i seeded s plays the very game of `gym.make("ConnectFour-v0")`
-    seeded s + i, whatever `num_envs` is.
+    tens of millions of plies a second on one core. With seed s, board i plays the same game as
+    `gym.make("ConnectFour-v0")` with seed s + i, whatever `num_envs` is.
 
     ## Action Space
-    `MultiDiscrete`: for each board what the single environment accepts, as an integer array of shape (num_envs,).
+    `MultiDiscrete`: an action of the single environment for each board, as an integer array of shape (num_envs,).
     Anything else, and an action out of range, raises `ValueError` and changes nothing. `sample_actions()` draws a legal
     action for each board, much faster than `action_space.sample(mask)`.
 
@@ -64,9 +64,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     ## Information
     Gymnasium's vector infos: `action_mask` int8 (num_envs, num_actions), `seat`, `opponent_action`, `outcome` and
-    `illegal_action` int64 (num_envs,), each with a `_key` bool (num_envs,) that says where it is given. `outcome` and
-    `illegal_action` are there only if a game has ended (so). In the mode SAME_STEP, `final_obs` (an object array) and
-    `final_info` are those of the games that have ended.
+    `illegal_action` int64 (num_envs,), each with a `_key` bool (num_envs,), True where it is given. `outcome` is there
+    only if a game has ended, `illegal_action` only if an illegal action ended one. In the mode SAME_STEP, `final_obs`
+    (an object array) and `final_info` are those of the games that have ended.
 
     ## Arguments
     ```python
@@ -75,24 +75,24 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     and all those of the single environment.
 
-    * `copy`: whether each step returns fresh arrays. With False all arrays belong to the environment, and the next step
-      writes over them (infos are then read-only): faster, but keep nothing.
+    * `copy`: whether each step returns new arrays. With False all arrays belong to the environment, and the next step
+      overwrites them (infos are then read-only): faster, but keep no array across steps.
     * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
       begins a game, with reward 0. Its mask is all 1 for that step, as any action will do, so that a distribution over
-      the masked actions exists. SAME_STEP: it begins at once. DISABLED: `reset(options={"reset_mask": ...})` does.
+      the masked actions exists. SAME_STEP: a new game begins in the step that ends one. DISABLED: only
+      `reset(options={"reset_mask": ...})` begins games.
     * `num_envs`: up to 4,194,304.
-    * `threads`: how many threads share the boards, up to 256; the games are the same. It pays from some thousand boards
-      on, and only if the opponent is compiled: "random", "rule", None, or a pool of such. (Threads do not survive a
-      fork.)
-    * `opponent`: other opponents are asked by `Policy.act_many`, all boards that wait for them at once.
+    * `threads`: the number of threads that share the boards, up to 256; the games are the same. Threads pay from some
+      thousand boards on, if the opponent is compiled: "random", "rule", None, or a pool of these. They do not survive a
+      fork.
+    * `opponent`: other opponents are called by `Policy.act_many`, for all boards that wait for them at once.
     * `render_mode`: "ansi" and "rgb_array" give a tuple of num_envs frames; "human" shows the first board.
 
-    `reset(seed=, options=)`: a seed s seeds board i with s + i, a list gives each its own (None: it goes on as it is).
-    The options are "position" and "play_as", one for all or a sequence of num_envs, and "reset_mask", bool (num_envs,):
-    which boards are reset, the others stay as they are, and their entries in such a sequence do not matter.
-    `batch` is the `PositionBatch` on the boards. `call`, `get_attr` and `set_attr` are Gymnasium's. Boards have no
-    wrappers of their own: wrap them all, by `gymnasium.wrappers.vector`, or have single environments made, by
-    `gym.make_vec(..., vectorization_mode="sync", wrappers=...)`.
+    `reset(seed=, options=)`: a seed s seeds board i with s + i; a list has a seed for each board, or None to keep its
+    random state. The options are "position" and "play_as", a value for all or a sequence of num_envs, and "reset_mask",
+    bool (num_envs,), True for boards to reset: the others, and their entries in a sequence, are ignored. `batch` is the
+    `PositionBatch` on the boards. `call`, `get_attr` and `set_attr` are Gymnasium's. Single boards cannot be wrapped:
+    use `gymnasium.wrappers.vector`, or `gym.make_vec(..., vectorization_mode="sync", wrappers=...)`.
 
     ## Version History
     * v0: initial version
@@ -144,7 +144,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._bind()
 
     def _bind(self) -> None:
-        """Makes the arrays that all steps share if there is no `copy`; copies of the environment cannot share them."""
+        """Makes the arrays that all steps share without `copy`; copies of the environment need arrays of their own."""
         self._output = self._infos = None
         if not self.copy:
             self._output = self._new_output()
@@ -176,7 +176,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return self._batch.batch
 
     def describe(self) -> dict[str, Any]:
-        """The arguments for JSON, to compare whether another environment plays the same games."""
+        """The arguments for JSON: equal for environments that play the same games."""
         return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
 
     def state_dict(self) -> dict[str, Any]:
@@ -194,40 +194,40 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {shown(state)}")
         if state["game"] != describe_game(self._game):
             raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
-        given = state["boards"]
-        if not isinstance(given, list) or not all(
+        rows = state["boards"]
+        if not isinstance(rows, list) or not all(
             isinstance(row, list) and len(row) == self.num_envs and all(type(number) is int for number in row)
-            for row in given
+            for row in rows
         ):
-            raise ValueError(f"the boards of a state are lists of {self.num_envs} integers, not {given!r:.200}")
+            raise ValueError(f"the boards of a state are lists of {self.num_envs} integers, not {rows!r:.200}")
         try:
-            self._batch.load(np.array(given, np.int64))
+            self._batch.load(np.array(rows, np.int64))
         except (OverflowError, ValueError) as error:
             raise ValueError(f"it is not a state of these boards: {error}") from None
 
     @property
     def opponent_numbers(self) -> npt.NDArray[np.int64]:
-        """Which of an `OpponentPool`'s opponents plays on each board: int64 (num_envs,); 0 without a pool."""
+        """The number of the `OpponentPool` member on each board: int64 (num_envs,); 0 without a pool."""
         numbers: npt.NDArray[np.int64] = self._batch.boards.member.copy()
         return numbers
 
     def action_masks(self) -> npt.NDArray[np.int8]:
-        """The action masks, int8 (num_envs, num_actions): 1 where legal. Where a game is over: all 1 in the mode
-        NEXT_STEP, which ignores the board's next action, all 0 in the others and before the first reset.
+        """The action masks, int8 (num_envs, num_actions): 1 if legal. If a game is over: all 1 in the mode NEXT_STEP,
+        which ignores the board's next action, all 0 in the other modes and before the first reset.
         """
         output = self._new_output()
         self._batch.show(output)
         return output.action_masks
 
     def sample_actions(self) -> npt.NDArray[np.int64]:
-        """A legal action for each board, all with the same chance: int64 (num_envs,); 0 where a game is over.
+        """A uniformly drawn legal action for each board: int64 (num_envs,); 0 if its game is over.
 
-        The draws are seeded by `reset(seed=...)`, and do not depend on how many boards there are. Without `copy` the
-        array is read-only, and the step after the next writes over it. Stepped with as it is, it need not be checked,
-        and the next actions are drawn along.
+        The draws are seeded by `reset(seed=...)` and do not depend on the number of boards. Without `copy` the array is
+        read-only, and the step after the next overwrites it. A `step` with this very array skips the checks and draws
+        the next actions too.
 
         Raises:
-            gymnasium.error.ResetNeeded: there was no reset yet.
+            gymnasium.error.ResetNeeded: there has been no reset.
         """
         self._check_reset()
         return self._batch.sampler.draw()
@@ -238,16 +238,16 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """Begins games.
 
         Args:
-            seed: seeds the boards' randomness: s board i with s + i, a sequence each with its own, None none of them.
-                `play_as="alternate"` begins again at first where there is a seed.
-            options: for these games only: "position" and "play_as", one for all or a sequence of num_envs; and
-                "reset_mask", bool (num_envs,), which boards are reset.
+            seed: s seeds board i with s + i, a sequence has a seed or None for each board, None seeds no board. On a
+                seeded board `play_as="alternate"` starts again with the first seat.
+            options: for these games only: "position" and "play_as", a value for all or a sequence of num_envs; and
+                "reset_mask", bool (num_envs,), True for the boards to reset.
 
         Raises:
             ValueError: a seed or an option is invalid, a position is finished or of another game, or the opponent
                 always ends the game before the learner has moved. No board is changed.
             IllegalMove: an opponent's first move is illegal.
-            gymnasium.error.ResetNeeded: only some boards are to be reset, and there was no reset yet.
+            gymnasium.error.ResetNeeded: only some boards are to be reset, and there has been no reset.
         """
         seeds = read_seeds(seed, self.num_envs)
         options = check_options(options, ("position", "play_as", "reset_mask"))
@@ -275,7 +275,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return output.observations, arrays | {f"_{key}": chosen.copy() for key in arrays}
 
     def step(self, actions: npt.ArrayLike) -> Step:
-        """Plays an action on each board, and the opponent's answer; without an opponent, for the side to move.
+        """Plays an action on each board, and the opponent's answer; without an opponent, only the action.
 
         Args:
             actions: integers in [0, num_actions), (num_envs,).
@@ -286,7 +286,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: an action is not such an integer; the message names the first wrong one.
             IllegalMove: an action is illegal and illegal="raise"; or an opponent's choice is illegal.
-            gymnasium.error.ResetNeeded: there was no reset yet, or a game is over and autoreset is disabled.
+            gymnasium.error.ResetNeeded: there has been no reset, or a game is over and autoreset is disabled.
         """
         self._check_steppable()
         sampler = self._batch.sampler
@@ -302,22 +302,22 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def board_views(self) -> list[BoardView]:
-        """The boards one by one."""
+        """A view of each board."""
         if self._views is None:
             self._views = [BoardView(self, number) for number in range(self.num_envs)]
         return self._views
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What a method of each board returns, or the value of an attribute: a tuple of num_envs.
+        """The results of a method of each board, or the values of an attribute: a tuple of num_envs.
 
         Raises:
-            AttributeError: boards have no such method or attribute; the message says what they have.
+            AttributeError: boards have no such method or attribute; the message lists those they have.
         """
         if name in CALLED_ONCE:
             results = getattr(self, name)(*args, **kwargs)
             return (None,) * self.num_envs if results is None else tuple(results)
-        found = [getattr(board, name) for board in self.board_views]
-        return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
+        values = [getattr(board, name) for board in self.board_views]
+        return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute of each board, such as "position": a tuple of num_envs. A method is called, as in Gymnasium.
@@ -331,12 +331,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """Sets an attribute of your own on each board, for `get_attr`.
 
         Args:
-            name: its name.
-            values: a list or tuple of num_envs, one for each; anything else is for all.
+            name: the attribute's name.
+            values: a list or tuple of num_envs values, or one value for all boards.
 
         Raises:
             ValueError: there are more or fewer values.
-            AttributeError: it is an attribute that boards have by themselves.
+            AttributeError: it is a built-in attribute of boards.
         """
         each = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
         if len(each) != self.num_envs:
@@ -404,14 +404,14 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
 
 CALLED_ONCE = ("action_masks", "render")
-"""Methods that the vector environment answers for all boards at once."""
+"""Methods that the vector environment calls once for all boards."""
 
 
 class BoardView:
-    """One board of many, with the attributes of an environment of its own.
+    """One board of many, with the attributes of a single environment.
 
     Attributes:
-        position: the position on it.
+        position: the position on the board.
     """
 
     game = property(attrgetter("_envs.game"))
@@ -445,15 +445,15 @@ class BoardView:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
             f"a board of a vector environment has no {name!r}: boards are reset, stepped and closed together. It has"
-            f" {', '.join(known for known in vars(BoardView) if known[0] != '_')}, and what set_attr has set. "
+            f" {', '.join(public for public in vars(BoardView) if public[0] != '_')}, and attributes set by set_attr. "
             'gym.make_vec(..., vectorization_mode="sync") makes an environment for each, which is much slower'
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if hasattr(type(self), name):
             raise AttributeError(
-                f"{name!r} of a board cannot be set. What boards share is an argument of the environment; an "
-                "OpponentPool lets opponents join and leave, and reset(options=...) sets positions"
+                f"{name!r} of a board cannot be set. It is set by the arguments of the environment; an OpponentPool "
+                "lets opponents join and leave, and reset(options=...) sets positions"
             )
         super().__setattr__(name, value)
 
@@ -470,7 +470,7 @@ def read_mask(mask: Any, num_envs: int) -> Bools:
 
 
 def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
-    """A seed, or None, for each board: s + i for board i if one number s is given."""
+    """A seed, or None, for each board: s + i for board i if `seed` is a single number s."""
     if seed is None:
         return [None] * num_envs
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
@@ -478,39 +478,39 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
         return [first + i for i in range(num_envs)]
     if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)) or len(seed) != num_envs:
         raise ValueError(f"seed must be an integer, None, or a sequence of {num_envs} of these, not {shown(seed)}")
-    given = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
     return [
-        None if one is None else whole(f"seed[{i}]", int(one) if isinstance(one, np.integer) else one)
-        for i, one in enumerate(given)
+        None if number is None else whole(f"seed[{i}]", int(number) if isinstance(number, np.integer) else number)
+        for i, number in enumerate(seeds)
     ]
 
 
 def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
-    """The stones that the chosen boards begin with: int64 (2, num_envs), own and opp, `NOT_GIVEN` if not given.
+    """The stones that the chosen boards begin with: int64 (2, num_envs), own and opp, otherwise `NOT_GIVEN`.
 
     Args:
-        given: None, an unfinished position or move string for all, or a sequence of these and None, or a batch.
+        given: None, an unfinished position or move string for all, a sequence of these or None, or a batch.
         game: the rules.
         chosen: bool (num_envs,); the entries of other boards are not read.
     """
     each = _each("position", given, (str, Position, type(None)), len(chosen))
     starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
     for i in () if given is None else np.flatnonzero(chosen).tolist():
-        one = each[i]
-        if one is not None:
-            position = unfinished(one, game)
+        start = each[i]
+        if start is not None:
+            position = unfinished(start, game)
             starts[:, i] = position.own, position.opp
     return starts
 
 
 def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
-    """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), the environment's own if not given."""
+    """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), by default the environment's `play_as`."""
     each = _each("play_as", given, (str, type(None)), len(chosen))
     seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
     for i in np.flatnonzero(chosen).tolist() if given is not None else ():
-        one = each[i]
-        if one is not None:
-            seats[i] = PLAY_AS.index(arguments.check_play_as(one))
+        play_as = each[i]
+        if play_as is not None:
+            seats[i] = PLAY_AS.index(arguments.check_play_as(play_as))
     return seats
 
 
@@ -523,16 +523,16 @@ def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any
 
 
 def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
-    """The actions of a step as the kernels want them: int64 (num_envs,). The kernels check their range."""
+    """The actions of a step for the kernels, which check their range: int64 (num_envs,)."""
     chosen: Ints = actions
     if type(actions) is not np.ndarray or actions.dtype != np.int64 or not actions.flags.carray:
         try:
-            given = np.array(actions)
+            array = np.array(actions)
         except ValueError:
             raise ValueError(f"actions must be {num_envs} integers, not {shown(actions)}") from None
-        if not np.issubdtype(given.dtype, np.integer) or (given.dtype == np.uint64 and (given >> 63).any()):
-            raise ValueError(f"actions must be integers in [0, {num_actions}), not {given.dtype}: {shown(actions)}")
-        chosen = given.astype(np.int64)
+        if not np.issubdtype(array.dtype, np.integer) or (array.dtype == np.uint64 and (array >> 63).any()):
+            raise ValueError(f"actions must be integers in [0, {num_actions}), not {array.dtype}: {shown(actions)}")
+        chosen = array.astype(np.int64)
     if chosen.shape != (num_envs,):
         raise ValueError(f"actions must have the shape ({num_envs},), not {chosen.shape}")
     return chosen
