@@ -14,5 +14,5 @@ COMPILED_AS = "the solver"
 __all__ = ["Bounds", "NotProven", "Solution", "Solver", "move_regret", "solve"]
 
 
-if not TYPE_CHECKING:  # the search is compiled, which other parts do not need
+if not TYPE_CHECKING:  # the search is compiled; other parts do not need Numba
     __getattr__ = lazily(__name__, {"tictac_env.solver.exact": __all__})

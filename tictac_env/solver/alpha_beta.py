@@ -19,11 +19,11 @@ from tictac_env.solver.enumerate import NO_SCORE, loss_score
 COMPILED_AS = "minimax"
 
 OWN, OPP, HORIZON, LOW, HIGH = range(5)
-"""The columns of a transposition table: a position, the ply its search looked to, and the bounds found on its score."""
+"""The columns of a transposition table: a position, the last ply its search reached, and the bounds of its score."""
 ALPHA, BETA, BEST, MOVES, NEXT = range(5, 10)
-"""The further columns of the stack: a position's window, the best score so far, and the moves still to be tried."""
+"""The other columns of the stack: a position's window, the best score so far, and the moves still to try."""
 UNKNOWN = int(NO_SCORE)
-"""Less than every score."""
+"""Less than any score."""
 MAX_TABLE_BITS = 18
 """2**18 entries of 40 bytes."""
 PIECE = 64
@@ -31,18 +31,18 @@ PIECE = 64
 
 
 def action_scores(game: Game, own: int, opp: int, depth: int) -> list[int | None]:
-    """The score of each action in an unfinished position after a search of `depth` plies, None where it is illegal.
+    """The score of each action in an unfinished position after a search of `depth` plies, None if it is illegal.
 
-    A pure function: what the transposition table remembers is true for any search that asks for it.
+    A pure function: the entries of the transposition table hold for every search that reads them.
     """
     scores = scores_many(game, np.array([own], np.int64), np.array([opp], np.int64), depth)[0]
     return [None if score == NO_SCORE else score for score in scores.tolist()]
 
 
 def scores_many(game: Game, own: Ints, opp: Ints, depth: int) -> Ints:
-    """The scores of the actions in B unfinished positions, as `action_scores` gives them: int64 (B, num_actions).
+    """The scores of the actions in B unfinished positions, as in `action_scores`: int64 (B, num_actions).
 
-    `NO_SCORE` stands where an action is illegal. No search looks further ahead than the game can last.
+    An illegal action has `NO_SCORE`. No search looks further ahead than the game can last.
     """
     depth = min(depth, game.cells)
     scores, table = np.full((len(own), game.num_actions), NO_SCORE, np.int64), new_table(depth)
@@ -55,14 +55,14 @@ def scores_many(game: Game, own: Ints, opp: Ints, depth: int) -> Ints:
 def new_table(depth: int) -> Ints:
     """An empty transposition table for searches of `depth` plies: int64 (a power of two, 5).
 
-    Clearing a table that is too large would take longer than a shallow search does.
+    Clearing a larger table would take longer than a shallow search.
     """
     return np.zeros((1 << min(max(2 * depth - 4, 1), MAX_TABLE_BITS), 5), np.int64)
 
 
 @functools.lru_cache(maxsize=64)
 def middle_out(game: Game) -> Ints:
-    """The `choice` bits of the actions, those in the middle first: they tend to be better and so prune more."""
+    """The `choice` bits of the actions, central ones first: they tend to be better and so prune more."""
     middle = (game.num_actions - 1) / 2
     actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
     return np.array([game.choice(action) for action in actions], np.int64)
@@ -89,24 +89,24 @@ def score_actions(game: Game, own: Ints, opp: Ints, depth: int, order: Ints, tab
 def search(
     game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, order: Ints, table: Ints, stack: Ints
 ) -> int:
-    """The score of a position as far as `depth` plies tell: exact if the game is decided by then, else 0.
+    """The score of a position after a search of `depth` plies: exact if the game is decided by then, otherwise 0.
 
-    Scores outside (alpha, beta) are bounds: at most alpha, an upper bound; at least beta, a lower one (fail-soft
-    negamax; Knuth and Moore, "An analysis of alpha-beta pruning", 1975). Bounds on positions that come up again are
-    remembered in the transposition table.
+    Scores outside (alpha, beta) are bounds: at most alpha, an upper bound; at least beta, a lower bound (fail-soft
+    negamax; Knuth and Moore, "An analysis of alpha-beta pruning", 1975). The transposition table keeps the bounds for
+    positions that come up again.
 
-    The positions between the root and the one looked at stand on a stack, a row each. Recursion would be shorter, but
-    Numba's machine code that calls itself crashes when a later process loads it.
+    The positions between the root and the current one are on a stack, a row each. Recursion would be shorter, but
+    recursive machine code of Numba crashes when a later process loads it.
 
     Args:
-        game: the rule book.
+        game: the rules.
         own: the stones of the side to move.
         opp: the other side's.
-        depth: how many plies to look ahead.
+        depth: the number of plies to look ahead.
         alpha: see above.
         beta: more than alpha.
         order: int64 (num_actions,), the `choice` bits of the actions in the order in which they are tried.
-        table: see `new_table`; it may have served any other searches of the same game.
+        table: see `new_table`; other searches of the same game may have used it.
         stack: scratch, int64 (depth + 1, 10).
     """
     horizon = (own | opp).bit_count() + depth
@@ -124,7 +124,7 @@ def search(
         alpha, beta = -at[BETA], -max(at[ALPHA], at[BEST])
         score = look(game, next_own, next_opp, horizon, alpha, beta, table, stack[level + 1])
         level += 1
-        while score != UNKNOWN:  # it goes to the position before, whose score may then be known too
+        while score != UNKNOWN:  # pass it to the position before, which may then be decided too
             level -= 1
             if level < 0:
                 return score
@@ -133,7 +133,7 @@ def search(
 
 @borrowing_kernel
 def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, table: Ints, at: Ints) -> int:
-    """The score of a position if it is known without trying moves, else `UNKNOWN`; then `at` is made its row."""
+    """The score of a position if it is known without trying moves; otherwise `UNKNOWN`, and `at` becomes its row."""
     ply = (own | opp).bit_count()
     result = game.result(own, opp)
     if result != UNFINISHED:
@@ -158,7 +158,7 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
             return high
     at[OWN], at[OPP], at[HORIZON], at[LOW], at[HIGH] = own, opp, horizon, low, high
     at[ALPHA], at[BETA], at[BEST], at[NEXT] = alpha, beta, -game.cells, 0
-    # A win of the other side's must be blocked: any other move is no better than a block that fails.
+    # A win of the other side must be blocked: any other move is no better than a block that fails.
     blocks = game.winning_choices(opp, own, 1 - game.seat(own, opp)) if game.knows_wins else 0
     at[MOVES] = blocks or game.legal(own, opp)
     return UNKNOWN
@@ -166,7 +166,7 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
 
 @borrowing_kernel
 def take(score: int, table: Ints, at: Ints) -> int:
-    """Takes note of what a move is worth in the position of row `at`: its score if that decides it, else `UNKNOWN`."""
+    """Records the score of a move in the position of row `at`; returns its score if that is decided, or `UNKNOWN`."""
     best = at[BEST] = max(int(at[BEST]), score)
     if at[MOVES] and best < at[BETA] and best < at[HIGH]:
         return UNKNOWN
@@ -182,7 +182,7 @@ def take(score: int, table: Ints, at: Ints) -> int:
 
 @borrowing_kernel
 def slot(own: int, opp: int, table: Ints) -> int:
-    """The row of a transposition table that a position may have."""
+    """The row of a transposition table for a position."""
     return int(mix(own ^ mix(opp)) & len(table) - 1)
 
 

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "data"
 
 
 def book_key(game: KInARow, own: int, opp: int) -> int:
-    """A number that a position shares with its mirror image and with nothing else."""
+    """A number that a position shares with its mirror image and with no other position."""
     return min(game.key(own, opp), game.key(game.mirror(own), game.mirror(opp)))
 
 
@@ -27,8 +27,8 @@ class Book:
     """The scores of every unfinished position of up to `plies` stones in which the side to move cannot win at once.
 
     Args:
-        game: the rule book.
-        plies: up to which ply the book goes.
+        game: the rules.
+        plies: the last ply in the book.
         keys: int64 (N,), ascending, as `book_key` gives them.
         scores: int8 (N,), the exact scores.
 
@@ -57,7 +57,7 @@ class Book:
         return len(self.keys)
 
     def score(self, position: Position) -> int | None:
-        """The score of a position, None if it is not in the book, as none is in which the game is over."""
+        """The score of a position, None if it is not in the book; finished positions never are."""
         if position.ply > self.plies or position.is_over:
             return None
         game, own, opp = self.game, position.own, position.opp
@@ -70,10 +70,10 @@ class Book:
         return int(self.scores[place])
 
     def bounds(self, position: Position) -> tuple[int, int]:
-        """A lower and an upper bound of a position's score: the score itself, if the book has it.
+        """A lower and an upper bound of a position's score; both are the score if the book has it.
 
-        One ply beyond the book the lower bound comes from the positions a move earlier: each is worth to its side to
-        move at least what this one is worth to the other. In four of ten positions of Connect Four it is the score.
+        One ply beyond the book, the lower bound comes from the positions a move earlier: the score of each is at least
+        the negated score of this one. For four of ten positions of Connect Four the bound is the score.
         """
         game, own, opp = self.game, position.own, position.opp
         most = (game.cells + 1) // 2
@@ -89,7 +89,7 @@ class Book:
         return least, most
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the book, whole or not at all; the archive holds a checksum of each array."""
+        """Writes the book atomically; the archive holds a checksum of each array."""
         meta = {"game": self.game.arguments, "plies": self.plies, "positions": len(self)}
         steps = np.diff(self.keys, prepend=0)  # small numbers, which compress well
         save_arrays(path, KIND, meta, {"steps": steps, "scores": self.scores})
@@ -100,7 +100,7 @@ class Book:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or no book of this game; the message names it.
+            ValueError: the file is damaged or not a book of this game; the message names it.
         """
         with reading(path, KIND, f"opening book of {game!r}") as (meta, arrays):
             if meta["game"] != game.arguments or meta["positions"] != len(arrays["steps"]):
@@ -112,7 +112,7 @@ class Book:
 
 @functools.lru_cache(maxsize=4)
 def opening_book_of(game: Game) -> Book | None:
-    """The book the package has for a game, None if it has none.
+    """The package's book for a game, None if it has none.
 
     Raises:
         ValueError: the book is damaged.

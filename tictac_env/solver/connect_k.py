@@ -1,21 +1,21 @@
 """The search of the exact solver for k-in-a-row games: null windows, forced replies played out, static bounds.
 
-A search asks one question: is the score of a position above `alpha`? Its answer is a bound, v > alpha a lower one, else
-an upper one; `windows.py` chooses the questions that pin a score down. At a node all moves are expanded first:
+A search asks one question: is the score of a position above `alpha`? Its answer v is a lower bound if v > alpha,
+otherwise an upper bound; `engine.next_alpha` chooses the questions that find a score. At a node all moves are expanded
+first:
 
-- Moves that lose at once are left out (`Game.beneath`, `Game.threats`), and where one move is left it is played:
-  only positions with a choice become nodes. (Pons, "Solving Connect Four", 2015-; Steininger's c4 plays forced replies
-  out.)
-- A child may be decided by its static bounds: by how soon anybody can win, by whether a line is left to a side, by what
-  the follow-up strategy holds (Allis, "A knowledge-based approach of Connect-Four", 1988).
-- Or by the transposition table, asked for all children before any of them is searched; meanwhile the entries are on
-  their way from memory.
+- Moves that lose at once are left out (`Game.beneath`, `Game.threats`), and if one move is left, it is played: only
+  positions with a choice become nodes. (Pons, "Solving Connect Four", 2015-; Steininger's c4 plays forced replies out.)
+- Static bounds may decide a child: how soon a side can win, whether a side has a line left, what the follow-up strategy
+  holds (Allis, "A knowledge-based approach of Connect-Four", 1988).
+- The transposition table may decide a child. It is read for all children before any of them is searched, after their
+  entries have been prefetched.
 - The children left are searched in the order of the threats they make, central ones first.
 
-The search keeps its own stack, so it can pause at any node and go on later: Python then looks at the clock, hears
-Ctrl-C, and lets the table grow.
+The search keeps its own stack, so it can pause at any node and continue later: between, Python checks the clock, reacts
+to Ctrl-C, and lets the table grow.
 
-The kernels borrow their arrays: if they counted references, `expand` in parts would cost a fifth of the speed.
+The kernels borrow their arrays: with counted references, `expand` in parts would cost a fifth of the speed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ UNKNOWN = 32
 
 @kernel
 def play_forced(game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int) -> tuple[int, int, int, int, int, int]:
-    """Plays on while the side to move, which cannot win at once, has only one move that does not lose at once.
+    """Plays forced moves, while the side to move cannot win at once and has only one move that does not lose at once.
 
     `own_wins` are the cells that complete a line of `own`, `opp_wins` those of `opp`.
 
     Returns:
-        sign (1 if the same side is to move as before, else -1), own, opp, own_wins, opp_wins and the moves that do not
-        lose at once, as cells: two or more, or none, and then the next stone of the other side wins (if the board is
-        full, the game is drawn).
+        sign (1 if the same side is to move as before, otherwise -1), own, opp, own_wins, opp_wins and the moves that do
+        not lose at once, as cells: two or more, or none, and then the next stone of the other side wins (if the board
+        is full, the game is drawn).
     """
     sign = 1
     while True:
@@ -61,21 +61,21 @@ def play_forced(game: KInARow, own: int, opp: int, own_wins: int, opp_wins: int)
 
 @kernel
 def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
-    """What the side to move can reach at most if the other one always answers in the same column, or UNKNOWN.
+    """An upper bound of the score of the side to move if the other one always answers in the same column, or UNKNOWN.
 
-    With an even number of empty cells in a column the follower gets the top one and every second below it (F), the
-    leader the others (L). With an odd number the lowest one is left over (o). Two such columns are made a pair: as
+    With an even number of empty cells in a column, the follower gets the top cell and every second one below it (F),
+    the leader the others (L). With an odd number, the lowest cell is left over (o). Two such columns form a pair: as
     soon as the leader takes one of these cells, the follower takes the other.
 
         F  F  F
         L  L  L       the leader can only get a line within its stones, L and o;
-        F  F  F       the follower gets F (but o) for sure
+        F  F  F       the follower certainly gets F (except o)
         L  o  L
         x     o
         x     x
 
-    If the follower has a threat on an L cell of an odd column, it need not be paired: there the follower gets L, and
-    the leader must not play the cell below the threat. Once nothing else is left it has to.
+    If the follower has a threat on an L cell of an odd column, the column needs no pair: the follower gets L there, as
+    the leader must not play the cell below the threat until it has no other move.
     """
     full = game.full
     follower = 0
@@ -85,7 +85,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
     stones = own | opp
     empty = full ^ stones
     odd = stones + game.bottom & follower
-    waiting = 0  # the odd columns in which the leader must not play on, by their lowest empty cell
+    waiting = 0  # the lowest empty cells of the odd columns in which the leader must not play
     threats = opp_wins & leader & empty
     if threats and odd:
         below_top = follower & full >> 1
@@ -114,7 +114,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
 
 @kernel
 def static_bounds(game: KInARow, own: int, opp: int, opp_wins: int, alpha: int) -> tuple[int, int]:
-    """A lower and an upper bound of the score, looked for until they decide whether it is above `alpha`.
+    """A lower and an upper bound of the score, improved until they decide whether it is above `alpha`.
 
     The side to move cannot win at once and has a move that does not lose at once. So neither side wins with its next
     stone; and a side that has no line left cannot win at all.
@@ -144,12 +144,12 @@ RECORD = 8
 ALPHA, BEST, COUNT, NEXT, NODES, NODE, BELOW = range(7)
 FRAME = 8
 
-# What a search needs between two calls, in one array.
+# The state of a search between two calls, in one array.
 (
-    INDEX,  # which position of the batch
+    INDEX,  # the number of the position in the batch
     SEARCHED,  # nodes so far
-    PAUSE,  # stop when that many nodes are reached; another thread may set it
-    LOWER,  # what is known of the root's score
+    PAUSE,  # the number of nodes at which to stop; another thread may set it
+    LOWER,  # the bounds of the root's score
     UPPER,
     ROOT_SIGN,  # -1 if the root of the search is the other side's position
     FRAME_NOW,  # the frame, the record and alpha where the search paused; the record -1 between two searches
@@ -163,12 +163,12 @@ STATE = 12
 
 NO_VALUE = -99
 MIRRORED_PLIES = 14
-"""Up to this ply a position and its mirror image share an entry; later ones meet too seldom to pay for the mirror."""
+"""Up to this ply a position and its mirror image share an entry; later, both occur too rarely to pay for mirroring."""
 
 
 @borrowing_kernel
 def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
-    """The scrambled key of a position; near the beginning its mirror image has the same."""
+    """The scrambled key of a position; up to MIRRORED_PLIES its mirror image has the same key."""
     key = game.key(own, opp)
     if (own | opp).bit_count() <= MIRRORED_PLIES:
         key = min(key, game.key(game.mirror(own), game.mirror(opp)))
@@ -181,12 +181,12 @@ def expand(
 ) -> tuple[int, int, int]:
     """Writes the records of the children of `node` that must be searched to `base`, the most promising first.
 
-    `columns` are the moves, as masks of the cells each may fill, in the order to try them; the record of `node` stands
-    at that place in `stack`.
+    `columns` are the moves, as masks of the cells each may fill, in the order to try them; `node` is the index of the
+    node's record in `stack`.
 
     Returns:
-        The node's value if it is decided, else NO_VALUE; the best value of the children that need no search; how many
-        do.
+        The node's value if it is decided, otherwise NO_VALUE; the best value of the children that need no search; the
+        number of children that do.
     """
     value, best, end = write_children(game, columns, table, bits, tag_bits, stack, node, alpha, base)
     if value != NO_VALUE:
@@ -198,13 +198,13 @@ def expand(
 def write_children(
     game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
 ) -> tuple[int, int, int]:
-    """Plays each move of `node`, and what is forced after it, and writes the records that result to `base`, in order.
+    """Plays each move of `node`, and the forced moves after it, and writes the resulting records to `base`, in order.
 
-    Games that end thereby need no record. The table's entries for the others are sent for.
+    Games that end this way need no record. The table's entries for the others are prefetched.
 
     Returns:
-        A value above `alpha` if a game that ends has it, else NO_VALUE; the best value of such a game; the end of the
-        records.
+        A value above `alpha` if a game that ends has it, otherwise NO_VALUE; the best value of such a game; the end of
+        the records.
     """
     own = stack[node + OWN]
     opp = stack[node + OPP]
@@ -244,7 +244,7 @@ def write_children(
 
 @borrowing_kernel
 def open_place(stack: Ints, base: int, end: int, order: int) -> int:
-    """Moves the records from `base` to `end` that make fewer threats than `order` up by one; returns what gets free."""
+    """Moves the records from `base` to `end` with fewer threats than `order` up by one; returns the free place."""
     place = end
     while place > base and stack[place - RECORD + ORDER] < order:
         for i in range(RECORD):
@@ -257,7 +257,7 @@ def open_place(stack: Ints, base: int, end: int, order: int) -> int:
 def drop_decided(
     game: KInARow, table: Ints, tag_bits: int, stack: Ints, alpha: int, best: int, base: int, end: int
 ) -> tuple[int, int, int]:
-    """Drops the records from `base` to `end` that their static bounds or the table decide. Returns what `expand` does.
+    """Drops the records from `base` to `end` that static bounds or the table decide. Returns the result of `expand`.
 
     `best` is the best value of the children so far.
     """
@@ -286,9 +286,9 @@ def drop_decided(
 
 @borrowing_kernel
 def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, state: Ints) -> int:
-    """Answers whether the root, the record at 0, has a score above alpha, or pauses (NO_VALUE).
+    """A bound that decides whether the root, the record at 0, has a score above alpha; NO_VALUE if the search pauses.
 
-    It begins, or goes on, with the record RECORD_NOW, whose parent is FRAME_NOW (0: none), for ALPHA_NOW.
+    It begins or continues with the record RECORD_NOW, whose parent is FRAME_NOW (0: none), for ALPHA_NOW.
     """
     node = state[RECORD_NOW]
     frame = state[FRAME_NOW]

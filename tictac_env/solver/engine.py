@@ -1,4 +1,4 @@
-"""Engines: the compiled search on batches of positions, in slices between which it can stop; and a plain search."""
+"""Engines: the compiled search of batches of positions, in slices between which it can stop; and a plain search."""
 
 from __future__ import annotations
 
@@ -45,23 +45,24 @@ from tictac_env.solver.transposition_table import TranspositionTable
 Batch = Ints
 """Positions to be solved, int64 (B, 7); the columns are named below.
 
-The score is known to be in [AT_LEAST, AT_MOST], which the search narrows, and wanted within [LEAST, MOST]: -1 and 1 ask
-for its sign only. Whether it is above the guess is asked first, if that is open (NO_VALUE never is).
+The score is known to be in [AT_LEAST, AT_MOST], which the search narrows, and is wanted within [LEAST, MOST]: -1 and 1
+ask for its sign only. The first question is whether it is above GUESS, if that is open (with NO_VALUE it never is).
 """
 FIELDS = 7
 STONES, THEIRS, AT_LEAST, AT_MOST, LEAST, MOST, GUESS = range(FIELDS)
 
 FORCED_PLIES = (13, 21)
-"""Quick wins and losses are looked for first, within this number of plies: such a search is small."""
+"""The search first looks for quick wins and losses within these numbers of plies, which takes few nodes."""
 LEAST_SCORE, LEAST_SCORE_BEYOND = 4, 8
-"""Such a search pays if the score it asks about is at least so large, that is, the game is not nearly over.
+"""The least score worth such a search: with a lower one the game is nearly over.
 
-Where that score lies beyond what is wanted, as when only the sign is, it must be larger, and one such search is enough.
+If the score lies beyond the wanted range, as when only the sign is wanted, the second number is the least, and only the
+first of FORCED_PLIES is tried.
 """
 
 
 def settled(batch: Batch) -> npt.NDArray[np.bool_]:
-    """True for positions that are known as exactly as is wanted: bool (B,)."""
+    """True for positions whose score is known as exactly as wanted: bool (B,)."""
     lower = np.maximum(batch[:, AT_LEAST], batch[:, LEAST])
     done: npt.NDArray[np.bool_] = lower >= np.minimum(batch[:, AT_MOST], batch[:, MOST])
     return done
@@ -69,10 +70,10 @@ def settled(batch: Batch) -> npt.NDArray[np.bool_]:
 
 @kernel
 def next_alpha(lower: int, upper: int, least: int, most: int, left: int) -> int:
-    """The next question about a score in [lower, upper] that is wanted within [least, most]: is it above alpha?
+    """The next alpha to ask "is the score above alpha?", for a score in [lower, upper] wanted within [least, most].
 
-    First whether there is a quick win or loss, then who wins if anybody, then how soon: with the very last stone, as is
-    usual early in a game, else from the slow end.
+    The questions are in order: is there a quick win or loss, which side wins, how soon: with the very last stone, as is
+    usual early in a game, otherwise from the slow end.
     """
     if most - least > 1:
         for plies in FORCED_PLIES:
@@ -141,7 +142,7 @@ def solve_batch(
 ) -> bool:
     """Narrows the bounds of the positions of a batch to one score each; False if it pauses before the end.
 
-    Called again with the same arguments it goes on.
+    A call with the same arguments continues.
     """
     while state[INDEX] < len(batch):
         index = state[INDEX]
@@ -181,16 +182,16 @@ def solve_batch(
 
 @kernel
 def report(state: Ints, batch: Batch) -> None:
-    """Writes what is known of the score of the position that is being searched into its row of the batch."""
+    """Writes the bounds of the score of the current position into its row of the batch."""
     sign = state[ROOT_SIGN]
     batch[state[INDEX], AT_LEAST] = state[LOWER] if sign == 1 else -state[UPPER]
     batch[state[INDEX], AT_MOST] = state[UPPER] if sign == 1 else -state[LOWER]
 
 
 SLICE = 1 << 15
-"""Number of nodes searched between two looks at the clock: a few thousandths of a second."""
+"""Number of nodes searched between two checks of the clock: a few milliseconds."""
 CHUNKS = 8
-"""Of the positions that are left a thread takes this fraction of its share, so that all end at about the same time."""
+"""A thread takes its share of the remaining positions, divided by this, so that all end at about the same time."""
 
 Update = Callable[[float], None]
 UNLIMITED = 1 << 62
@@ -200,11 +201,11 @@ class Budget:
     """The nodes and the time that a search may use.
 
     Args:
-        nodes: at most this many nodes, None for any number.
-        seconds: at most this many from now on, None for any number.
+        nodes: the most nodes, None for any number.
+        seconds: the most seconds from now on, None for any number.
 
     Raises:
-        ValueError: one of them is less than 0.
+        ValueError: an argument is less than 0.
     """
 
     def __init__(self, nodes: int | None = None, seconds: float | None = None) -> None:
@@ -212,7 +213,7 @@ class Budget:
         self.end = None if seconds is None else time.monotonic() + number("time_limit", seconds, 0, math.inf)
 
     def part(self, count: int) -> Budget:
-        """The first of `count` equal parts of what is left, which are used one after the other."""
+        """The first of `count` equal parts of what is left, to be used one after the other."""
         now = time.monotonic()
         return Budget(self.nodes // count, None if self.end is None else max(0.0, self.end - now) / count)
 
@@ -236,14 +237,14 @@ class Worker:
         self.nodes = 0
 
     def begin(self, batch: Batch) -> None:
-        """Takes over the positions of a batch, whose bounds it will narrow in place."""
+        """Takes a batch of positions, whose bounds the worker will narrow in place."""
         self.batch = batch
         self.state.fill(0)
         self.state[connect_k.SEARCHED] = self.nodes
         self.state[connect_k.BEFORE] = self.nodes
 
     def search(self, most_nodes: int) -> bool:
-        """Searches for a slice, until the table should grow or `most_nodes` are reached; True if all is solved."""
+        """Searches for a slice, until the table should grow or `most_nodes` are reached; True if all are solved."""
         table, state = self.table, self.state
         cramped = max(self.nodes + 1, state.item(connect_k.BEFORE) + table.room)
         state[connect_k.PAUSE] = min(self.nodes + SLICE, most_nodes, cramped)
@@ -266,12 +267,12 @@ class Engine:
     """The exact search of one game of the k-in-a-row family, with its table.
 
     Args:
-        game: the rule book.
+        game: the rules.
         megabytes: the most memory the table may take.
-        threads: how many threads search.
+        threads: the number of threads.
 
     Raises:
-        ValueError: the game is too large to be searched like this, or the table too small for it.
+        ValueError: the game is too large for this search, or the table too small for the game.
     """
 
     def __init__(self, game: KInARow, megabytes: float, threads: int) -> None:
@@ -305,9 +306,9 @@ class Engine:
                 update(worker.index)
 
     def _run_threads(self, batch: Batch, budget: Budget) -> Generator[float]:
-        """Each thread takes some positions at a time. An idle one helps with a search under way.
+        """Searches on all threads, each with some positions at a time; an idle thread helps with a search under way.
 
-        Yields after each slice how many positions are done. An interrupted search is closed there, and ends when the
+        Yields the number of positions done after each slice. An interrupted search is closed there, and ends when the
         slices under way do: with the executor, before another search can use the same stacks and table.
         """
         for worker in self.workers:
@@ -328,7 +329,7 @@ class Engine:
                 begun += len(part)
             if len(part) == 0:
                 searched = [parts[other][other.index : other.index + 1] for other in self.workers]
-                part = next((one for one in searched if len(one) and not done[one[0]]), part)
+                part = next((row for row in searched if len(row) and not done[row[0]]), part)
             worker.begin(batch[part])
             return part
 
@@ -357,9 +358,9 @@ class Engine:
 
 
 def columns_of(game: KInARow, number: int) -> Ints:
-    """The moves as masks of the cells each may fill, those in the middle first; int64 (num_actions,).
+    """The moves as masks of the cells that each may fill, central ones first; int64 (num_actions,).
 
-    An odd `number` gives the mirrored order, so that two threads that search the same position part.
+    An odd `number` gives the mirrored order, so that two threads that search the same position diverge.
     """
     masks = []
     for action in range(game.num_actions):
@@ -375,7 +376,7 @@ class OutOfBudget(Exception):
 
 
 class GenericEngine:
-    """A plain alpha-beta search for any game, right and slow: it asks nothing of a game but its rules."""
+    """A plain, slow alpha-beta search for any game: it needs only the game's rules."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -410,7 +411,7 @@ class GenericEngine:
                     high = max(low, value)
 
     def _search(self, own: int, opp: int, alpha: int) -> int:
-        """A lower bound of the score if it is above alpha, else an upper bound (see `connect_k`)."""
+        """A lower bound of the score if it is above alpha, otherwise an upper bound (see `connect_k`)."""
         game = self.game
         result = game.result(own, opp)
         if result != UNFINISHED:
@@ -427,7 +428,7 @@ class GenericEngine:
         ply, seat = (own | opp).bit_count(), game.seat(own, opp)
         if game.knows_wins and game.winning_choices(own, opp, seat):
             return -loss_score(game, ply + 1)
-        # Where the other side threatens to win at once, no move is better than one that prevents it.
+        # If the other side threatens to win at once, no move is better than one that prevents it.
         blocks = game.winning_choices(opp, own, 1 - seat) if game.knows_wins else 0
         sensible = blocks or game.legal(own, opp)
         best = -limit

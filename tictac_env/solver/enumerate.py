@@ -1,4 +1,4 @@
-"""Tables of every position of a small game: who wins, how soon, and what follows."""
+"""Tables of every position of a small game: its exact score and its children."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL_CELLS = 12
 BLOCK = 1 << 16
 """Number of positions expanded between two checks of the limit."""
 NO_SCORE = np.int16(-(1 << 14))
-"""The score of an illegal action in `GameTable.action_scores`; less than every score."""
+"""The score of an illegal action in `GameTable.action_scores`; less than any score."""
 
 
 class TooManyPositions(ValueError):
@@ -27,18 +27,18 @@ class TooManyPositions(ValueError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GameTable:
-    """All N positions a game can reach from its start, in the order of their plies.
+    """All N positions that a game can reach from its start, in the order of their plies.
 
     Attributes:
-        game: the rule book.
+        game: the rules.
         own: int64 (N,), the stones of the side to move.
         opp: int64 (N,), the other side's.
         result: int8 (N,), as `Game.result` gives it.
-        seat: int8 (N,), who is to move.
-        children: int32 (N, num_actions), the number of the position each action leads to, -1 if it is illegal or the
-            game is over.
-        score: int16 (N,), exact, for the side to move: +n if it wins with its n-th stone counted from the last one it
-            could ever place, -n if the other side does, 0 for a draw.
+        seat: int8 (N,), the side to move.
+        children: int32 (N, num_actions), the number of the position that each action leads to, -1 if the action is
+            illegal or the game is over.
+        score: int16 (N,), exact, for the side to move: +n if it wins with its n-th stone counted back from the last one
+            it could ever place, -n if the other side does, 0 for a draw.
         levels: the slice of the positions of each ply.
         index: the number of each position `(own, opp)`.
     """
@@ -57,37 +57,36 @@ class GameTable:
         return len(self.own)
 
     def action_scores(self, rows: slice | list[int]) -> npt.NDArray[np.int16]:
-        """The exact score of each action in the positions `rows`: int16 (len(rows), num_actions), `NO_SCORE` where
-        illegal.
-        """
+        """The exact score of each action in positions `rows`: int16 (len(rows), num_actions), `NO_SCORE` if illegal."""
         children = self.children[rows]
         return np.where(children >= 0, -self.score[children], NO_SCORE).astype(np.int16)
 
 
 def loss_score(game: Game, ply: int) -> int:
-    """The score of a game lost with the stone of number `ply` (counted from 1), for the loser."""
+    """The loser's score of a game lost with stone number `ply` (counted from 1)."""
     return -((game.cells - ply + 2) // 2)
 
 
 def plies_to_go(game: Game, ply: int, score: int) -> int:
-    """The number of plies to the end of a game at `ply` with that exact score, under perfect play."""
+    """The number of plies to the end of a game at `ply` with this exact score, under perfect play."""
     left = game.cells - ply
     if score == 0:
         return left
-    stones = (left + 1) // 2 if score > 0 else left // 2  # of the winner, to place
+    stones = (left + 1) // 2 if score > 0 else left // 2  # left to the winner
     turns = stones - abs(score) + 1
     return 2 * turns - 1 if score > 0 else 2 * turns
 
 
 def moves_to_win(game: Game, ply: int, score: int) -> int:
-    """The number of moves of its own with which the winner ends a game at `ply` with that exact score, which is not 0:
-    of Connect Four from the empty board 21, at ply 41.
+    """The number of its own moves after which the winner ends a game at `ply` with this exact score, which is not 0.
+
+    For Connect Four from the empty board it is 21, at ply 41.
     """
     return (plies_to_go(game, ply, score) + 1) // 2
 
 
 def value_in_words(game: Game, ply: int, score: int) -> str:
-    """The meaning of an exact score to the side to move at `ply`, as in "a win in 21 moves": of the winner's own.
+    """The meaning of an exact score for the side to move at `ply`, as in "a win in 21 moves" of the winner.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -100,37 +99,37 @@ def value_in_words(game: Game, ply: int, score: int) -> str:
 
 
 def moves_in_words(game: Game, ply: int, score: int) -> str:
-    """The number of `moves_to_win` with its unit, "1 move" or "21 moves"."""
+    """`moves_to_win` with its unit, "1 move" or "21 moves"."""
     moves = moves_to_win(game, ply, score)
     return f"{moves} {'move' if moves == 1 else 'moves'}"
 
 
 @functools.lru_cache(maxsize=8)
 def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
-    """The table of all positions of `game`; tic-tac-toe's 5,478 take a few hundredths of a second.
+    """The table of all positions of `game`; the 5,478 of tic-tac-toe take a few hundredths of a second.
 
     Raises:
         TooManyPositions: the game has more than `limit` positions.
     """
     level = PositionBatch(game, *(np.array([stones], np.int64) for stones in game.start()))
-    found, results, children, levels = [], [], [], []
+    batches, results, children, levels = [], [], [], []
     begin = 0
     while len(level):
-        found.append(level)
+        batches.append(level)
         levels.append(slice(begin, begin + len(level)))
         begin += len(level)
         following, which = level.where(slice(0)), np.empty(0, np.intp)
         moves = []
         for at in range(0, len(level), BLOCK):
-            some = level.where(slice(at, at + BLOCK))
-            results.append(some.results())
+            block = level.where(slice(at, at + BLOCK))
+            results.append(block.results())
             unfinished = np.flatnonzero(results[-1] == UNFINISHED)
-            some = some.where(unfinished)
-            rows, actions = np.nonzero(action_masks(game, legal_sets(game, some.own, some.opp)))
+            block = block.where(unfinished)
+            rows, actions = np.nonzero(action_masks(game, legal_sets(game, block.own, block.opp)))
             moves.append((at + unfinished[rows], actions))
-            known = len(following)
-            following, now = PositionBatch.joined([following, some.where(rows).play(actions)]).distinct()
-            which = np.concatenate([which, now[known:]])
+            before = len(following)
+            following, numbers = PositionBatch.joined([following, block.where(rows).play(actions)]).distinct()
+            which = np.concatenate([which, numbers[before:]])
             if begin + len(following) > limit:
                 name = game_name(game) or repr(game)
                 raise TooManyPositions(f"{name} has more than {limit:,} positions, too many to tabulate")
@@ -138,7 +137,7 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
         child[tuple(np.concatenate(both) for both in zip(*moves, strict=True))] = begin + which
         children.append(child)
         level = following
-    positions = PositionBatch.joined(found)
+    positions = PositionBatch.joined(batches)
     index = {stones: i for i, stones in enumerate(zip(positions.own.tolist(), positions.opp.tolist(), strict=True))}
     table = GameTable(
         game,

@@ -1,4 +1,4 @@
-"""The exact solver: scores of positions and of their actions, within limits if wanted; and the regret of moves."""
+"""The exact solver: scores of positions and of their actions, optionally within limits; and the regret of moves."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from tictac_env.solver.outcome_table import OutcomeTable, outcome_table_of
 class Solution(NamedTuple):
     """The exact scores of a position and of its actions.
 
-    Scores are exact distances: +n, the player to move wins with their n-th stone counted from the last one they could
-    ever place; -n, the opponent does; 0, a draw. A finished game that is not drawn has -n, the winner having won with
-    their n-th stone.
+    Scores are exact distances: with +n the player to move wins with their n-th stone, counted back from the last one
+    they could ever place; with -n the opponent does; 0 is a draw. A finished game that is not drawn has -n if the
+    winner won with their n-th stone.
 
     Example:
         >>> from tictac_env import Position, solve
@@ -52,9 +52,9 @@ class Solution(NamedTuple):
     score: int
     """The score of the position."""
     action_scores: tuple[int | None, ...]
-    """The score of the position for each action, None where it is illegal."""
+    """The score of each action, None if it is illegal."""
     best_actions: tuple[int, ...]
-    """The actions of the best score, in ascending order; none once the game is over."""
+    """The actions of the best score, in ascending order; empty once the game is over."""
 
 
 class Bounds(NamedTuple):
@@ -74,7 +74,7 @@ class Bounds(NamedTuple):
     nodes: int
     """The number of positions expanded."""
     seconds: float
-    """The time it took (wall-clock)."""
+    """The wall-clock time of the search."""
 
     @property
     def proven(self) -> bool:
@@ -92,7 +92,7 @@ def bounds_in_words(bounds: Bounds) -> str:
 
 
 class NotProven(Exception):
-    """A limit ended the search before the score was known; `bounds` holds what is known of it.
+    """A limit ended the search before the score was known; `bounds` has the bounds found so far.
 
     Example:
         >>> from tictac_env import Position, Solver
@@ -112,10 +112,10 @@ class NotProven(Exception):
 
 
 def check_is_position(position: Any) -> Position:
-    """`position`, if it is one.
+    """`position`, if it is a `Position`.
 
     Raises:
-        ValueError: it is not.
+        ValueError: `position` is anything else.
     """
     if not isinstance(position, Position):
         example = 'Position.from_moves("ConnectFour-v0", "4453")'
@@ -124,32 +124,32 @@ def check_is_position(position: Any) -> Position:
 
 
 PLAIN_CELLS = 12
-"""Games of up to this number of cells are searched by Python, in less time than machine code takes to load."""
+"""Games of up to this number of cells are searched by Python, which is faster than loading machine code."""
 MAX_KEY_BITS = 63
 MAX_MEGABYTES = 1 << 20
 
 
 class Solver:
-    """An exact solver for one game, with a table of its own that makes every further position cheaper.
+    """An exact solver for one game, with its own table, which makes further positions cheaper.
 
-    All games of the k-in-a-row family are searched by one compiled search, with or without gravity; without, boards of
-    up to 31 cells. Every other game, larger boards without gravity, and boards of up to 12 cells, for which compiling
-    does not pay, are searched by a plain alpha-beta in Python, which is right and slow. All of it can be stopped with
-    Ctrl-C at any time; the solver can be used again.
+    One compiled search handles all games of the k-in-a-row family, with or without gravity; without, boards of up to 31
+    cells. Every other game, larger boards without gravity, and boards of up to 12 cells, for which compiling does not
+    pay, are searched by a plain alpha-beta in Python, which is slow. Ctrl-C stops any search at any time; the solver
+    can be used again.
 
-    Several threads of a program may ask one solver; they wait for each other. A copied or unpickled solver has the same
+    Several threads of a program may use one solver; they wait for each other. A copied or unpickled solver has the same
     settings and an empty table.
 
     Args:
-        game: a game's name or rule book.
+        game: a game or its name.
         table_megabytes: the most memory the compiled search's table may take, in MiB up to 2**20; the largest power of
             two in it is used.
-        threads: how many threads of the compiled search share one position, or many.
-        opening_book: look up early positions of Connect Four, of which the package has a book.
+        threads: the number of threads of the compiled search, which share one position or many.
+        opening_book: whether to look up early positions of Connect Four, for which the package has a book.
 
     Attributes:
         nodes: the number of positions the last call expanded.
-        seconds: the time it took.
+        seconds: the time the last call took.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -190,7 +190,7 @@ class Solver:
         return type(self), self._arguments
 
     def clear(self) -> None:
-        """Forgets what earlier searches found."""
+        """Forgets the results of earlier searches."""
         with self._lock:
             self.engine.clear()
 
@@ -201,9 +201,9 @@ class Solver:
 
         Args:
             position: a position of this game.
-            weak: only who wins: bounds of the sign of the score, which are faster to find.
-            node_limit: at most this many nodes; each thread may use an equal part.
-            time_limit: at most this many seconds (a few hundredths more).
+            weak: bounds of the sign of the score (the outcome) only, which are faster to find.
+            node_limit: the most nodes; each thread may use an equal part.
+            time_limit: the most seconds (the search may take a few hundredths more).
 
         Raises:
             ValueError: the position is of another game, or a limit is negative.
@@ -251,11 +251,11 @@ class Solver:
     def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> npt.NDArray[np.bool_]:
         """`best_actions` for B positions: bool (B, num_actions), all False where the game is over.
 
-        They are solved side by side on the solver's threads; the limit is for all together.
+        They are solved in parallel on the solver's threads; the limit is for all together.
 
         Raises:
             ValueError: as `bounds` does.
-            NotProven: the limit was reached; it names the first position that is not solved, and bounds its score.
+            NotProven: the limit was reached; the error has the first position that is not solved, and its bounds.
         """
         if batch.game != self.game:
             raise ValueError(f"a solver of {self.game!r} cannot solve positions of {batch.game!r}")
@@ -266,8 +266,8 @@ class Solver:
         best: npt.NDArray[np.bool_] = batch.action_masks() != 0
         rows, actions = np.nonzero(best)
         least = -scores[rows]
-        low, high, more, longer = self._narrowed(batch.where(rows).play(actions), least, least + 1, budget)
-        self.nodes, self.seconds = nodes, seconds = nodes + more, seconds + longer
+        low, high, more_nodes, more_seconds = self._narrowed(batch.where(rows).play(actions), least, least + 1, budget)
+        self.nodes, self.seconds = nodes, seconds = nodes + more_nodes, seconds + more_seconds
         for row in rows[low < high][:1]:
             raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
         best[rows, actions] = low == least
@@ -276,35 +276,35 @@ class Solver:
     def action_bounds(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
     ) -> tuple[Bounds | None, ...]:
-        """The bounds of the score of each action, None if it is illegal; as `bounds` does.
+        """The bounds of the score of each action, None if it is illegal; the arguments are those of `bounds`.
 
-        The limits are for all actions together, and each gets an equal share of what is left.
+        The limits are for all actions together; each gets an equal share of what is left.
 
         Raises:
             ValueError: as `bounds` does.
         """
         budget = Budget(node_limit, time_limit)
         legal = self._check(position).legal_actions
-        found: list[Bounds | None] = [None] * self.game.num_actions
+        bounds: list[Bounds | None] = [None] * self.game.num_actions
         nodes, seconds = 0, 0.0
         for done, action in enumerate(legal):
             [after] = self._bounds([position.play(action)], *self._window(weak), budget.part(len(legal) - done))
-            found[action] = after._replace(lower=-after.upper, upper=-after.lower)
+            bounds[action] = after._replace(lower=-after.upper, upper=-after.lower)
             budget.nodes -= after.nodes
             nodes += after.nodes
             seconds += after.seconds
         self.nodes, self.seconds = nodes, seconds
-        return tuple(found)
+        return tuple(bounds)
 
     def regrets(self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]]) -> Ints:
         """The outcome value that each of B moves gives away, in unfinished positions: int64 (B,), each 0, 1 or 2.
 
-        All are found together, each different position once. It is how rewards for many games at once are best made:
+        All are found together, each distinct position once. This is the fastest way to reward many games at once:
         thousands a second.
 
         Args:
-            positions: of this game.
-            actions: (B,), what the side to move plays in each; an illegal action, -1 among them, counts as a loss.
+            positions: positions of this game.
+            actions: (B,), the move of the side to move in each; an illegal action, such as -1, counts as a loss.
 
         Raises:
             ValueError: the positions are of another game, one is finished, or there are not as many actions.
@@ -335,7 +335,7 @@ class Solver:
         return best - played
 
     def _proven(self, positions: PositionBatch, least: int | Ints, most: int, budget: Budget) -> Ints:
-        """The score of each position, clipped to [least, most]: int64 (B,), each different position searched once."""
+        """The score of each position, clipped to [least, most]: int64 (B,), each distinct position searched once."""
         distinct, which = positions.distinct()
         if isinstance(least, np.ndarray):
             lowest = np.full(len(distinct), most, np.int64)
@@ -356,13 +356,13 @@ class Solver:
         time_limit: float | None = None,
         progress: bool = True,
     ) -> list[Solution]:
-        """`solve` for many positions, side by side on the solver's threads; the limits are for all of them together.
+        """`solve` for many positions, in parallel on the solver's threads; the limits are for all of them together.
 
-        With `progress` a bar is shown.
+        With `progress` a progress bar is shown.
 
         Raises:
             ValueError: as `bounds` does.
-            NotProven: a limit was reached; it names the first position that is not solved.
+            NotProven: a limit was reached; the error has the first position that is not solved.
         """
         budget = Budget(node_limit, time_limit)
         positions = list(positions)
@@ -374,16 +374,16 @@ class Solver:
         ]
         with progress_bar(len(after), "solving", progress) as update:
 
-            def tell(done: float, batch: Ints) -> None:
+            def report(done: float, batch: Ints) -> None:
                 low, high = -batch[:, [AT_MOST, AT_LEAST]].min(axis=0)
-                known = f"in [{low}, {high}], " if len(positions) == 1 else ""
-                update(done, f"{known}{self.engine.nodes:,} nodes")
+                interval = f"in [{low}, {high}], " if len(positions) == 1 else ""
+                update(done, f"{interval}{self.engine.nodes:,} nodes")
 
-            found = self._bounds(after, *self._window(weak), budget, tell)
+            child_bounds = self._bounds(after, *self._window(weak), budget, report)
         solutions = []
         start = 0
         for position, legal in zip(positions, actions, strict=True):
-            part = found[start : start + max(1, len(legal))]
+            part = child_bounds[start : start + max(1, len(legal))]
             start += len(part)
             if not all(bounds.proven for bounds in part):
                 low, high = max(-bounds.upper for bounds in part), max(-bounds.lower for bounds in part)
@@ -411,14 +411,14 @@ class Solver:
         positions = list(positions)
         with progress_bar(len(positions), "solving", progress) as update:
 
-            def tell(done: float, batch: Ints) -> None:
+            def report(done: float, batch: Ints) -> None:
                 update(done, f"{self.engine.nodes:,} nodes")
 
-            found = self._bounds(positions, *self._window(weak), budget, tell)
-        for position, bounds in zip(positions, found, strict=True):
+            all_bounds = self._bounds(positions, *self._window(weak), budget, report)
+        for position, bounds in zip(positions, all_bounds, strict=True):
             if not bounds.proven:
                 raise NotProven(position, bounds)
-        return [bounds.lower for bounds in found]
+        return [bounds.lower for bounds in all_bounds]
 
     def _bounds(
         self,
@@ -426,10 +426,10 @@ class Solver:
         least: int,
         most: int,
         budget: Budget,
-        tell: Callable[[float, Ints], None] | None = None,
+        report: Callable[[float, Ints], None] | None = None,
     ) -> list[Bounds]:
-        """The bounds of each score, clipped to [least, most]; nodes and seconds are those of all together."""
-        low, high, nodes, seconds = self._narrowed(self._batch(positions), least, most, budget, tell)
+        """The bounds of each score, clipped to [least, most]; nodes and seconds are totals."""
+        low, high, nodes, seconds = self._narrowed(self._batch(positions), least, most, budget, report)
         return [Bounds(*both, nodes, seconds) for both in zip(low.tolist(), high.tolist(), strict=True)]
 
     def _narrowed(
@@ -438,10 +438,10 @@ class Solver:
         least: int | Ints,
         most: int | Ints,
         budget: Budget,
-        tell: Callable[[float, Ints], None] | None = None,
+        report: Callable[[float, Ints], None] | None = None,
     ) -> tuple[Ints, Ints, int, float]:
-        """A lower and an upper bound of each score, int64 (B,), clipped to [least, most], of all positions or of each;
-        and the nodes and seconds of all together. `tell` is called with the number done and the batch.
+        """A lower and an upper bound of each score, int64 (B,), clipped to [least, most] (one window, or one for each);
+        and the total nodes and seconds. `report` is called with the number done and the batch.
         """
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
@@ -460,7 +460,7 @@ class Solver:
                     batch[index, AT_MOST] = min(batch[index, AT_MOST], upper)
         with self._lock:
             try:
-                self.engine.run(batch, budget, None if tell is None else lambda done: tell(done, batch))
+                self.engine.run(batch, budget, None if report is None else lambda done: report(done, batch))
             finally:
                 self.nodes = nodes = self.engine.nodes
                 self.seconds = seconds = time.perf_counter() - began
@@ -483,15 +483,15 @@ class Solver:
 
 @functools.lru_cache(maxsize=4)
 def shared_solver(game: Game) -> Solver:
-    """The solver of `solve` and the policies, one for each game, so that they share its table."""
+    """The solver of `solve` and the policies, one for each game, so that they share a table."""
     return Solver(game)
 
 
 def solve(position: Position, weak: bool = False) -> Solution:
-    """The exact score of a position and of each of its actions; with `weak` their signs: who wins.
+    """The exact score of a position and of each of its actions; with `weak` their signs (the outcomes).
 
-    Searches share one table a game, so a position met again, or one that follows, is cheap. For limits, threads or a
-    table of another size make a `Solver`.
+    Searches of a game share a table, so the same position or a later one is cheap. For limits, threads or a table of
+    another size, make a `Solver`.
 
     Raises:
         ValueError: `position` is not a `Position`.
@@ -507,11 +507,11 @@ class Regret(NamedTuple):
     """The loss by a move, under perfect play of both sides from there on."""
 
     outcome: int
-    """In outcome value, a win 1, a draw 0, a loss -1: the best move's less that of the move, in {0, 1, 2}. A move of
-    more than 0 is a mistake."""
+    """In outcome value (win 1, draw 0, loss -1): that of the best move minus that of the move, in {0, 1, 2}. A move
+    with more than 0 is a mistake."""
     score: int | None
     """In exact score (see `Solution`): how many stones later it wins or sooner it loses, a change of the outcome
-    included; 0 for the best moves only. None if it was not asked for."""
+    included; 0 for the best moves only. None with `weak`."""
 
 
 def move_regret(
@@ -523,19 +523,19 @@ def move_regret(
 ) -> Regret:
     """The outcome value and the exact score that a move gives away.
 
-    Over a game the regrets add up: for the first player, the value of the start, less the sum of its own regrets, plus
-    the sum of the other side's, is the value of the end. The same holds for scores.
+    Over a game the regrets add up: for the first player, the value of the start, minus the sum of its regrets, plus the
+    sum of the other side's, is the value of the end. The same holds for scores.
 
     Args:
         position: an unfinished position.
-        action: what the side to move plays. An illegal action, or None for no action at all, counts as a game lost on
-            the spot: the value -1, and the score as if the other side had won with this very stone.
-        solver: the solver to ask, None for one that all share.
+        action: the move of the side to move. An illegal action, or None for no action, counts as an immediate loss: the
+            value -1, and the score as if the other side had won with this stone.
+        solver: the solver to use, None for the shared one.
         weak: only the outcome, which is found much faster.
-        time_limit: at most this many seconds.
+        time_limit: the most seconds.
 
     Raises:
-        ValueError: `position` is no position, or the game is over there.
+        ValueError: `position` is not a `Position`, or the game is over there.
         NotProven: the limit was reached.
 
     Example:

@@ -1,4 +1,4 @@
-"""Tables of won, drawn and lost: two bits for each early position of a game with gravity, found by its rank."""
+"""Tables of outcomes (won, drawn, lost): two bits for each early position of a game with gravity, found by its rank."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from tictac_env.storage import reading, save_arrays
 KIND = "outcome table"
 FOLDER = Path(__file__).parent / "data"
 UNKNOWN = -2
-"""Stands for an outcome that is not in the table; the others are 1, 0 and -1. In the file they are higher by 2."""
+"""Stands for an outcome that is not in the table; the others are 1, 0 and -1. The file stores outcome + 2."""
 PER_BYTE = 4
 MAX_PLY = 16
 NOT_THERE = -1
-"""The place of a ply that is not in the table."""
+"""Marks a ply that is not in the table."""
 Bytes = npt.NDArray[np.uint8]
 
 
 @kernel
 def rank_of(game: KInARow, own: int, opp: int, ply: int, before: Ints, choose: Ints) -> int:
-    """The rank of a position of `ply` among all arrangements of so many stones, which its mirror image shares.
+    """The rank of a position among all arrangements of `ply` stones, which its mirror image shares.
 
         . . . . . . .
         . . . o . . .      heights 0 0 1 3 0 0 0, the columns read from the left
         . . . x . . .      colours x x o o, the stones column by column, upwards
         . . x o . . .
 
-    It is the number of arrangements with a column of lesser height where heights first differ, plus the rank of the
-    colours among combinations ("combinatorial number system", Knuth, The Art of Computer Programming 4A, 7.2.1.3). Of a
-    position and its mirror image the lower rank is taken.
+    The rank is the number of arrangements that are lower in the first column that differs, plus the rank of the colours
+    among combinations ("combinatorial number system", Knuth, The Art of Computer Programming 4A, 7.2.1.3). Of a
+    position and its mirror image, the lower rank is taken.
     """
     best = -1
     for mirrored in range(2):
@@ -92,27 +92,27 @@ def write_bounds(
         low = -1
         high = 1
         if ply <= len(places):
-            found = outcome_of(game, own[i], opp[i], ply, packed, places, before, choose)
-            if found != UNKNOWN:
-                low = found
-                high = found
+            outcome = outcome_of(game, own[i], opp[i], ply, packed, places, before, choose)
+            if outcome != UNKNOWN:
+                low = outcome
+                high = outcome
             elif places[ply - 1] != NOT_THERE:
                 for action in range(game.num_actions):
                     earlier = game.undo(own[i], opp[i], action)
                     if earlier[0] != own[i]:
-                        found = outcome_of(game, earlier[0], earlier[1], ply - 1, packed, places, before, choose)
-                        if found != UNKNOWN:
-                            low = max(low, -found)
+                        outcome = outcome_of(game, earlier[0], earlier[1], ply - 1, packed, places, before, choose)
+                        if outcome != UNKNOWN:
+                            low = max(low, -outcome)
         bounds[i, 0] = low
         bounds[i, 1] = high
 
 
 class OutcomeTable:
-    """The outcomes of early positions of a game: for each ply an array with two bits a position.
+    """The outcomes of early positions of a game: for each ply an array with two bits per position.
 
-    A position's place in the array is its rank among all arrangements of N stones, whether a game can reach them or
-    not (`rank_of`). So no keys are stored, and no position can be taken for another. Left to the search are positions
-    in which the side to move wins at once, those that no game leads to, and those not solved yet.
+    A position's index in the array is its rank among all arrangements of its number of stones, reachable or not
+    (`rank_of`). So no keys are stored, and no position can be mistaken for another. The table leaves to the search
+    positions in which the side to move wins at once, unreachable positions, and positions not solved yet.
 
     Args:
         game: the rules, with gravity.
@@ -133,7 +133,7 @@ class OutcomeTable:
         self.add(layers or {})
 
     def add(self, layers: Mapping[int, Bytes]) -> None:
-        """Puts packed outcomes into the table, in place of those of the same plies.
+        """Puts packed outcomes into the table, replacing those of the same plies.
 
         Raises:
             ValueError: an array has another type or shape.
@@ -165,15 +165,15 @@ class OutcomeTable:
     def bounds(self, own: Ints, opp: Ints) -> Ints:
         """Bounds of the outcome of each of B unfinished positions, for the side to move, lower and upper: int64 (B, 2).
 
-        A ply beyond the table the lower bound comes from the positions a move earlier: each is worth to its side to
-        move at least what this one is worth to the other. In four of ten positions of Connect Four it is a win.
+        One ply beyond the table, the lower bound comes from the positions a move earlier: the outcome of each is at
+        least the negated outcome of this one. For four of ten positions of Connect Four the bound is a win.
         """
         bounds = np.empty((len(own), 2), np.int64)
         write_bounds(self.game, own, opp, self._packed, self._places, *ranking(self.game), bounds)
         return bounds
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table, whole or not at all; the archive holds a checksum of each array."""
+        """Writes the table atomically; the archive holds a checksum of each array."""
         meta = {"game": self.game.arguments, "plies": sorted(self.layers)}
         save_arrays(path, KIND, meta, {f"ply{ply}": packed for ply, packed in self.layers.items()})
 
@@ -183,7 +183,7 @@ class OutcomeTable:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged, or no table of this game; the message names it.
+            ValueError: the file is damaged or not a table of this game; the message names it.
         """
         with reading(path, KIND, f"outcome table of {game!r}") as (meta, arrays):
             if meta["game"] != game.arguments:
@@ -192,7 +192,7 @@ class OutcomeTable:
 
 
 def pack(outcomes: npt.NDArray[np.int8]) -> Bytes:
-    """A layer of a table from the outcome of each rank, int8 (N,), `UNKNOWN` if it is not known."""
+    """Packs the outcome of each rank, int8 (N,), `UNKNOWN` if it is not known, into a layer of a table."""
     codes = np.zeros(-(-len(outcomes) // PER_BYTE) * PER_BYTE, np.uint8)
     codes[: len(outcomes)] = outcomes - UNKNOWN
     packed: Bytes = np.bitwise_or.reduce(codes.reshape(-1, PER_BYTE) << np.arange(0, 8, 2, dtype=np.uint8), axis=1)
@@ -200,7 +200,7 @@ def pack(outcomes: npt.NDArray[np.int8]) -> Bytes:
 
 
 def unpack(packed: Bytes) -> npt.NDArray[np.int8]:
-    """The outcome of each rank of a layer, `UNKNOWN` if it is not known: what `pack` was given, int8 (N,)."""
+    """The outcome of each rank of a layer, `UNKNOWN` if it is not known: the argument of `pack`, int8 (N,)."""
     codes = packed[:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
     return codes.reshape(-1).astype(np.int8) + np.int8(UNKNOWN)
 
@@ -212,11 +212,11 @@ def ranks_of(game: KInARow, ply: int) -> int:
 
 @functools.lru_cache(maxsize=8)
 def ranking(game: KInARow) -> tuple[Ints, Ints]:
-    """What a rank is added up from.
+    """The tables from which a rank is added up.
 
     Returns:
         int64 (MAX_PLY + 1, cols, MAX_PLY + 1, rows + 1): for a ply, a column's place, the number of stones in the
-        columns before it, and its height, the number of ranks that belong to lesser heights there; int64 (MAX_PLY + 1,
+        columns before it, and its height, the number of ranks for smaller heights there; int64 (MAX_PLY + 1,
         MAX_PLY + 1): binomial coefficients.
     """
     ways = _arrangements(game)
@@ -243,7 +243,7 @@ def _arrangements(game: KInARow) -> Ints:
 
 @functools.lru_cache(maxsize=4)
 def outcome_table_of(game: Game) -> OutcomeTable | None:
-    """The table the package has for a game, None if it has none.
+    """The package's table for a game, None if it has none.
 
     Raises:
         ValueError: the table is damaged.

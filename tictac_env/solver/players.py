@@ -1,6 +1,6 @@
 """Exact and searching players: minimax, tabulated or to a depth, and perfect play with a rate of errors.
 
-What they need of compiled code is imported when it is used: tabulated play loads no Numba.
+Compiled code is imported when it is used: tabulated play loads no Numba.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_DEPTH = 4
 DRAW_BITS = 53
 MANY = 1 << 10
-"""Fewer positions take Python no longer than loading machine code does."""
+"""Python handles fewer positions faster than it loads machine code."""
 
 
 def _searched(position: Position, depth: int) -> list[int | None]:
@@ -37,18 +37,18 @@ def _searched(position: Position, depth: int) -> list[int | None]:
 
 
 class Minimax(Policy):
-    """Plays a move that keeps the value of the position, one among equals drawn by the seed.
+    """Plays a move that keeps the value of the position; the seed draws among equally good moves.
 
-    Without a depth the game is tabulated, and every move that keeps a win a win, or a draw a draw, is as good as the
-    next. With a depth the position is searched that many plies ahead; then nearer wins and farther losses are
-    preferred, and what lies beyond counts as a draw. The search is compiled: the first one on a machine takes about two
-    seconds longer (see `tictac_env.solver.alpha_beta`).
+    Without a depth the game is tabulated, and all moves that keep the outcome are equally good. With a depth the
+    position is searched that many plies ahead; then nearer wins and farther losses are preferred, and games that last
+    longer count as draws. The search is compiled: the first one on a machine takes about two seconds longer (see
+    `tictac_env.solver.alpha_beta`).
 
     Args:
-        depth: how many plies to look ahead, at least 1, or None for the exact value.
+        depth: the number of plies to look ahead, at least 1, or None for the exact value.
 
     Raises:
-        ValueError: `depth` is neither.
+        ValueError: `depth` is anything else.
     """
 
     name = "minimax"
@@ -63,7 +63,7 @@ class Minimax(Policy):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Minimax:
-        """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, else 4 plies deep."""
+        """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, otherwise 4 plies deep."""
         if not argument:
             return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
         depth = parse_whole(argument, 1)
@@ -84,7 +84,7 @@ class Minimax(Policy):
         game = position.game
         table = tabulate(game)
         row = table.index.get((position.own, position.opp))
-        if row is None:  # a position that no order of moves leads to, but that can be set up
+        if row is None:  # a position that no game reaches, but that can be set up
             return _searched(position, game.cells)
         legal = position.legal_actions
         scores = table.action_scores([row])[0].tolist()
@@ -99,7 +99,7 @@ class Minimax(Policy):
         return uniform(position.game, self.best_actions(position))
 
     def probabilities_many(self, batch: PositionBatch) -> Floats | None:
-        """float64 (B, num_actions); with a depth all positions are searched in one go."""
+        """float64 (B, num_actions); with a depth all positions are searched together."""
         if self.depth is None:
             return super().probabilities_many(batch)
         from tictac_env.solver.alpha_beta import scores_many  # loads Numba, as above
@@ -124,18 +124,18 @@ class MinimaxFirst(Minimax):
 
 
 class Perfect(Policy):
-    """Plays a move of the best exact score, one among equals drawn by the seed: wins soonest, resists longest.
+    """Plays a move of the best exact score, drawn by the seed if there are several: wins soonest, resists longest.
 
-    With an error rate it plays, that often, a random move instead that does not let the other side win at once (any
-    move, if all do).
+    With an error rate, that share of its moves is random, among the moves that do not let the other side win at once
+    (among all moves, if each does).
 
-    If a time limit for a move ends the search too early, it takes a move of the best score proven so far. Such an
-    answer depends on the machine, so exact measures should use no limit.
+    If a time limit for a move ends the search too early, it plays a move of the best score proven so far. Such a move
+    depends on the machine, so exact measures should use no limit.
 
     Args:
-        error: how often to play a random move, in [0, 1].
-        time_limit: at most this many seconds a move, None for as long as it takes.
-        solver: the solver to use, None for one that all perfect players share.
+        error: the probability of a random move, in [0, 1].
+        time_limit: the most seconds per move, None for no limit.
+        solver: the solver to use, None for the solver that all perfect players share.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -168,7 +168,7 @@ class Perfect(Policy):
             raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {argument!r}") from None
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
-        """The actions of the best score, or of the best one proven within the time limit; in ascending order."""
+        """The actions of the best score, or of the best score proven within the time limit; in ascending order."""
         from tictac_env.solver.exact import NotProven
 
         solver = self._solver(position.game)
@@ -178,12 +178,12 @@ class Perfect(Policy):
             return solver.best_actions(position, self.time_limit / 2)
         except NotProven:
             bounds = solver.action_bounds(position, time_limit=self.time_limit / 2)
-        known = {action: (found.lower, found.upper) for action, found in enumerate(bounds) if found}
-        best = max(known.values())
-        return tuple(action for action, found in known.items() if found == best)
+        proven = {action: (bound.lower, bound.upper) for action, bound in enumerate(bounds) if bound}
+        best = max(proven.values())
+        return tuple(action for action, bound in proven.items() if bound == best)
 
     def safe_actions(self, position: Position) -> tuple[int, ...]:
-        """The actions after which the other side cannot win at once; all legal ones, if there are none."""
+        """The actions after which the other side cannot win at once; all legal actions, if there are none."""
         game = position.game
         safe = safe_choices(game, position.own, position.opp)
         return tuple(action for action in position.legal_actions if safe & game.choice(action))
@@ -199,8 +199,8 @@ class Perfect(Policy):
         return best[seed % len(best)]
 
     def probabilities(self, position: Position) -> Floats | None:
-        """float64 (num_actions,): uniform over the best actions and, at the rate of errors, over the safe ones; None
-        with a time limit, as then the best actions are not always the same.
+        """float64 (num_actions,): uniform over the best actions and, with probability `error`, over the safe ones; None
+        with a time limit, as then the best actions may vary.
         """
         chances = self.probabilities_many(PositionBatch.of([position]))
         return None if chances is None else chances[0]
@@ -221,7 +221,7 @@ class Perfect(Policy):
         return self._solver(batch.game).best_masks(batch)
 
     def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
-        """The positions that the side to move wins, bool (B,), if the player has no errors and no time limit."""
+        """The positions that the side to move wins, bool (B,), if the player has no error rate and no time limit."""
         if self.error or self.time_limit is not None:
             return super().sure_wins(batch)
         positions = [batch[i] for i in range(len(batch))]

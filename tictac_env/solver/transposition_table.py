@@ -1,17 +1,17 @@
-"""The transposition table of the search: what is known of positions met before, in one array of int64.
+"""The transposition table of the search: bounds of positions met before, in one array of int64.
 
-A position's key is scrambled to a number of `bits` bits by a multiplication modulo 2**bits with an odd factor, which
-loses nothing. The upper bits of the product name a bucket of two entries, the others are the tag that tells apart the
-keys that share it. So an entry is exact, for any size of the table:
+A position's key is scrambled to `bits` bits by a multiplication modulo 2**bits with an odd factor, which is reversible.
+The upper bits of the product are the number of a bucket of two entries, the others are the tag that distinguishes the
+keys in a bucket. So an entry is exact, for any size of the table:
 
     | tag + 1 (up to 45 bits) | work (6) | upper bound + 32 (6) | lower bound + 32 (6) |
 
-One entry is one word, read and written in one piece: threads may share the table without locks, and the worst that can
-happen is that one of them loses what another knew. In a bucket the first entry stays with the position that took more
-work (nodes, as a power of two), the second takes whatever comes.
+An entry is one word, read and written at once: threads may share the table without locks; at worst a thread overwrites
+another's entry. In a bucket the first entry keeps the position that took more work (nodes, as a power of two), the
+second one is always replaced.
 
-The table grows with the longest search: it starts with a few buckets at the front of the array, so that the many small
-searches stay in the processor's cache; there, a look-up costs a tenth of one in main memory.
+The table grows with the longest search: it starts with a few buckets at the front of the array, so that small searches
+stay in the processor's cache, where a look-up costs a tenth of one in main memory.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SMALLEST = 13
 GROWTH = 3
 """Each growth multiplies the buckets by 2**3."""
 NODES_PER_ENTRY = 4
-"""The table grows when one search has taken so many nodes for each of its entries: what got lost is mostly cheap."""
+"""The table grows when one search has taken this number of nodes per entry: lost entries are mostly cheap."""
 OFFSET = 32
 ENTRY_BITS = 18
 LOG_BUCKET_BYTES = 4
 """A bucket is two entries of 8 bytes."""
 LEAST_KEY_BITS = 40
-"""Shorter keys are scrambled as if they had so many bits, else those of a small game would meet in few buckets."""
+"""Shorter keys are scrambled as if they had this many bits; otherwise a small game's keys would share few buckets."""
 LEAST_LOG_BUCKETS = 4
 """No table has fewer than 2**4 buckets."""
 
@@ -49,7 +49,7 @@ def scramble(key: int, bits: int) -> int:
 
 @kernel
 def fetch(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> None:
-    """Prefetches the bucket of a scrambled key, so that it is here when `find` looks into it."""
+    """Prefetches the bucket of a scrambled key for `find`."""
     prefetch(table, code >> tag_bits << 1)
 
 
@@ -81,7 +81,7 @@ def upper_of(entry: int) -> int:
 
 @kernel
 def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, upper: int, nodes: int) -> None:
-    """Enters what a search of `nodes` nodes has found, together with what was known before."""
+    """Stores the bounds that a search of `nodes` nodes has found, combined with those stored before."""
     bucket = code >> tag_bits << 1
     tag = (code & (1 << tag_bits) - 1) + 1
     work = 0
@@ -106,10 +106,10 @@ def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, up
 
 @kernel
 def spread(table: npt.NDArray[np.int64], log_buckets: npt.NDArray[np.int64], bits: int, growth: int) -> None:
-    """Distributes the entries over 2**growth times as many buckets, in place, and says so in `log_buckets`, int64 (1,).
+    """Distributes the entries over 2**growth times as many buckets, in place, and updates `log_buckets`, int64 (1,).
 
-    A bucket's entries move to higher places only, so going down from the last one nothing is overwritten. That both is
-    done here means that no Ctrl-C comes between, which would have entries looked for in the wrong places.
+    A bucket's entries only move to higher places, so the loop from the last bucket down overwrites nothing. One kernel
+    does both, so that Ctrl-C cannot come between, after which entries would be looked up in the wrong buckets.
     """
     kept_bits = bits - log_buckets[0] - growth
     for bucket in range((1 << log_buckets[0]) - 1, -1, -1):
@@ -128,11 +128,11 @@ def spread(table: npt.NDArray[np.int64], log_buckets: npt.NDArray[np.int64], bit
 
 
 class TranspositionTable:
-    """The array, and how much of it is in use.
+    """The array of entries, and the number of buckets in use.
 
     Args:
-        key_bits: how many bits a game's keys have.
-        megabytes: the most memory it may take; a power of two of it is used.
+        key_bits: the number of bits of a game's keys.
+        megabytes: the most memory the table may take; the largest power of two in it is used.
 
     Raises:
         ValueError: a table for such keys needs more memory.
@@ -151,21 +151,21 @@ class TranspositionTable:
 
     @property
     def log_buckets(self) -> int:
-        """How many buckets are in use, as a power of two."""
+        """The number of buckets in use, as a power of two."""
         return self._log_buckets.item(0)
 
     @property
     def tag_bits(self) -> int:
-        """How many bits of a scrambled key are kept in its entry."""
+        """The number of bits of a scrambled key that its entry keeps."""
         return self.bits - self.log_buckets
 
     @property
     def room(self) -> int:
-        """The nodes of one search after which the table should grow."""
+        """The number of nodes of one search after which the table should grow."""
         return NODES_PER_ENTRY * (2 << self.log_buckets) if self.log_buckets < self.largest else 1 << 62
 
     def grow(self) -> None:
-        """Takes more of the array into use, all it may if it is nearly there."""
+        """Multiplies the buckets in use by 2**GROWTH, or as far as the array allows."""
         spread(self.entries, self._log_buckets, self.bits, min(GROWTH, self.largest - self.log_buckets))
 
     def clear(self) -> None:
