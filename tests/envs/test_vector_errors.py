@@ -300,7 +300,7 @@ def test_a_member_that_does_not_play_is_refused_each_time() -> None:
     pool.add("random:x", 9)
     for use in (lambda: envs.step([0] * 40), lambda: envs.reset(seed=1)):
         for _ in range(3):
-            with unchanged(envs), pytest.raises(ValueError, match="'random' takes no argument, and not 'x'"):
+            with unchanged(envs), pytest.raises(ValueError, match="'random' takes no argument, not 'x'"):
                 use()
     pool.players[1] = "rule"
     goes_on_alike(envs, twin)

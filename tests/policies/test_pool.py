@@ -144,7 +144,7 @@ def test_a_wrong_argument_of_an_opponent_is_named_by_its_user(
     cls: type[Mixture], nest: Any, use: Callable[[Mixture], Any]
 ) -> None:
     """A name may have an argument that only some games allow."""
-    with pytest.raises(ValueError, match="'random' takes no argument, and not 'x'"):
+    with pytest.raises(ValueError, match="'random' takes no argument, not 'x'"):
         use(cls(nest(["random", "random:x"])))
 
 

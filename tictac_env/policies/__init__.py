@@ -1,4 +1,4 @@
-"""Everything that plays: policies by name, functions and models as policies, mixtures, levels, people."""
+"""Players: policies by name, functions and models as policies, mixtures, levels, people."""
 
 from tictac_env.policies.adapters import BatchedPolicy, Corrected, FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import check_policy

@@ -32,8 +32,8 @@ class FunctionPolicy(Policy):
 
     Args:
         function: gets the observation of the side to move, and the mask int8 (num_actions,). If it has a parameter
-            `seed`, it gets the seed too, an int in [0, 2**63): what draws should draw from it alone.
-        obs_type: the observation it gets; see `tictac_env.observation`.
+            `seed`, it gets the seed too, an int in [0, 2**63), and should draw from it alone.
+        obs_type: the observation type; see `tictac_env.observation`.
 
     Example:
         >>> from tictac_env import Position
@@ -56,7 +56,7 @@ class FunctionPolicy(Policy):
         return action
 
     def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
-        """The answer, an action or not, to an observation, which may be of another package's game."""
+        """The function's answer, possibly no action, to an observation, possibly of another package's game."""
         return self.function(observation, mask, seed=seed) if self.seeded else self.function(observation, mask)
 
     def _obs_type_of(self, game: Game) -> str:
@@ -69,21 +69,21 @@ class FunctionPolicy(Policy):
 class BatchedPolicy(FunctionPolicy):
     """A function `(observations, action_masks) -> actions` of many boards at once, such as a network, as a policy.
 
-    Vector environments, `play_match` and exact measures ask it for all positions that wait, in one call. Wherever
-    functions may play, one with an attribute `batched` that is True becomes such a policy by itself.
+    Vector environments, `play_match` and exact measures call it once for all waiting positions. A function with an
+    attribute `batched` that is True becomes a `BatchedPolicy` wherever functions may play.
 
-    Its action in one position must not depend on the other positions of the batch. Games then do not depend on how
-    boards are batched. (A network's last bits may: its choice can differ between actions whose values differ in these
-    alone.)
+    The action in a position must not depend on the other positions of the batch. Then games do not depend on how boards
+    are batched. (The last bits of a network's values may: its choice can vary between actions that differ only in
+    these.)
 
     Args:
         function: gets the observations of the sides to move, (B, ...), and their masks, int8 (B, num_actions); returns
-            B integers, as an array, a list or whatever else NumPy can read, such as a tensor on the CPU. If it has a
-            parameter `seed`, it gets a seed for each position too, int64 (B,).
-        obs_type: the observations it gets; see `tictac_env.observation`.
+            B integers, as an array, a list or anything else that NumPy can read, such as a tensor on the CPU. If it has
+            a parameter `seed`, it gets a seed for each position too, int64 (B,).
+        obs_type: the observation type; see `tictac_env.observation`.
 
     Raises:
-        ValueError: when it plays, if the function does not return B integers.
+        ValueError: at a move, if the function does not return B integers.
 
     Example:
         >>> import gymnasium as gym, numpy as np, tictac_env
@@ -105,25 +105,24 @@ class BatchedPolicy(FunctionPolicy):
         return self._ask_many(batch.observations(self._obs_type_of(batch.game)), _masks(batch), seeds)
 
     def _ask_many(self, observations: npt.NDArray[Any], masks: Mask, seeds: Ints) -> Ints:
-        given = {"seed": seeds} if self.seeded else {}
-        return _checked(self, self.function(observations, masks, **given), len(masks))
+        keywords = {"seed": seeds} if self.seeded else {}
+        return _checked(self, self.function(observations, masks, **keywords), len(masks))
 
 
 class ModelPolicy(FunctionPolicy):
-    """A model with `predict`, Stable-Baselines3's or one of `tictac_agents`, as a policy that copies share.
+    """A model with `predict`, of Stable-Baselines3 or `tictac_agents`, as a policy. Copies share the model.
 
     Args:
         model: its `predict(observation, deterministic=True)` returns `(action, state)`. If `predict` has a parameter
-            `action_masks`, it gets the mask. Stable-Baselines3's models are asked for many positions at once. So are
-            others with an attribute `batched` that is True: their `predict` gets observations (B, ...) and masks
-            (B, num_actions), and returns B actions (see `BatchedPolicy` for what these must keep to).
-        obs_type: the observation it gets if it has no `observation_space`. With one, observations come in its shape
-            (as they are, flattened, or with the planes last as in PettingZoo) and dtype, and must lie within its
-            bounds. A `Dict` of such a space and "action_mask", as `tictac_env.wrappers.MaskedObservation` has by
-            default, gets both.
+            `action_masks`, it gets the mask. Stable-Baselines3 models are called once for many positions. So are other
+            models with an attribute `batched` that is True: their `predict` gets observations (B, ...) and masks
+            (B, num_actions), and returns B actions (the conditions are those of `BatchedPolicy`).
+        obs_type: the observation type if the model has no `observation_space`. With one, observations have its shape
+            (unchanged, flattened, or with the planes last as in PettingZoo) and dtype, and must be within its bounds. A
+            `Dict` of such a space and "action_mask", the default of `tictac_env.wrappers.MaskedObservation`, gets both.
 
     Raises:
-        ValueError: at the first move, if no type of observation of the game fits the model's observation space.
+        ValueError: at the first move, if no observation type of the game fits the model's observation space.
 
     Example:
         >>> from tictac_agents import QLearning
@@ -147,15 +146,15 @@ class ModelPolicy(FunctionPolicy):
 
     @property
     def batched(self) -> bool:
-        # Stable-Baselines3's `predict` tells many observations from one by its space.
-        tells = hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation")
-        return is_batched(self.model) or (self._space is not None and tells)
+        # Stable-Baselines3's `predict` recognises a batch of observations by its space.
+        vectorized = hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation")
+        return is_batched(self.model) or (self._space is not None and vectorized)
 
     def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
-        seen = fit(observation, self._space, who=self)
+        observation = fit(observation, self._space, who=self)
         if is_batched(self.model):
-            return int(_checked(self, self._predict(np.asarray(seen)[None], mask[None]), 1)[0])
-        return int(self._predict(seen, mask))
+            return int(_checked(self, self._predict(np.asarray(observation)[None], mask[None]), 1)[0])
+        return int(self._predict(observation, mask))
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """int64 (B,), by one call of `predict` if the model is `batched`."""
@@ -165,22 +164,22 @@ class ModelPolicy(FunctionPolicy):
         return _checked(self, self._predict(observations, _masks(batch)), len(batch))
 
     def _predict(self, observations: Any, masks: Mask) -> Any:
-        given = {"action_masks": masks} if self._masked else {}
+        keywords = {"action_masks": masks} if self._masked else {}
         if (key := self._observation_key) is not None:
             observations = {key: observations, MASK_KEY: masks.astype(self.model.observation_space[MASK_KEY].dtype)}
-        actions, _ = self.model.predict(observations, deterministic=True, **given)
+        actions, _ = self.model.predict(observations, deterministic=True, **keywords)
         return actions
 
     @property
     def _space(self) -> spaces.Space[Any] | None:
-        """The space of the model's observations, without the mask; None if it has none."""
+        """The space of the model's observations, without the mask; None if the model has none."""
         space: Any = getattr(self.model, "observation_space", None)
         key = self._observation_key
         return space if key is None else space[key]  # type: ignore[no-any-return]
 
     @property
     def _observation_key(self) -> str | None:
-        """The key of the observation, if the model sees a dict of it and the action mask."""
+        """The key of the observation, if the model's observations are dicts of it and the action mask."""
         space = getattr(self.model, "observation_space", None)
         if not isinstance(space, spaces.Dict) or len(space.spaces) != 2 or MASK_KEY not in space.spaces:
             return None
@@ -213,12 +212,12 @@ def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
 
 
 def is_batched(player: Any) -> bool:
-    """Whether a function or a model says that it takes many observations at once."""
+    """True if a function or a model declares that it takes many observations at once."""
     return getattr(player, "batched", False) is True
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """The signature of a function; None for some written in C, which do not say."""
+    """The signature of a function; None for some functions written in C."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -226,36 +225,36 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def takes_seed(function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `seed` that can be given by its name."""
+    """True if a function has a parameter `seed` that can be passed by keyword."""
     parameter = signature.parameters.get("seed") if (signature := signature_of(function)) else None
     return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
 
 
 @functools.lru_cache(maxsize=64)
 def observer_of(game: Game, obs_type: str) -> Observer:
-    """The `Observer` of a game, made once."""
+    """The `Observer` of a game, cached."""
     return Observer(game, obs_type)
 
 
 def _checked(policy: Policy, actions: Any, count: int) -> Ints:
-    found = np.asarray(actions)
-    if found.shape != (count,) or not np.issubdtype(found.dtype, np.integer):
+    array = np.asarray(actions)
+    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(
             f"{policy} is batched: for {count} observations it must return {count} integers, not "
-            f"{found.dtype} {found.shape}"
+            f"{array.dtype} {array.shape}"
         )
-    return found
+    return array
 
 
 def _masks(batch: PositionBatch) -> Mask:
-    """The masks of unfinished positions, without the look at each that `PositionBatch.action_masks` takes."""
+    """The masks of unfinished positions, without the check of each in `PositionBatch.action_masks`."""
     return action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
 
 
 class Corrected(Policy):
-    """Plays given actions in given positions, and elsewhere as another policy does.
+    """Plays given actions in given positions, and elsewhere plays as another policy does.
 
-    It takes a player to a proof: `prove` finds a mistake, and a correction replaces it.
+    So a player can be corrected until `prove` finds no mistake.
 
     Args:
         policy: the player of all other positions.
@@ -264,8 +263,8 @@ class Corrected(Policy):
         name: the name in tables; by default the policy's name with "corrected".
 
     Raises:
-        ValueError: there are not as many actions as positions, or a position comes twice.
-        IllegalMove: an action is illegal; the message names it and the position.
+        ValueError: there are not as many actions as positions, or a position occurs twice.
+        IllegalMove: an action is illegal; the message names the action and the position.
 
     Example:
         >>> from tictac_env.policies import make_policy
@@ -294,16 +293,16 @@ class Corrected(Policy):
         self.budget = ", ".join(filter(None, (policy.budget, f"{len(self._actions):,} positions corrected")))
 
     def act(self, position: Position, seed: int) -> int:
-        given = self._actions.get((position.own, position.opp))
-        return self.policy.act(position, seed) if given is None else given
+        action = self._actions.get((position.own, position.opp))
+        return self.policy.act(position, seed) if action is None else action
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         actions = np.array(self.policy.act_many(batch, seeds))
-        for i, action in self._given(batch):
+        for i, action in self._corrections(batch):
             actions[i] = action
         return actions
 
-    def _given(self, batch: PositionBatch) -> Iterator[tuple[int, int]]:
+    def _corrections(self, batch: PositionBatch) -> Iterator[tuple[int, int]]:
         """The rows of the positions to correct, with their actions."""
         for i in np.flatnonzero(np.isin(batch.own, self._owns)).tolist():
             if (action := self._actions.get((int(batch.own[i]), int(batch.opp[i])))) is not None:
@@ -315,17 +314,17 @@ class Corrected(Policy):
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         chances = self.policy.probabilities(position)
-        given = self._actions.get((position.own, position.opp))
-        if chances is None or given is None:
+        action = self._actions.get((position.own, position.opp))
+        if chances is None or action is None:
             return chances
         chances = np.zeros(position.game.num_actions)
-        chances[given] = 1
+        chances[action] = 1
         return chances
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
         if (chances := self.policy.probabilities_many(batch)) is None:
             return None
         chances = np.array(chances)
-        for i, action in self._given(batch):
+        for i, action in self._corrections(batch):
             chances[i] = np.arange(batch.game.num_actions) == action
         return chances

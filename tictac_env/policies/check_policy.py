@@ -1,4 +1,4 @@
-"""A check for policies of your own: it tries the promises of `Policy`."""
+"""A check that a policy of your own keeps the contract of `Policy`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ MAX_SEED = 2**63 - 1
 
 
 def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
-    """Checks a policy of your own, by trying it in positions of random games.
+    """Checks a policy of your own in positions of random games.
 
-    Errors are raised, doubts are warned of. Nothing is returned: a policy that passes keeps what `Policy` promises.
+    Errors are raised, doubts are warnings. Nothing is returned.
 
     Args:
-        policy: whatever `as_policy` accepts.
-        game: a game's name or its rules; None for the agent's own (`own_game`), else tic-tac-toe.
-        positions: the number of positions to try it in.
+        policy: a player that `as_policy` accepts.
+        game: a game or its name; None for the agent's own (`own_game`), or tic-tac-toe.
+        positions: the number of positions to try.
         seed: chooses the positions, in [0, 2**63).
 
     Raises:
-        ValueError: an argument is not one of these; `act` returns no integer in range, answers differently to the same
-            position and seed, or if the moves before are not known, `act_many` disagrees with `act`, `probabilities`
-            are invalid or contradict `act`, or `probabilities_many` disagrees with them. The message names the
-            position.
-        IllegalMove: it plays an illegal move.
+        ValueError: an argument is invalid; `act` returns no integer in range, differs for the same position and seed or
+            if the earlier moves are not known; `act_many` disagrees with `act`; `probabilities` are invalid or
+            contradict `act`, or `probabilities_many` disagrees with them. The message names the position.
+        IllegalMove: the policy plays an illegal move.
 
     Example:
         >>> from tictac_env import check_policy
@@ -50,15 +49,15 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
     player = as_policy(policy, rules)
     positive("positions", positions)
     seed = whole("seed", seed, MAX_SEED)
-    tried = _random_positions(rules, positions, seed)
+    sample = _random_positions(rules, positions, seed)
     seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
     chosen = []
-    stated: list[npt.NDArray[np.float64] | None] = []
+    each_chances: list[npt.NDArray[np.float64] | None] = []
     draws = False
-    for position, number in zip(tried, seeds.tolist(), strict=True):
+    for position, number in zip(sample, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
         if action_of(player, position, number) != action:
-            advice = "draw from `seed` alone; it must remember nothing"
+            advice = "it must draw from `seed` alone and remember nothing"
             if isinstance(player, FunctionPolicy) and not player.seeded:
                 advice = "give it a third parameter, `seed`, and draw from that alone"
             raise ValueError(
@@ -69,21 +68,22 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
         other = action_of(player, position, mix(number))
         draws |= other != action
         chances = player.probabilities(position)
-        stated.append(chances)
+        each_chances.append(chances)
         if chances is not None:
             _check_probabilities(player, position, np.asarray(chances), {action, other})
-    for position, number, action in zip(tried, seeds.tolist(), chosen, strict=True):
+    for position, number, action in zip(sample, seeds.tolist(), chosen, strict=True):
         _check_without_moves(player, position, number, action)
-    batch = PositionBatch.of(tried)
+    batch = PositionBatch.of(sample)
     together = actions_of(player, batch, seeds)
     if (together != chosen).any():
         i = int(np.flatnonzero(together != chosen)[0])
-        raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {tried[i]!r}, seed {seeds[i]}")
+        raise ValueError(f"act_many of {player} gave {together[i]}, act {chosen[i]}: {sample[i]!r}, seed {seeds[i]}")
     many = player.probabilities_many(batch)
-    for position, row, chances in zip(tried, [None] * positions if many is None else many, stated, strict=True):
+    rows = [None] * positions if many is None else many
+    for position, row, chances in zip(sample, rows, each_chances, strict=True):
         if (row is None) != (chances is None) or (row is not None and not np.allclose(row, chances)):  # type: ignore[arg-type]
             raise ValueError(f"probabilities_many of {player} gave {row}, probabilities {chances}: {position!r}")
-    if draws and stated[0] is None:
+    if draws and each_chances[0] is None:
         warnings.warn(
             f"{player} draws but has no `probabilities`: exact measures will judge one fixed map", stacklevel=2
         )
@@ -111,8 +111,8 @@ def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: 
         raise ValueError(f"{policy} fails {where}; {type(error).__name__}: {error}") from error
     if action != chosen:
         raise ValueError(
-            f"{policy} plays {chosen} after {position.to_moves()!r}, and {action!r} {where}; what it plays must depend "
-            "on the stones alone (`to_moves()` gives some moves that lead to them)"
+            f"{policy} plays {chosen} after {position.to_moves()!r}, and {action!r} {where}; its move must depend on "
+            "the stones alone (`to_moves()` gives some moves that lead to them)"
         )
 
 

@@ -1,8 +1,8 @@
-"""The opponents that need no search: random play and the rule of thumb.
+"""Opponents that need no search: random play and a rule of thumb.
 
-Their choices are pure functions of a position's bits, written like the rules: sets of actions held equally good, as
-unions of `Game.choice` bits. The single environment calls them without building a `Position`, and compiled code plays
-them inside its loops.
+Their choices are pure functions of a position's bits, written like the rules: sets of actions considered equally good,
+as unions of `Game.choice` bits. The single environment calls them without building a `Position`, and compiled code
+calls them inside its loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def random_choices(game: Game, own: int, opp: int) -> int:
 def winning_choice(game: Game, own: int, opp: int, seat: int) -> int:
     """The lowest action that wins at once for the owner of `own`, player `seat`, who need not be to move; 0 if none.
 
-    Of a game that does not know its wins: of the player to move only.
+    For a game without `knows_wins`, only wins of the player to move are found.
     """
     legal = game.legal(own, opp)
     for action in range(game.num_actions):
@@ -42,7 +42,7 @@ def winning_choice(game: Game, own: int, opp: int, seat: int) -> int:
 
 
 def safe_choices(game: Game, own: int, opp: int) -> int:
-    """All actions after which the other side cannot win at once; all legal ones, if there are none."""
+    """All actions after which the other side cannot win at once; all legal actions, if there are none."""
     legal = game.legal(own, opp)
     safe = 0
     for action in range(game.num_actions):
@@ -56,9 +56,9 @@ def safe_choices(game: Game, own: int, opp: int) -> int:
 
 
 def rule_choices(game: Game, own: int, opp: int) -> int:
-    """The lowest win if there is one, else the lowest block of a win of the opponent's, else all nearest the centre.
+    """The lowest win if there is one, otherwise the lowest block of an opponent's win, otherwise the most central.
 
-    Distance is measured from the cell (or, with gravity, the column) that an action names.
+    Distance is measured from the cell (or, with gravity, the column) of an action.
     """
     seat = game.seat(own, opp)
     choice = winning_choice(game, own, opp, seat)
@@ -85,10 +85,10 @@ def rule_choices(game: Game, own: int, opp: int) -> int:
 
 
 class ReflexPolicy(Policy):
-    """A policy that draws from a set of actions: plain arithmetic, which compiled code can play too.
+    """A policy that draws from a set of actions: plain arithmetic, which compiled code can run too.
 
     Args:
-        choices: the set of actions held equally good in a position `(game, own, opp)`, as `Game.choice` bits.
+        choices: returns the actions considered equally good in a position `(game, own, opp)`, as `Game.choice` bits.
 
     Example:
         >>> from tictac_env import Position
@@ -101,7 +101,7 @@ class ReflexPolicy(Policy):
 
     def __init__(self, choices: Callable[[Game, int, int], int]) -> None:
         self.choices = choices
-        if type(self).act is ReflexPolicy.act:  # else a subclass plays otherwise
+        if type(self).act is ReflexPolicy.act:  # otherwise a subclass plays differently
             self.reflex = choices
 
     def act(self, position: Position, seed: int) -> int:
@@ -139,7 +139,7 @@ class RandomPolicy(ReflexPolicy):
 
 
 class RulePolicy(ReflexPolicy):
-    """Wins if it can, else blocks a win of the opponent's, else plays as near to the centre as possible.
+    """Wins if it can, otherwise blocks a win of the opponent, otherwise plays as near to the centre as possible.
 
     Of several wins or threats it takes the lowest; among equally near actions the seed decides.
 

@@ -1,4 +1,4 @@
-"""People as policies: at the terminal, or before a window."""
+"""People as policies: at the terminal or in a window."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class HumanPolicy(Policy):
-    """Shows the board and asks for a move until it gets a legal one; after the last move it shows the board once more.
+    """Shows the board and asks for a move until the answer is legal; after the last move, shows the board again.
 
     Moves are typed as in move strings: `1` to `9`, then `a` to `z` (or the number, from 10 on); on a 3 x 3 board also
-    with the keys q w e, a s d, z x c, which lie like the squares.
+    with the keys q w e, a s d, z x c, which are arranged like the squares.
 
     Args:
         ask: prints a question and returns the answer; `input` unless given.
         tell: shows a text; `print` unless given.
 
     Raises:
-        EOFError, KeyboardInterrupt: at a move, if the person ends the input or presses Ctrl-C. The game is as it was.
+        EOFError, KeyboardInterrupt: at a move, if the person ends the input or presses Ctrl-C. The game is unchanged.
     """
 
     name = "human"
@@ -45,8 +45,8 @@ class HumanPolicy(Policy):
     def act(self, position: Position, seed: int) -> int:
         self._tell(str(position))
         while True:
-            asked = f"{side_name(position.game, position.seat)}, your move ({moves_in_words(position.game)}): "
-            answer = self._ask(asked).strip().lower()
+            question = f"{side_name(position.game, position.seat)}, your move ({moves_in_words(position.game)}): "
+            answer = self._ask(question).strip().lower()
             action = read_move(answer, position.game)
             if action in position.legal_actions:
                 return action
@@ -60,7 +60,7 @@ class HumanPolicy(Policy):
 
 
 class WindowPolicy(Policy):
-    """Shows the board in a window and waits for a click; after the last move, until a key is pressed or it is closed.
+    """Shows the board in a window and waits for a click; after the last move, waits for a key or the window's closing.
 
     Raises:
         WindowClosed: at a move, if the person closes the window.
@@ -86,7 +86,7 @@ class WindowPolicy(Policy):
 
 
 def read_move(answer: str, game: Game) -> int:
-    """The action that `answer` names, -1 if it names none."""
+    """The action for the typed `answer`, -1 if there is none."""
     number = parse_whole(answer, 1, game.num_actions)
     if number is not None:
         return number - 1
@@ -95,7 +95,7 @@ def read_move(answer: str, game: Game) -> int:
 
 
 def _keypad(game: Game) -> str:
-    """The keys that lie like the squares of a 3 x 3 board, "" for other boards."""
+    """The keys arranged like the squares of a 3 x 3 board, "" for other boards."""
     return "qweasdzxc" if (game.rows, game.cols, game.num_actions) == (3, 3, 9) else ""
 
 

@@ -1,4 +1,4 @@
-"""A player from anything that names one or plays: a policy's name, a file, a "module:name", an object."""
+"""Loading of players: from a policy's name, a file, a "module:name" or an object."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ POLICIES: dict[str, str] = {
     "perfect": "tictac_env.solver.players:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
 }
-"""The class of each named policy; it is imported when it is first used."""
+"""The class of each named policy, imported at its first use."""
 REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
 """The names of policies of earlier versions, and what to use instead."""
 SUFFIXES = (".npz", ".zip")
-"""The ends of the names of agents' files."""
+"""The suffixes of agents' files."""
 READERS: dict[str, str] = {
     ".onnx": "tictac_env.policies.third_party:onnx_network",
     ".py": "tictac_env.policies.third_party:submission",
@@ -52,7 +52,7 @@ FORMS: dict[str, str] = {
 }
 """The functions that make the players named with a form, such as "program:./bot": (text, game, reading) -> policy."""
 AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
-"""Makes a policy of the address of a language model."""
+"""Makes a policy from the address of a language model."""
 ADDRESSES = ("http://", "https://")
 ACCEPTED = (
     "a name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), "
@@ -68,18 +68,18 @@ PLANES_LAST = "planes-last"
 
 
 def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) -> Policy:
-    """The policy of a name or a file, for `game`.
+    """The policy with this name or from this file, for `game`.
 
     Args:
         name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon; or the
             file of an agent, such as "q.npz", or any other string that `load_player` accepts. Some of these run code:
-            take a name from elsewhere by `named_policy`.
-        game: a game's name or its rules; None for the one that the agent in the file plays, else tic-tac-toe.
+            for untrusted names use `named_policy`.
+        game: a game or its name; None for the game that the agent in the file plays, or tic-tac-toe.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: there is no policy or game of that name, the argument is not one the policy knows, or the file
-            holds no agent of the game.
+        ValueError: there is no policy or game of that name, the policy has no such argument, or the file holds no agent
+            of the game.
 
     Example:
         >>> from tictac_env import Position, make_policy
@@ -92,10 +92,10 @@ def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) ->
 
 
 def named_policy(name: str, game: Game) -> Policy:
-    """The policy called `name`, and no file, module, program or address: for names of saved files and of requests.
+    """The policy called `name`, never a file, module, program or address: for names in saved files and requests.
 
     Raises:
-        ValueError: no name of `POLICIES` is before the colon, or the argument after it is not one the policy knows.
+        ValueError: the part before the colon is no name of `POLICIES`, or the policy has no such argument.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -109,21 +109,20 @@ def named_policy(name: str, game: Game) -> Policy:
 
 
 def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
-    """Anything that plays, as a policy: a name, a file, a policy, a model with `predict`, or a function `(observation,
-    mask) -> action`.
+    """A player (name, file, policy, model with `predict`, or function `(observation, mask) -> action`) as a policy.
 
-    Functions and models with an attribute `batched` that is True are asked for many positions at once; see
+    Functions and models with an attribute `batched` that is True are called once for many positions; see
     `BatchedPolicy` and `ModelPolicy`.
 
     Args:
-        player: the player. A function with a parameter `seed` gets the seed too. Strings are read by `make_policy`.
+        player: the player. A function with a parameter `seed` gets the seed too. `make_policy` reads strings.
         game: the game.
-        obs_type: the observation that a function gets, also one of a mixture's.
+        obs_type: the observation type for functions, including those in a mixture.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: `player` (or one of a mixture's policies) is not one of these, or an unknown name; or it has learned
-            another game.
+        ValueError: `player` (or a policy of a mixture) is none of these, or an unknown name; or it has learned another
+            game.
 
     Example:
         >>> from tictac_env import Position
@@ -136,19 +135,19 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     if isinstance(player, (str, os.PathLike)):
         return make_policy(player, game)
     if hasattr(getattr(player, "model", player), "save") and (own := own_game(player)) not in (None, game):
-        learned, wanted = (game_name(one) or repr(one) for one in (own, game))
-        who = player if isinstance(player, Policy) else type(player).__name__
-        raise ValueError(f'{who} has learned {learned}, not {wanted}; what fits it is game="{learned}"')
+        learned, wanted = (game_name(rules) or repr(rules) for rules in (own, game))
+        name = player if isinstance(player, Policy) else type(player).__name__
+        raise ValueError(f'{name} has learned {learned}, not {wanted}; give game="{learned}"')
     if isinstance(player, Policy):
         return player.seeing(game, obs_type)
     return adapted(player, obs_type) or _refuse(player)
 
 
 def check_player(player: Any) -> None:
-    """Checks what can be checked of a player before the game is known.
+    """Checks a player as far as possible before the game is known.
 
     Raises:
-        ValueError: it does not play, or no policy has this name.
+        ValueError: the object does not play, or no policy has this name.
     """
     if isinstance(player, str):
         if is_name(player):
@@ -176,16 +175,16 @@ def _refuse(thing: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for loading a third-party player that does not say them itself.
+    """Options for loading a third-party player that does not declare them itself.
 
     Args:
-        observation: the observation of a function or a network: a name of `OBSERVATION_TYPES`; of a network whose input
-            is flat also "planes-last". None for "planes" of functions, and for what fits its input of a network.
+        observation: the observation of a function or a network: a name of `OBSERVATION_TYPES`; for a network with a
+            flat input also "planes-last". With None, a function gets "planes", a network the type that fits its input.
         time_limit: the seconds that a program has for a move, its start included, and a network in an ONNX file for up
             to 64.
 
     Raises:
-        ValueError: one of them is unknown, or out of its range.
+        ValueError: an option is unknown or out of its range.
 
     Example:
         >>> from tictac_env.policies import Reading
@@ -207,7 +206,7 @@ class Reading:
         """The observation type of a function.
 
         Raises:
-            ValueError: it is one of networks only.
+            ValueError: the observation is for networks only.
         """
         if self.observation == PLANES_LAST:
             raise ValueError(f'observation "{PLANES_LAST}" is for networks; an agent that sees them: "pettingzoo:..."')
@@ -216,18 +215,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class Player:
-    """A policy with its identity, as records of results need it.
+    """A policy with its identity for records of results.
 
     Attributes:
-        policy: what plays.
+        policy: the policy.
         name: the name in tables: the policy's own name, or the name of its file without the suffix.
-        kind: what it was made from: "name", "file", "import" (a "module:name"), "address", "object", or a form such as
+        kind: the kind of `source`: "name", "file", "import" (a "module:name"), "address", "object", or a form such as
             "program".
-        source: the name, the path, the "module:name" or the command; of an object its class.
-        agent: the class of what plays, such as "MCTS" or "QLearning".
-        settings: what it was made with, as far as it says so and JSON can hold it.
-        checkpoint_sha256: the hash of the file's content in hexadecimal, None without a file, or of a command.
-        budget: how much it searches a move, in words; "not stated" if it does not say.
+        source: the name, the path, the "module:name" or the command; for an object its class.
+        agent: the class of the agent, such as "MCTS" or "QLearning".
+        settings: the agent's settings, as far as they are known and JSON can hold them.
+        checkpoint_sha256: the hash of the file's content in hexadecimal; None without a file, and for a command.
+        budget: the search per move in words; "not stated" if unknown.
 
     Example:
         >>> from tictac_env.policies import load_player
@@ -247,7 +246,7 @@ class Player:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All but the policy, as JSON can hold it."""
+        """All attributes except the policy, for JSON."""
         return {name: value for name, value in vars(self).items() if name != "policy"}
 
     def __str__(self) -> str:
@@ -255,31 +254,30 @@ class Player:
 
 
 def load_player(player: Any, game: str | Game | None = None, reading: Reading | None = None) -> Player:
-    """A player from anything that names one or plays.
+    """Loads a player from a name, a file or an object.
 
     Args:
         player: one of these:
 
             - the name of a policy, such as "mcts:1000" (`make_policy`);
             - the path of a file of which no code is run: an agent of `tictac_agents` (.npz or .zip); a model that
-              Stable-Baselines3 or sb3-contrib saved (.zip); a network (.onnx). Of networks without masks the illegal
-              actions are left out if that is possible (see `tictac_agents.Snapshot`);
-            - "module:name" or "file.py:name", the name of a function or of anything else that plays in a module that
-              can be imported, or in a Python file. A subclass of `Policy` is made as `make_policy` makes one without
-              an argument;
+              Stable-Baselines3 or sb3-contrib saved (.zip); a network (.onnx). Illegal actions of networks without
+              masks are left out if possible (see `tictac_agents.Snapshot`);
+            - "module:name" or "file.py:name", a function or another player in a module that can be imported, or in a
+              Python file. A subclass of `Policy` is made as `make_policy` makes a policy without an argument;
             - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": third-party
               players of these forms; also "file.py" alone if its last function has Kaggle's parameters;
-            - the address of a language model, "http://localhost:8000/v1#model", which is asked for moves
+            - the address of a language model, "http://localhost:8000/v1#model", which is prompted for moves
               (`tictac_env.text_players`);
-            - a policy, a model, a function: whatever `as_policy` accepts; or a `Player`, which is returned.
-        game: the game it is to play: a name or the rules; None for its own (`own_game`), else tic-tac-toe.
-        reading: options for a player that does not say them itself.
+            - a policy, a model or a function that `as_policy` accepts; or a `Player`, which is returned.
+        game: a game or its name; None for the player's own (`own_game`), or tic-tac-toe.
+        reading: options for a player that does not declare them itself.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: there is no policy of that name, or no such module or name in it; the file is damaged, holds no
-            agent, or one of another game; `player` is none of these; or `reading` has an option that the player does
-            not need. The message names it.
+            agent, or an agent of another game; `player` is none of these; or `reading` has an option that the player
+            does not need. The message names it.
         DependencyNotInstalled: the file needs Stable-Baselines3 or ONNX Runtime, which is not installed.
 
     Example:
@@ -290,45 +288,45 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     """
     if isinstance(player, Player):
         return player
-    rules, how = game_for(game, player), reading or Reading()
+    rules, options = game_for(game, player), reading or Reading()
     kind = _kind_of(player)
     text = "" if kind == "object" else os.fspath(player)
-    sees = kind in ("object", "import") or (kind == "file" and Path(text).suffix in READERS and text[-3:] != ".py")
-    if how.observation is not None and not sees:  # without effect: refused, before anybody believes in it
-        raise ValueError(f"observation {how.observation!r} is for functions and networks, not for {text!r}")
+    observes = kind in ("object", "import") or (kind == "file" and Path(text).suffix in READERS and text[-3:] != ".py")
+    if options.observation is not None and not observes:  # the option would have no effect
+        raise ValueError(f"observation {options.observation!r} is for functions and networks, not for {text!r}")
     if kind == "file":
-        return _from_file(text, rules, how)
+        return _from_file(text, rules, options)
     if kind == "object":
-        policy = as_policy(player, rules, how.of_function)
-        playing = getattr(policy, "function", player)
-        named = playing if inspect.isroutine(playing) else type(playing)
-        text = f"{named.__module__}:{named.__qualname__}"
+        policy = as_policy(player, rules, options.of_function)
+        function = getattr(policy, "function", player)
+        definition = function if inspect.isroutine(function) else type(function)
+        text = f"{definition.__module__}:{definition.__qualname__}"
     elif kind == "address":
         policy = pkgutil.resolve_name(AT_AN_ADDRESS)(text)
     elif kind == "name":
         policy = _named(text, rules)
     elif kind == "import":
-        found = object_named(text)
-        obs_type = observation_type(how.of_function).name
-        made = inspect.isclass(found) and issubclass(found, Policy)
-        policy = found.from_name(rules, "") if made else as_policy(found, rules, obs_type)
+        target = object_named(text)
+        obs_type = observation_type(options.of_function).name
+        is_policy_class = inspect.isclass(target) and issubclass(target, Policy)
+        policy = target.from_name(rules, "") if is_policy_class else as_policy(target, rules, obs_type)
     else:
         text = text.partition(":")[2]
-        policy = pkgutil.resolve_name(FORMS[kind])(text, rules, how)
+        policy = pkgutil.resolve_name(FORMS[kind])(text, rules, options)
     file = Path(text.rpartition(":")[0] if kind in ("import", "openspiel", "pettingzoo") else text)
     is_code = kind in ("import", *FORMS) and file.suffix == ".py" and file.is_file()
     return _described(policy, kind, text, digest=sha256(file) if is_code else None)
 
 
 def own_game(player: Any) -> Game | None:
-    """The game that an agent, or the file of one, says it plays; None if it says none, and for all else that plays.
+    """The game of an agent or an agent's file; None if it states none, and for all other players.
 
     Args:
-        player: as `load_player` takes it. A model of Stable-Baselines3 plays the game of its environment.
+        player: as in `load_player`. A model of Stable-Baselines3 plays the game of its environment.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no regular file, is damaged, or holds no agent.
+        ValueError: the file is not a regular file, is damaged, or holds no agent.
         DependencyNotInstalled: the file needs Stable-Baselines3, which is not installed.
 
     Example:
@@ -341,26 +339,26 @@ def own_game(player: Any) -> Game | None:
     """
     if _kind_of(player) == "file":
         path = _check_file(os.fspath(player))
-        found: Game | None = of_agents("game")(path) if path.suffix in SUFFIXES else None
-        return found
+        stored: Game | None = of_agents("game")(path) if path.suffix in SUFFIXES else None
+        return stored
     policy: Any = player.policy if isinstance(player, Player) else player
     agent: Any = getattr(policy, "model", policy)
     if isinstance(game := getattr(agent, "game", None), Game):
         return game
-    with contextlib.suppress(AttributeError, IndexError, TypeError, ValueError):  # it says none, or it is "unknown"
+    with contextlib.suppress(AttributeError, IndexError, TypeError, ValueError):  # there is none, or it is "unknown"
         return game_of(agent.settings.game)
-    with contextlib.suppress(AttributeError, IndexError, TypeError, OSError, EOFError):  # closed, or of others
+    with contextlib.suppress(AttributeError, IndexError, TypeError, OSError, EOFError):  # closed, or not ours
         of_env = agent.env.get_attr("game")[0]
         return of_env if isinstance(of_env, Game) else None
     return None
 
 
 def game_for(game: str | Game | None, *players: Any, default: str = "TicTacToe-v0") -> Game:
-    """The game that players are to play: `game` if it is given, else their own (`own_game`), else `default`.
+    """The game for players: `game` if it is given, otherwise their own (`own_game`), otherwise `default`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: there is no such game; the players' own are different ones; or a file is damaged.
+        ValueError: there is no such game; the players' own games differ; or a file is damaged.
 
     Example:
         >>> from tictac_agents import QLearning
@@ -370,20 +368,20 @@ def game_for(game: str | Game | None, *players: Any, default: str = "TicTacToe-v
     """
     if game is not None:
         return get_game(game)
-    own = dict.fromkeys(found for player in players if (found := own_game(player)) is not None)
+    own = dict.fromkeys(rules for player in players if (rules := own_game(player)) is not None)
     if len(own) > 1:
-        names = " and ".join(game_name(one) or repr(one) for one in own)
-        raise ValueError(f"the players play different games, {names}; say which by game=")
+        names = " and ".join(game_name(rules) or repr(rules) for rules in own)
+        raise ValueError(f"the players play different games, {names}; choose one with game=")
     return next(iter(own), None) or get_game(default)
 
 
 def is_name(text: str) -> bool:
-    """Whether a string can only be a policy's name, known or not: it has no other form that `load_player` reads."""
+    """True if a string can only be a policy's name, known or not: it has no other form that `load_player` reads."""
     return _kind_of(text) == "name"
 
 
 def _kind_of(player: Any) -> str:
-    """The `kind` of a player; names of policies and forms go before paths."""
+    """The `kind` of a player; names of policies and forms take precedence over paths."""
     if isinstance(player, os.PathLike):
         return "file"
     if not isinstance(player, str):
@@ -409,8 +407,8 @@ def _named(name: str, game: Game) -> Policy:
     except ValueError as error:
         if name.partition(":")[0] in POLICIES:
             raise
-        tried = f'{error} (nor is it the path of a file, or a "module:name")'
-        raise ValueError(f"{tried}. A player is {ACCEPTED}") from None
+        reason = f'{error} (nor is it the path of a file, or a "module:name")'
+        raise ValueError(f"{reason}. A player is {ACCEPTED}") from None
 
 
 def _from_file(source: str, game: Game, reading: Reading) -> Player:
@@ -426,10 +424,10 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
     elif path.suffix in READERS:
         policy, settings = pkgutil.resolve_name(READERS[path.suffix])(path, game, reading)
     else:
-        known = ", ".join((*SUFFIXES, *READERS))
+        suffixes = ", ".join((*SUFFIXES, *READERS))
         raise ValueError(
-            f"{source!r} is a file, but ends in none of {known}, so it cannot be read; a program is named "
-            f'"program:{source}", and a network of PyTorch plays by a function that builds it, "file.py:name". A '
+            f"{source!r} is a file, but ends in none of {suffixes}, so it cannot be read; a program is named "
+            f'"program:{source}", and a network of PyTorch plays through a function that builds it, "file.py:name". A '
             f"player is {ACCEPTED}"
         )
     policy.name = path.stem
@@ -450,69 +448,68 @@ def _described(
     policy: Policy, kind: str, source: str, settings: dict[str, Any] | None = None, digest: str | None = None
 ) -> Player:
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
-    known = settings_of(agent) if settings is None else settings
-    return Player(policy, str(policy), kind, source, type(agent).__name__, known, digest, policy.budget or "not stated")
+    settings = settings_of(agent) if settings is None else settings
+    budget = policy.budget or "not stated"
+    return Player(policy, str(policy), kind, source, type(agent).__name__, settings, digest, budget)
 
 
 def settings_of(agent: Any) -> dict[str, Any]:
-    """The settings of an agent, as JSON can hold them: its `settings`, or those arguments of its constructor that it
-    keeps in attributes of the same name.
-    """
+    """The settings of an agent for JSON: its `settings`, or the constructor arguments that it keeps as attributes."""
     to_dict = getattr(getattr(agent, "settings", None), "to_dict", None)
     if callable(to_dict):
         return dict(json.loads(json.dumps(to_dict())))
-    found = {}
+    settings = {}
     signature = signature_of(type(agent))
     for name in signature.parameters if signature else ():
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             value = getattr(agent, name)
-            found[name] = json.loads(json.dumps(describe_game(value) if isinstance(value, Game) else value))
-    return found
+            settings[name] = json.loads(json.dumps(describe_game(value) if isinstance(value, Game) else value))
+    return settings
 
 
 def object_named(text: str) -> Any:
-    """The object that "module:name" or "file.py:name" names.
+    """The object at "module:name" or "file.py:name".
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: there is no such module; the file cannot be run; or there is nothing of that name.
-        ModuleNotFoundError: the module exists, but not one that it imports.
+        ValueError: there is no such module; the file cannot be run; or it has no such name.
+        ModuleNotFoundError: the module exists, but imports a module that does not.
     """
     place, _, name = text.rpartition(":")
     if place.endswith(".py"):
-        found = vars(run_file(Path(place)))
-        if name not in found:
-            own = [known for known in found if not known.startswith("_")]
-            raise ValueError(f"{text!r}: the file {place} has no {name!r}; {did_you_mean(name, own)}")
-        return found[name]
+        names = vars(run_file(Path(place)))
+        if name not in names:
+            public = [key for key in names if not key.startswith("_")]
+            raise ValueError(f"{text!r}: the file {place} has no {name!r}; {did_you_mean(name, public)}")
+        return names[name]
     if not (place and name):
         raise ValueError(f'{text!r} is neither "module:name" nor "file.py:name"')
-    home = import_named(place, text)
-    if not hasattr(home, name):
+    module = import_named(place, text)
+    if not hasattr(module, name):
         raise ValueError(f"{text!r}: the module {place!r} has no {name!r}")
-    return getattr(home, name)
+    return getattr(module, name)
 
 
 def run_file(path: Path) -> ModuleType:
-    """A Python file as a module. Modules beside it can be imported, at once and later.
+    """Runs a Python file as a module. From then on, modules in its folder can be imported.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no Python, or raises an error; the message names both.
+        ValueError: the file is not Python or raises an error; the message names both.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     target = path.resolve()
     module = ModuleType(f"tictac_player_{target.stem}")
     module.__file__ = str(target)
-    sys.modules[module.__name__] = module  # where dataclasses look for it
+    sys.modules[module.__name__] = module  # dataclasses look there
     if str(target.parent) not in sys.path:
         sys.path.append(str(target.parent))
     try:
         exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(target)]
-        where = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-        at = f", line {where}" if where else ""
-        raise ValueError(f"{path} cannot be run as Python: {type(error).__name__}: {error}{at}") from error
+        line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+        at_line = f", line {line}" if line else ""
+        raise ValueError(f"{path} cannot be run as Python: {type(error).__name__}: {error}{at_line}") from error
     return module

@@ -17,10 +17,10 @@ from tictac_env.position_batch import PositionBatch
 class Policy(ABC):
     """Anything that plays: a pure function of a position and a seed.
 
-    To write your own, subclass this and give `act`; override the other methods where you can do better. Then
-    `check_policy` checks that it keeps its promises.
+    To write your own, subclass this and define `act`; override other methods if you can do better. Then `check_policy`
+    checks the contract.
 
-    A policy that draws may also give `probabilities`; exact measures then use them.
+    A policy that draws may also define `probabilities`; exact measures then use them.
 
     Example:
         >>> from tictac_env import Policy, Position
@@ -32,21 +32,21 @@ class Policy(ABC):
     """
 
     name: str = ""
-    """The name in tables and error messages; the class's name if empty."""
+    """The name in tables and error messages; if empty, the class's name."""
     budget: str = ""
-    """How much it searches a move, in words ("1,000 simulations"), as records of results state it; empty if unknown."""
+    """The search per move in words ("1,000 simulations"), for records of results; empty if unknown."""
     illegal_hint: str = ""
-    """What the error adds when the policy chooses an illegal action: how to keep it from doing so."""
+    """Advice on how to avoid illegal actions, added to the error when the policy chooses one."""
     reflex: Callable[[Game, int, int], int] | None = None
     """The set of actions that a `ReflexPolicy` draws from."""
     batched: Any = False  # Any, so that type checkers let subclasses say `batched = True` or make it a property
-    """Whether one `act_many` is much faster than many `act`, as for a network.
+    """Whether one call of `act_many` is much faster than many of `act`, as for a network.
 
-    `play_match` then plays games side by side. Vector environments and exact measures ask by `act_many` anyway.
+    `play_match` then plays games in parallel. Vector environments and exact measures call `act_many` anyway.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class with another `act` or `probabilities` inherits no method that depends on the old one."""
+        """Resets inherited methods that depend on an `act` or `probabilities` that the subclass overrides."""
         super().__init_subclass__(**kwargs)
         if "probabilities" in vars(cls) and "probabilities_many" not in vars(cls):
             cls.probabilities_many = Policy.probabilities_many  # type: ignore[method-assign]
@@ -54,12 +54,12 @@ class Policy(ABC):
             cls.sure_wins = Policy.sure_wins  # type: ignore[method-assign]
 
     forfeits: Any = False  # Any, as above
-    """True if `act_many` answers -1 if it has no legal action. Exact measures then count the position as lost; the -1
+    """True if `act_many` returns -1 when it has no legal action. Exact measures then count the position as lost; a -1
     of any other policy is an error."""
 
     @property
     def one_game_at_a_time(self) -> bool:
-        """Whether `play_match` must not play games side by side, as with a person or with what remembers its game."""
+        """True if `play_match` must not play games in parallel, as for a person or a player that remembers its game."""
         return False
 
     @classmethod
@@ -67,17 +67,17 @@ class Policy(ABC):
         """The policy `make_policy` returns for "<name>:<argument>"; `argument` is "" if there is none.
 
         Raises:
-            ValueError: `argument` is not one this policy knows.
+            ValueError: the policy has no such argument.
         """
         if argument:
-            raise ValueError(f"the policy {cls.name!r} takes no argument, and not {argument!r}")
+            raise ValueError(f"the policy {cls.name!r} takes no argument, not {argument!r}")
         return cls()
 
     def seeing(self, game: Game, obs_type: str) -> Policy:
-        """The policy for `game`, the functions in it seeing observations of that type; itself unless it is a mixture.
+        """The policy for `game`, with observations of this type for the functions in a mixture; otherwise itself.
 
         Raises:
-            ValueError: it does not play `game`.
+            ValueError: the policy does not play `game`.
         """
         return self
 
@@ -86,43 +86,42 @@ class Policy(ABC):
         """The action in an unfinished `position`.
 
         Args:
-            position: the position, the policy being the side to move.
+            position: the position, with the policy to move.
             seed: an integer in [0, 2**63), the only source of randomness.
         """
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
-        """The chance of each action over all seeds, float64 (num_actions,); None if the policy cannot say."""
+        """The probability of each action over all seeds, float64 (num_actions,); None if unknown."""
         return None
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
-        """The chances of each action in B positions: float64 (B, num_actions), a row as `probabilities` gives it; None
-        if the policy cannot say.
+        """The `probabilities` in B positions: float64 (B, num_actions); None if unknown.
 
         Args:
             batch: B unfinished positions.
 
         Raises:
-            ValueError: `probabilities` gives something else than it promises, or gives it in some positions only.
+            ValueError: `probabilities` returns anything else, or returns None in some positions only.
         """
         if type(self).probabilities is Policy.probabilities:
             return None
-        given = [self.probabilities(batch[i]) for i in range(len(batch))]
-        if all(chances is None for chances in given):
+        rows = [self.probabilities(batch[i]) for i in range(len(batch))]
+        if all(chances is None for chances in rows):
             return None
-        for i, chances in enumerate(given):
+        for i, chances in enumerate(rows):
             if chances is None or np.shape(chances) != (batch.game.num_actions,):
                 raise wrong_probabilities(self, batch[i], chances)
-        return np.array(given, np.float64)
+        return np.array(rows, np.float64)
 
     def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
-        """In which of B unfinished positions, being to move, it is certain to win, whatever the other side plays.
+        """True for unfinished positions in which the policy, to move, surely wins, whatever the other side plays.
 
-        bool (B,); False also where the policy cannot say. Exact measures follow a game no further than that.
+        bool (B,); False also if unknown. Exact measures follow a game no further than a sure win.
         """
         return np.zeros(len(batch), np.bool_)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The actions in B positions: int64 (B,), each as `act` with its own seed gives it.
+        """The actions in B positions: int64 (B,), each that of `act` with its own seed.
 
         Args:
             batch: B unfinished positions.
@@ -131,7 +130,7 @@ class Policy(ABC):
         return np.array([action_of(self, batch[i], int(seeds[i])) for i in range(len(batch))], np.int64)
 
     def game_over(self, final: Position) -> None:  # noqa: B027  # most have nothing to do
-        """Called with the last position of each game that it has played `one_game_at_a_time`: for people to see."""
+        """Shows people the last position of a game; called after each game played `one_game_at_a_time`."""
 
     def __str__(self) -> str:
         return self.name or type(self).__name__
@@ -147,7 +146,7 @@ def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64
     """The actions of `policy` in B positions: integers of any kind, (B,), legal or not.
 
     Raises:
-        ValueError: its `act_many` does not answer with B integers.
+        ValueError: `act_many` does not return B integers.
     """
     actions = np.asarray(policy.act_many(batch, seeds))
     if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
@@ -159,21 +158,21 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
     """The action of `policy`, as an int in [0, num_actions), legal or not.
 
     Raises:
-        IllegalMove: it is not such an integer; the message names the policy, the choice and the position.
+        IllegalMove: the choice is not such an integer; the message names the policy, the choice and the position.
     """
     choice = policy.act(position, seed)
     action = as_integer(choice)
     if action is None:
         legal = ", ".join(map(str, position.legal_actions))
-        what = f"an int (legal are {legal}), not {shown(choice)} ({type(choice).__name__})"
-        raise IllegalMove(f"{policy} must return {what}: {position!r}")
+        wanted = f"an int (legal are {legal}), not {shown(choice)} ({type(choice).__name__})"
+        raise IllegalMove(f"{policy} must return {wanted}: {position!r}")
     if not 0 <= action < position.game.num_actions:
         raise illegal_choice(policy, position, action)
     return action
 
 
 def illegal_choice(policy: Policy, position: Position, choice: object, where: str = "") -> IllegalMove:
-    """The error for an illegal `choice` of the policy's; `where` follows the policy's name."""
+    """The error for an illegal `choice` of the policy; `where` follows the policy's name."""
     return illegal_move(position, choice, f"{policy}{where}", policy.illegal_hint)
 
 
@@ -190,11 +189,11 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
         game: the rules.
         own: the stones of the side to move.
         opp: the other side's.
-        moves: the last actions, for the `Position` the policy sees.
+        moves: the last actions, for the `Position` that the policy gets.
         seed: in [0, 2**63).
 
     Returns:
-        The action, and `own` and `opp` after it as the next player sees them.
+        The action, and `own` and `opp` after it, for the next side to move.
 
     Raises:
         IllegalMove: the policy's choice is illegal; the message names the policy, the choice and the position.
@@ -209,7 +208,7 @@ def answer(policy: Policy, game: Game, own: int, opp: int, moves: Sequence[int],
     action = -1
     if policy.reflex is not None and (choices := policy.reflex(game, own, opp)):
         action = pick(game, choices, seed)
-    if action < 0:  # there is no reflex; or it names no action, which `act` reports
+    if action < 0:  # there is no reflex, or it returned no action, which `act` reports
         action = action_of(policy, Position(game, own, opp, tuple(moves)), seed)
     next_own, next_opp = game.play(own, opp, action)
     if next_own == own and next_opp == opp:

@@ -1,4 +1,4 @@
-"""Several opponents in one, drawn for each game or each move, and the levels, mixtures of calibrated strength."""
+"""Mixtures of policies, drawn for each game or each move, and the levels, mixtures of calibrated strength."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tictac_env.rng import mix, weighted
 
 
 class Mixture(Policy):
-    """Policies with weights, one of which is drawn for each move.
+    """Policies with weights, of which one is drawn for each move.
 
     `Mixture(["random", "minimax"], [0.6, 0.4])` errs now and then and is otherwise perfect: a good teacher.
 
     Args:
-        policies: whatever `as_policy` accepts, at least one. Whether they play a game is checked once it is known.
-        weights: non-negative, one for each, not all zero; equal unless given.
+        policies: players that `as_policy` accepts, at least one. It is checked that they play a game once it is known.
+        weights: non-negative, one for each, not all zero; by default equal.
 
     Raises:
-        ValueError: there are no policies, one of them does not play or is an unknown name, or the weights are invalid.
+        ValueError: there are no policies, a policy does not play or is an unknown name, or the weights are invalid.
 
     Example:
         >>> from tictac_env import Position
@@ -42,7 +42,7 @@ class Mixture(Policy):
 
     name = "mixture"
     obs_type = "planes"
-    """The observation of its functions; see `seeing`."""
+    """The observation type of its functions; see `seeing`."""
 
     def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
         self.players = list(policies)
@@ -57,7 +57,7 @@ class Mixture(Policy):
 
     @property
     def weights(self) -> list[float]:
-        """The chance of each policy, up to a common factor; assign a new list to change it."""
+        """The relative probability of each policy; assign a new list to change it."""
         return list(self._weights)
 
     @weights.setter
@@ -71,21 +71,21 @@ class Mixture(Policy):
             raise ValueError(
                 f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {shown(weights)}"
             )
-        # In place: the twins that `seeing` returns share these lists.
+        # In place: the copies that `seeing` returns share these lists.
         self._weights[:] = numbers
         self.cumulative[:] = accumulate(numbers)
 
     def draw(self, seed: int) -> int:
-        """The number of a policy, by `seed` in [0, 2**63)."""
+        """The number of a policy, drawn by `seed` in [0, 2**63)."""
         return weighted(self.cumulative, seed)
 
     def seeing(self, game: Game, obs_type: str) -> Self:
-        """The same mixture with functions that get observations of that type, unless it already has a type.
+        """The same mixture with observations of this type for its functions, unless it already has a type.
 
-        Policies and weights are shared, also those to come.
+        Policies and weights are shared, including those added later.
 
         Raises:
-            ValueError: one of the policies does not play `game`.
+            ValueError: a policy does not play `game`.
         """
         twin = self
         if self.obs_type == "planes" and obs_type != "planes":
@@ -96,10 +96,10 @@ class Mixture(Policy):
         return twin
 
     def member(self, number: int, game: Game, obs_type: str | None = None) -> Policy:
-        """The policy of that number, for `game`; a function gets observations of `obs_type`, or the mixture's.
+        """The policy with this number, for `game`; a function gets observations of `obs_type`, or the mixture's.
 
         Raises:
-            ValueError: it does not play that game.
+            ValueError: the policy does not play `game`.
         """
         key = number, game, obs_type or self.obs_type
         if key not in self._members:
@@ -110,13 +110,13 @@ class Mixture(Policy):
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64 (B,); each member is asked at once for all positions for which it is drawn."""
+        """int64 (B,); each member is called once, for all positions for which it is drawn."""
         drawn = np.array([self.draw(seed) for seed in seeds.tolist()])
         actions = np.empty(len(batch), np.int64)
         for number in np.unique(drawn).tolist():
-            asked = np.flatnonzero(drawn == number)
-            following: Any = mix(seeds[asked])  # type: ignore[arg-type]  # of an array it makes an array
-            actions[asked] = actions_of(self.member(number, batch.game), batch.where(asked), following)
+            rows = np.flatnonzero(drawn == number)
+            member_seeds: Any = mix(seeds[rows])  # type: ignore[arg-type]  # works on arrays too
+            actions[rows] = actions_of(self.member(number, batch.game), batch.where(rows), member_seeds)
         return actions
 
     @property
@@ -128,11 +128,11 @@ class Mixture(Policy):
         return any(member.one_game_at_a_time for member in self._members.values())
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
-        """float64 (num_actions,): the weighted mean of the members', None if one of them cannot say."""
+        """float64 (num_actions,): the weighted mean over the members, None if a member has no probabilities."""
         return self._mean(position.game, (), lambda member: member.probabilities(position))
 
     def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
-        """float64 (B, num_actions); each member is asked at once for all positions."""
+        """float64 (B, num_actions); each member is called once, for all positions."""
         return self._mean(batch.game, (len(batch),), lambda member: member.probabilities_many(batch))
 
     def _mean(
@@ -155,14 +155,14 @@ class Mixture(Policy):
 
 
 class OpponentPool(Mixture):
-    """Opponents with weights, one of which is drawn for each game, at the reset, by the board's own randomness.
+    """Opponents with weights, of which the board's random state draws one for each game, at the reset.
 
-    Usable wherever an opponent is. Opponents may be added and weights changed while environments use the pool; a game
-    under way continues with the opponent it has.
+    A pool can be used wherever an opponent can. Opponents may be added and weights changed while environments use the
+    pool; a game under way keeps its opponent.
 
-    Environments and `play_match` draw once for each game: at the reset, or before the first move.
-    As a policy (`act`, `probabilities`, the exact measures) a pool is a function of the position alone, which does not
-    know its game: there, and as a member of another mixture, it is the mixture that draws for each move.
+    Environments and `play_match` draw once for each game: at the reset, or before the first move. As a policy (`act`,
+    `probabilities`, the exact measures) a pool is a function of the position alone: there, and as a member of another
+    mixture, it draws for each move, as a `Mixture` does.
 
     Arguments and errors are those of `Mixture`.
 
@@ -180,8 +180,7 @@ class OpponentPool(Mixture):
         """Adds an opponent.
 
         Raises:
-            ValueError: the opponent does not play or is an unknown name, or the weight is not a finite number that is 0
-                or more.
+            ValueError: the opponent does not play or is an unknown name, or the weight is not a finite number >= 0.
         """
         check_player(opponent)
         self.players.append(opponent)
@@ -193,7 +192,7 @@ class OpponentPool(Mixture):
 
 
 class Setting(NamedTuple):
-    """The settings of a level: a policy, and the share of its moves that are drawn from all legal ones instead."""
+    """The settings of a level: a policy, and the share of moves drawn from all legal ones instead."""
 
     policy: str
     random: float = 0.0
@@ -217,11 +216,11 @@ LEVELS = {"TicTacToe-v0": SMALL_GAMES, "ConnectFour-v0": (*LARGE_GAMES[:9], Sett
 class Level(Mixture):
     """A calibrated strength, from 1 (random play) to 10.
 
-    On tic-tac-toe each level is harder to exploit than the one below, and level:10 cannot be beaten. On Connect Four
-    each scores 60 to 80 % against the one below (a draw counts half, both seats alike); level:9 searches about a
-    millisecond a move, and level:10 is the exact solver, but for a random move in ten. Boards of up to 12 cells have
+    On tic-tac-toe each level is harder to exploit than the level below, and level:10 cannot be beaten. On Connect Four
+    each scores 60 to 80 % against the level below (a draw counts half, both seats equally); level:9 searches about a
+    millisecond per move, and level:10 is the exact solver with one random move in ten. Boards of up to 12 cells have
     tic-tac-toe's settings, larger ones Connect Four's with a longer search at the top, as only Connect Four has an
-    opening book; there the strengths rise too, but by how much has not been measured.
+    opening book; there the strengths rise too, by amounts that have not been measured.
 
     Args:
         number: 1 to 10.
@@ -238,7 +237,7 @@ class Level(Mixture):
         if type(number) is not int or not 1 <= number <= len(settings):
             raise ValueError(f"a level must be an integer from 1 to {len(settings)}, not {shown(number)}")
         setting = settings[number - 1]
-        # By name, as a mixture makes its policies when they are first asked: naming a level loads no search.
+        # By name, as a mixture makes its policies at their first use: naming a level loads no search.
         super().__init__([setting.policy, "random"], [1 - setting.random, setting.random])
         self.name = f"level:{number}"
         self.budget = f"plays {setting.policy}" + (f", {100 * setting.random:g} % random" if setting.random else "")
@@ -247,7 +246,7 @@ class Level(Mixture):
     def from_name(cls, game: Game, argument: str) -> Level:
         """`level:<number>`."""
         number = parse_whole(argument)
-        wrong: Any = argument  # which the error shows
+        wrong: Any = argument  # the error shows it
         return cls(wrong if number is None else number, game)
 
     def __str__(self) -> str:

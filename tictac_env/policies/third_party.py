@@ -1,6 +1,6 @@
 """Third-party players as policies: Kaggle agents, OpenSpiel bots, PettingZoo agents, ONNX networks, programs.
 
-A program in any language reads a position a line, and answers each with a line, its move:
+A program in any language reads positions, one per line, and answers each with a line, its move:
 
     question    4453 .....................................OX..XO.. X 1203945
     answer      4
@@ -8,7 +8,7 @@ A program in any language reads a position a line, and answers each with a line,
 A question is one line of four words: the moves that led to the position as a move string ("-" for none), the cells row
 by row from the top left ("." empty), the side to move ("X", the first player, or "O"), and an integer below 2**63, the
 only seed for a program that draws. The answer is one line with the move as an integer counted from 1: the column, or
-without gravity the cell. The end of the input is the end.
+without gravity the cell. The program ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -46,35 +46,36 @@ from tictac_env.position import Position
 
 
 class SeededFunction(Policy):
-    """A third-party function as a policy: what it draws from `random` and `numpy.random` follows from the seed.
+    """A third-party function as a policy: its draws from `random` and `numpy.random` depend on the seed alone.
 
     Args:
-        function: gets as many of its arguments, at most two, as it has places for.
-        agent: what it belongs to, which has the name.
+        function: gets as many arguments, at most two, as it has positional parameters.
+        agent: the function or its owner, which has the name.
     """
 
     def __init__(self, function: Callable[..., Any], agent: Any) -> None:
         self._function = function
         self.name = getattr(agent, "__name__", type(agent).__name__)
         signature = signature_of(function)
-        kinds = [one.kind for one in signature.parameters.values()] if signature else [Parameter.VAR_POSITIONAL]
+        parameters = signature.parameters.values() if signature else ()
+        kinds = [parameter.kind for parameter in parameters] if signature else [Parameter.VAR_POSITIONAL]
         positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        self._given = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in positional for kind in kinds)
+        self._count = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in positional for kind in kinds)
 
     @abstractmethod
     def arguments(self, position: Position) -> tuple[Any, Any]:
         """The arguments of the function in a position."""
 
     def act(self, position: Position, seed: int) -> int:
-        arguments = self.arguments(position)[: self._given]
-        plain, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+        arguments = self.arguments(position)[: self._count]
+        python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
         try:
             random.seed(seed)
             np.random.seed(seed % 2**32)  # noqa: NPY002
             action: int = self._function(*arguments)
         finally:
-            random.setstate(plain)
-            np.random.set_state(numpys)  # noqa: NPY002
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
         return action
 
 
@@ -82,11 +83,11 @@ class SeededFunction(Policy):
 # the environments "connectx" and "tictactoe" of kaggle-environments, which need not be installed.
 
 LIMITS = {"actTimeout": 2, "timeout": 2, "agentTimeout": 60, "episodeSteps": 1000}
-"""The limits of the competition's configuration; nothing here measures them."""
+"""The limits in the competition's configuration; they are not enforced here."""
 
 
 class Struct(dict[str, Any]):
-    """A dict whose entries are attributes too, as Kaggle's agents use both."""
+    """A dict whose entries are also attributes, as Kaggle agents use both."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -96,7 +97,7 @@ class Struct(dict[str, Any]):
 
 
 class KaggleAgent(SeededFunction):
-    """A Kaggle agent as a policy. What it draws from `random` and `numpy.random` follows from the seed.
+    """A Kaggle agent as a policy. Its draws from `random` and `numpy.random` depend on the seed alone.
 
     Args:
         agent: takes `observation` (`board`, a list of rows * columns numbers row by row from the top left, 0 empty, 1
@@ -106,7 +107,7 @@ class KaggleAgent(SeededFunction):
         game: a game of the k-in-a-row family.
 
     Raises:
-        ValueError: the game is another one.
+        ValueError: the game is not of this family.
     """
 
     def __init__(self, agent: Callable[..., Any], game: Game) -> None:
@@ -127,18 +128,18 @@ class KaggleAgent(SeededFunction):
 
 
 def last_callable(path: Path) -> Any:
-    """The last name in a Python file that can be called: by this rule Kaggle finds the agent in a submission.
+    """The last callable in a Python file, by which Kaggle finds the agent in a submission.
 
-    The order is that in which names were first bound; imported ones count.
+    Names are in the order in which they were first bound; imported names count.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it cannot be run, or has nothing that can be called.
+        ValueError: the file cannot be run, or has nothing that can be called.
     """
-    found = [value for value in vars(run_file(path)).values() if callable(value)]
-    if not found:
-        raise ValueError(f"{path} has nothing that can be called, so it is no submission")
-    return found[-1]
+    callables = [value for value in vars(run_file(path)).values() if callable(value)]
+    if not callables:
+        raise ValueError(f"{path} has nothing that can be called, so it is not a submission")
+    return callables[-1]
 
 
 def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
@@ -149,18 +150,18 @@ def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
 
 
 def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
-    """The agent of a Kaggle submission that is named by its file alone.
+    """The agent of a Kaggle submission given as a file, without "kaggle:".
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it cannot be run, or its last function does not take Kaggle's observation and configuration.
+        ValueError: the file cannot be run, or its last function does not take Kaggle's observation and configuration.
     """
     agent = last_callable(path)
     names = list(signature.parameters) if (signature := signature_of(agent)) else []
     if len(names) < 2 or "conf" not in names[1].lower():  # a second parameter of another name may be a mask
         name = getattr(agent, "__name__", "NAME")
         raise ValueError(
-            f"{path} does not say how it plays: its last function, {name!r}, must take the parameters (observation, "
+            f"{path} is not a Kaggle submission: its last function, {name!r}, must take the parameters (observation, "
             f'configuration) of a Kaggle agent; give "{path}:{name}" for a function (observation, mask) -> action, or '
             f'"kaggle:{path}"'
         )
@@ -168,62 +169,61 @@ def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
 
 
 def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
-    """The bot that "module:name" or "file.py:name" names: a `pyspiel.Bot`, or a function that makes one from a seed.
+    """The bot at "module:name" or "file.py:name": a `pyspiel.Bot`, or a function that makes one from a seed.
 
-    It reads the states of OpenSpiel's own "tic_tac_toe" or "connect_four", of any size; on other games those of ours.
+    It gets states of OpenSpiel's own "tic_tac_toe" or "connect_four" (of any size), for other games states of ours.
 
     Raises:
-        ValueError: it is neither a bot nor a function.
+        ValueError: the object is neither a bot nor a function.
         DependencyNotInstalled: OpenSpiel is not installed.
     """
-    adapters: Any = importlib.import_module("tictac_env.openspiel")  # it stands above this package
+    adapters: Any = importlib.import_module("tictac_env.openspiel")  # is in a layer above this package
     spiel: Any = importlib.import_module("pyspiel")
     bot = object_named(text)
     if isinstance(bot, type) or not (isinstance(bot, spiel.Bot) or callable(bot)):
-        raise ValueError(f"{text!r} is no bot of OpenSpiel's, nor a function that makes one from a seed: {bot!r}")
+        raise ValueError(f"{text!r} is neither an OpenSpiel bot nor a function that makes one from a seed: {bot!r}")
     if isinstance(game, KInARow) and game.gravity:
         sizes = {"rows": game.rows, "columns": game.cols, "x_in_row": game.connect}
-        known = spiel.load_game("connect_four", sizes)
+        spiel_game = spiel.load_game("connect_four", sizes)
     elif isinstance(game, KInARow) and (game.rows, game.cols, game.connect) == (3, 3, 3):
-        known = spiel.load_game("tic_tac_toe")
+        spiel_game = spiel.load_game("tic_tac_toe")
     else:
-        known = adapters.load_game(game)
-    policy: Policy = adapters.BotPolicy(bot, known, text.rpartition(":")[2])
+        spiel_game = adapters.load_game(game)
+    policy: Policy = adapters.BotPolicy(bot, spiel_game, text.rpartition(":")[2])
     return policy
 
 
 class PettingZooAgent(SeededFunction):
-    """An agent of PettingZoo's as a policy. What it draws from `random` and `numpy.random` follows from the seed.
+    """A PettingZoo agent as a policy. Its draws from `random` and `numpy.random` depend on the seed alone.
 
     Args:
         agent: a function, or an object with `act`. It takes the dict with "observation", int8 (rows, cols, 2), own
-            stones first, and "action_mask", int8 (num_actions,), as `connect_four_v0` (and PettingZoo's
-            `connect_four_v3`) shows them; if it has a second parameter, "player_0" or "player_1"; and returns the
-            action.
+            stones first, and "action_mask", int8 (num_actions,), as in `connect_four_v0` (and PettingZoo's
+            `connect_four_v3`); if it has a second parameter, also "player_0" or "player_1"; and returns the action.
 
     Raises:
-        ValueError: `agent` is neither.
+        ValueError: `agent` is anything else.
     """
 
     def __init__(self, agent: Any) -> None:
         function: Callable[..., Any] | None = getattr(agent, "act", agent if callable(agent) else None)
         if isinstance(agent, type) or not callable(function):
-            raise ValueError(f"{shown(agent)} is no agent of PettingZoo's: give a function, or an object with `act`")
+            raise ValueError(f"{shown(agent)} is not a PettingZoo agent: give a function, or an object with `act`")
         super().__init__(function, agent)
 
     def arguments(self, position: Position) -> tuple[Any, Any]:
         game = position.game
         observer = observer_of(game, "planes")
         planes = observer.observe(position.own, position.opp, position.seat)
-        seen = {
+        observation = {
             "observation": np.ascontiguousarray(np.moveaxis(planes, 0, -1)),
             "action_mask": observer.mask(game.legal(position.own, position.opp)),
         }
-        return seen, ("player_0", "player_1")[position.seat]
+        return observation, ("player_0", "player_1")[position.seat]
 
 
 def pettingzoo_agent(text: str, game: Game, reading: Reading) -> Policy:
-    """The agent that "module:name" or "file.py:name" names."""
+    """The agent at "module:name" or "file.py:name"."""
     return PettingZooAgent(object_named(text))
 
 
@@ -233,8 +233,8 @@ class NetworkInput:
 
     Attributes:
         obs_type: the observation type.
-        last: whether the planes are put last, as in PettingZoo.
-        shape: of the input for one position.
+        last: whether the planes are the last axis, as in PettingZoo.
+        shape: the shape of the input for one position.
     """
 
     obs_type: str
@@ -251,30 +251,30 @@ class NetworkInput:
 
 
 def network_input(game: Game, shape: tuple[int, ...], observation: str | None = None) -> NetworkInput:
-    """The input of that shape, for one position, made of an observation of the game.
+    """The conversion of an observation of the game to an input of this shape, for one position.
 
-    An observation comes as it is, flattened, as one plane more than it has axes (1, rows, cols), or with its planes
-    last, (rows, cols, 2). A flat input may have the planes in either order; "planes-last" puts them last.
+    The input may be the observation unchanged, flattened, with a leading axis (1, rows, cols), or with its planes last,
+    (rows, cols, 2). A flat input may have the planes in either order; "planes-last" puts them last.
 
     Args:
         game: the game.
-        shape: of the input for one position.
-        observation: "planes", "board", ... or "planes-last"; None for the first one that fits.
+        shape: the shape of the input for one position.
+        observation: "planes", "board", ... or "planes-last"; None for the first type that fits.
 
     Raises:
-        ValueError: none fits; the message names the shapes that would.
+        ValueError: no observation fits; the message has the allowed shapes.
     """
     wanted = "planes" if observation == PLANES_LAST else observation
     allowed = []
     for name, kind in OBSERVATION_TYPES.items():
-        own = kind.shape(game)
-        if not own or wanted not in (None, name):
+        plain = kind.shape(game)
+        if not plain or wanted not in (None, name):
             continue
-        last, flat = planes_last(own), (math.prod(own),)
-        fitting = [one for one in (own, flat, (1, *own), last) if one is not None]
-        if shape in fitting:
+        last, flat = planes_last(plain), (math.prod(plain),)
+        shapes = [form for form in (plain, flat, (1, *plain), last) if form is not None]
+        if shape in shapes:
             return NetworkInput(name, shape == last or (shape == flat and observation == PLANES_LAST), shape)
-        allowed += [f"{one} ({name})" for one in fitting]
+        allowed += [f"{form} ({name})" for form in shapes]
     takes = f"a network for {game_name(game) or repr(game)} takes {', '.join(allowed)} for a position"
     raise ValueError(f"the input {shape} fits no observation; {takes}")
 
@@ -283,26 +283,26 @@ FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(flo
 NUMBERS = FLOATS | {"tensor(bool)": np.bool_, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8}
 NUMBERS |= {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 AT_ONCE = 64
-"""The number of positions that a network gets at a time, for which the time limit holds."""
+"""The number of positions in one call of a network; the time limit is for one call."""
 
 
 class OnnxNetwork(BatchedPolicy):
     """A network in an ONNX file as a policy.
 
-    Its input is an observation of the game, recognised by its shape (see `network_input`); a second input whose name
-    has "mask" in it gets the action mask. Of its outputs the first one of floats (B, num_actions) are the values of the
-    actions, of which it plays the highest legal one. Without one, the first output of integers, (B,) or (B, 1), are its
-    actions. B may be any number or 1.
+    Its input is an observation of the game, recognised by its shape (see `network_input`); a second input with "mask"
+    in its name gets the action mask. The first output of floats (B, num_actions) has the values of the actions; the
+    highest legal one is played. Without such an output, the first output of integers, (B,) or (B, 1), has the actions.
+    B may be any number or 1.
 
     Args:
         path: the file.
-        game: the game it plays.
-        observation: the observation it takes, if its shape does not tell (see `Reading`).
-        time_limit: the seconds it may take for up to 64 positions, for it may hold loops.
+        game: the game to play.
+        observation: the observation type, if the shape is ambiguous (see `Reading`).
+        time_limit: the most seconds for up to 64 positions, as networks may contain loops.
 
     Raises:
-        ValueError: it is no ONNX file, or its inputs or outputs are not these; the message names the file and them.
-        TimeoutError: at a move: it takes longer.
+        ValueError: the file is not ONNX, or has other inputs or outputs; the message names the file and them.
+        TimeoutError: at a move, if the network takes longer.
         DependencyNotInstalled: ONNX Runtime is not installed.
     """
 
@@ -318,18 +318,18 @@ class OnnxNetwork(BatchedPolicy):
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # these networks are small
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # of classes of its own, made from nothing we could import
+        except Exception as error:  # ONNX Runtime's exception classes cannot be imported
             raise ValueError(f"{path} cannot be read as an ONNX network: {error}") from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        masks = [one for one in inputs if "mask" in one.name.lower()]
-        boards = [one for one in inputs if one not in masks]
-        values = [one for one in outputs if one.type in FLOATS and tuple(one.shape[1:]) == (game.num_actions,)]
-        actions = [one for one in outputs if one.type in ("tensor(int64)", "tensor(int32)")]
+        masks = [node for node in inputs if "mask" in node.name.lower()]
+        boards = [node for node in inputs if node not in masks]
+        values = [node for node in outputs if node.type in FLOATS and tuple(node.shape[1:]) == (game.num_actions,)]
+        actions = [node for node in outputs if node.type in ("tensor(int64)", "tensor(int32)")]
         if len(boards) != 1 or len(masks) > 1 or not (values or actions):
-            has = "; ".join(f"{one.name} {one.type} {one.shape}" for one in [*inputs, *outputs])
+            nodes = "; ".join(f"{node.name} {node.type} {node.shape}" for node in [*inputs, *outputs])
             raise ValueError(
                 f"{path} must have one input besides a mask, and an output of floats (B, {game.num_actions}) or of "
-                f"integers (B,); it has {has}"
+                f"integers (B,); it has {nodes}"
             )
         self._board, self._mask = boards[0], masks[0] if masks else None
         self._output, self.gives = (values[0].name, "values") if values else (actions[0].name, "actions")
@@ -342,25 +342,25 @@ class OnnxNetwork(BatchedPolicy):
         super().__init__(self._play, self._input.obs_type)
 
     def _play(self, observations: npt.NDArray[Any], masks: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-        fed = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
+        inputs = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
         if self._mask is not None:
-            fed[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
+            inputs[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
         starts = range(0, len(masks) or 1, self._at_once)
-        parts = [{name: rows[i : i + self._at_once] for name, rows in fed.items()} for i in starts]
-        found = np.concatenate([self._ask(part) for part in parts])
+        parts = [{name: rows[i : i + self._at_once] for name, rows in inputs.items()} for i in starts]
+        outputs = np.concatenate([self._run(part) for part in parts])
         if self.gives == "actions":
-            return found.reshape(len(masks)).astype(np.int64)
-        chosen: npt.NDArray[np.int64] = np.where(masks != 0, found, -np.inf).argmax(axis=1)
+            return outputs.reshape(len(masks)).astype(np.int64)
+        chosen: npt.NDArray[np.int64] = np.where(masks != 0, outputs, -np.inf).argmax(axis=1)
         return chosen
 
-    def _ask(self, fed: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def _run(self, inputs: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
         options = self._run_options()
         timer = threading.Timer(self._time_limit, setattr, (options, "terminate", True))
         timer.daemon = True
         timer.start()
         try:
-            return np.asarray(self._session.run([self._output], fed, options)[0])
-        except Exception:  # of a class of its own
+            return np.asarray(self._session.run([self._output], inputs, options)[0])
+        except Exception:  # see above
             if options.terminate:
                 raise TimeoutError(f"{self._path}: no answer within {self._time_limit:g} s") from None
             raise
@@ -369,7 +369,7 @@ class OnnxNetwork(BatchedPolicy):
 
 
 def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[str, Any]]:
-    """The network in a file, and its settings; raises as `OnnxNetwork` does."""
+    """The network in a file, and its settings; it raises as `OnnxNetwork` does."""
     network = OnnxNetwork(path, game, reading.observation, reading.time_limit)
     return network, {"format": "ONNX", "input": network.input, "gives": network.gives}
 
@@ -377,26 +377,25 @@ def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork,
 LONGEST = 200
 """The most bytes of a program's answer."""
 GRACE = 1.0
-"""The seconds that a program has to end by itself once its input has ended."""
+"""The seconds that a program has to end by itself after its input has ended."""
 
 
 class Program(Policy):
     """A program that answers positions with moves, line by line, as a policy.
 
-    It is started at the first question, not through a shell, and started again after an invalid answer. It is asked
-    about positions in any order, not game by game, so it must not rely on what it was asked before. It finds the game's
-    name and the size of the board in its environment: TICTAC_GAME, TICTAC_ROWS and TICTAC_COLS. Its standard error is
-    shown.
+    It is started at the first question, not through a shell, and started again after an invalid answer. Questions come
+    in any order, not game by game, so the program must not rely on earlier ones. The environment variables TICTAC_GAME,
+    TICTAC_ROWS and TICTAC_COLS have the game's name and the size of the board. Its standard error is shown.
 
     Args:
         command: the program and its arguments, as in a shell: "./bot --depth 4".
-        game: the game it plays.
-        time_limit: the seconds that an answer may take, the program's start included.
+        game: the game to play.
+        time_limit: the most seconds for an answer, the program's start included.
 
     Raises:
         ValueError: the command is empty or has an open quotation mark. At a move: the program ended, or its answer is
-            no move.
-        FileNotFoundError: at the first move: there is no such program.
+            not a move.
+        FileNotFoundError: at the first move, if there is no such program.
         TimeoutError: at a move, if there was no answer in time.
     """
 
@@ -409,8 +408,8 @@ class Program(Policy):
             raise ValueError('the command of a program is empty; give "program:./bot --depth 4"')
         self.command = self.name = command
         self.time_limit = time_limit
-        known = {"GAME": game_name(game) or repr(game), "ROWS": str(game.rows), "COLS": str(game.cols)}
-        self._environment = {**os.environ, **{f"TICTAC_{name}": value for name, value in known.items()}}
+        variables = {"GAME": game_name(game) or repr(game), "ROWS": str(game.rows), "COLS": str(game.cols)}
+        self._environment = {**os.environ, **{f"TICTAC_{name}": value for name, value in variables.items()}}
         self._dialogue: _Dialogue | None = None
 
     def act(self, position: Position, seed: int) -> int:
@@ -423,7 +422,7 @@ class Program(Policy):
             if move is None:
                 allowed = f"an integer from 1 to {position.game.num_actions}"
                 raise ValueError(f"the answer was {answer!r}, and must be {allowed}")
-        except BaseException as error:  # Ctrl-C too: it may still think about this question
+        except BaseException as error:  # Ctrl-C too: the program may still be working on this question
             self.close()
             if isinstance(error, (ValueError, TimeoutError)):
                 raise type(error)(f"{self}: {error}; the question was {question!r}") from None
@@ -431,7 +430,7 @@ class Program(Policy):
         return move - 1
 
     def close(self) -> None:
-        """Stops the program, if it runs, and all processes it has started. The next move starts it again."""
+        """Stops the program, if it runs, and all processes that it has started. The next move starts it again."""
         if self._dialogue is not None:
             self._dialogue.stop()
             self._dialogue = None
@@ -441,18 +440,18 @@ class Program(Policy):
 
 
 def question_of(position: Position, seed: int) -> str:
-    """The question to a program about a position: a line without its end."""
+    """The question to a program about a position: a line without the line break."""
     cells = "".join(".XO"[stone] for stone in position.to_array().ravel().tolist())
     return f"{position.to_moves() or '-'} {cells} {'XO'[position.seat]} {seed}"
 
 
 def program(text: str, game: Game, reading: Reading) -> Policy:
-    """The program that a command starts."""
+    """The program started by a command."""
     return Program(text, game, reading.time_limit)
 
 
 class _Dialogue:
-    """A running program, asked line by line. A thread reads, so that no answer is waited for longer than its limit."""
+    """A running program that answers line by line. A thread reads its output, so that waiting has a time limit."""
 
     def __init__(self, words: list[str], environment: dict[str, str]) -> None:
         try:
@@ -462,55 +461,55 @@ class _Dialogue:
                 stdout=subprocess.PIPE,
                 env=environment,
                 bufsize=0,
-                start_new_session=True,  # so that what it starts can be stopped with it
+                start_new_session=True,  # so that its own processes can be stopped too
             )
         except OSError as error:
             raise type(error)(f"the program {words[0]!r} cannot be started: {error.strerror}") from None
         self._input: Any = self._process.stdin
-        self._said: queue.Queue[bytes] = queue.Queue(maxsize=1)
-        self._reader = threading.Thread(target=_read, args=(self._process.stdout, self._said), daemon=True)
+        self._output: queue.Queue[bytes] = queue.Queue(maxsize=1)
+        self._reader = threading.Thread(target=_read, args=(self._process.stdout, self._output), daemon=True)
         self._reader.start()
-        self.stop = weakref.finalize(self, _stop, self._process, self._reader, self._said)
+        self.stop = weakref.finalize(self, _stop, self._process, self._reader, self._output)
 
     def answer(self, question: str, limit: float) -> str:
-        """The line that the program answers within `limit` seconds, without its end."""
-        with contextlib.suppress(OSError):  # it has ended: its last output tells
+        """The program's answer within `limit` seconds: a line without the line break."""
+        with contextlib.suppress(OSError):  # it has ended, which its output shows below
             self._input.write(f"{question}\n".encode())
-        said, end = b"", time.monotonic() + limit
-        while b"\n" not in said:
+        text, end = b"", time.monotonic() + limit
+        while b"\n" not in text:
             try:
-                part = self._said.get(timeout=max(0.0, end - time.monotonic()))
+                part = self._output.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
                 hint = "a program must flush its output after each answer"
                 raise TimeoutError(f"no answer within {limit:g} s ({hint})") from None
             if not part:
                 status = self._process.wait(GRACE)
                 raise ValueError(f"the program has ended with status {status}")
-            said += part
-            if len(said) > LONGEST:
-                raise ValueError(f"the answer begins with {said[:40]!r} and is longer than {LONGEST} bytes")
-        line, _, rest = said.partition(b"\n")
+            text += part
+            if len(text) > LONGEST:
+                raise ValueError(f"the answer begins with {text[:40]!r} and is longer than {LONGEST} bytes")
+        line, _, rest = text.partition(b"\n")
         if rest:
-            raise ValueError(f"the answer was more than one line: {said!r}")
+            raise ValueError(f"the answer was more than one line: {text!r}")
         return line.decode(errors="replace").strip()
 
 
-def _read(stream: Any, said: queue.Queue[bytes]) -> None:
-    """Passes on a program's output, at most two pieces ahead, and b"" at its end."""
+def _read(stream: Any, output: queue.Queue[bytes]) -> None:
+    """Puts a program's output into a queue, at most two parts ahead, and b"" at its end."""
     with contextlib.suppress(OSError, ValueError):  # it was closed
         while part := stream.read(LONGEST + 1):
-            said.put(part)
-    said.put(b"")
+            output.put(part)
+    output.put(b"")
 
 
-def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, said: queue.Queue[bytes]) -> None:
-    """Ends the input of a program, and a moment later kills it with all that it has started."""
+def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, output: queue.Queue[bytes]) -> None:
+    """Ends the input of a program, and a moment later kills it and all processes that it has started."""
     with contextlib.suppress(OSError):
         process.stdin.close()  # type: ignore[union-attr]
     end = time.monotonic() + GRACE
     while process.poll() is None and time.monotonic() < end and reader.is_alive():
-        with contextlib.suppress(queue.Empty):  # it must be able to write the rest
-            said.get(timeout=0.01)
+        with contextlib.suppress(queue.Empty):  # the program must be able to write the rest
+            output.get(timeout=0.01)
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -519,6 +518,6 @@ def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, said: queu
     process.wait()
     while reader.is_alive() and time.monotonic() < end + GRACE:
         with contextlib.suppress(queue.Empty):
-            said.get(timeout=0.01)
+            output.get(timeout=0.01)
     if not reader.is_alive():
         process.stdout.close()  # type: ignore[union-attr]

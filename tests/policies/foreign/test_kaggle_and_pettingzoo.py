@@ -137,7 +137,7 @@ def test_an_object_with_act_is_a_pettingzoo_agent_and_draws_from_its_seed(tmp_pa
     with pytest.warns(UserWarning, match="draws but"):
         check_policy(player.policy, TTT, 30)
     assert verdict(player.policy, TTT).basis == "fixed map"
-    with pytest.raises(ValueError, match="no agent of PettingZoo's"):
+    with pytest.raises(ValueError, match="is not a PettingZoo agent"):
         load_player(f"pettingzoo:{tmp_path / 'zoo.py'}:Agent", TTT)
 
 

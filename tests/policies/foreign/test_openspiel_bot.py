@@ -40,5 +40,5 @@ def test_a_function_that_makes_bots_plays(game: str, theirs: str, moves: str, wi
     position = Position.from_moves(rules, moves)
     after = position.play(player.policy.act(position, 1))
     assert wins not in position.legal_actions or after.is_over
-    with pytest.raises(ValueError, match="no bot of OpenSpiel's"):
+    with pytest.raises(ValueError, match="is neither an OpenSpiel bot nor a function"):
         load_player(f"openspiel:{tmp_path / 'spiel_bots.py'}:number", rules)
