@@ -99,7 +99,7 @@ LONG = {
     "audit": Long("audit bots:slow --card card"),
     "grade": Long("grade class --assignment small.toml --csv -o grades.csv"),
     "serve": Long("serve --port 0", needs="starlette"),
-    "bench": Long("bench --no-deep --store results"),
+    "bench": Long("bench --no-deep --shorter 0.2 --store results"),
     "warm": Long("warm"),
     "dataset prompts": Long(
         "dataset prompts rows.jsonl --game ConnectFour-v0 --rows 9999", ".rows.jsonl.scores", scores

@@ -53,6 +53,7 @@ def test_a_zip_grades_in_a_clean_folder(tmp_path: Path) -> None:
     pins = (root / "source" / "requirements.txt").read_text().splitlines()
     assert f"numpy=={importlib.metadata.version('numpy')}" in pins and all("==" in pin for pin in pins)
     assert "-P -m tictac_env grade" in (root / "run_autograder").read_text(), "it imports nothing of the current folder"
+    assert {*os.listdir(root / "source" / "package")} == {"tictac_env", "tictac_agents", "tictac_command.py"}
     make_zip(tmp_path / "small.toml", tmp_path / "open.zip", unconfined=True)
     scripts = [zipfile.ZipFile(tmp_path / name).read("run_autograder") for name in ("small.zip", "open.zip")]
     assert [b"--unconfined" in script for script in scripts] == [False, True]

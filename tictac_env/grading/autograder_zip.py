@@ -14,6 +14,7 @@ from tictac_env.grading.rubric import RUBRIC, assignment_folder, load_rubric
 from tictac_env.storage import writing
 
 OWN = "tictac-env"
+MODULES = ("tictac_env", "tictac_agents", "tictac_command")
 LEFT_OUT = {"__pycache__", "assignments"}
 
 SETUP = """#!/usr/bin/env bash
@@ -109,10 +110,13 @@ def make_zip(
                 archive.writestr(info, text)
             for wheel in found.values():
                 archive.write(wheel, f"wheels/{wheel.name}", zipfile.ZIP_STORED)
-            specs = [importlib.util.find_spec(name) for name in ("tictac_env", "tictac_agents") if own is None]
-            for home in [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin is not None]:
-                for source in sorted(home.rglob("*")):
-                    inside = source.relative_to(home.parent)
+            specs = [importlib.util.find_spec(name) for name in MODULES if own is None]
+            for home in [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]:
+                root, sources = home.parent, [home]
+                if home.name == "__init__.py":
+                    root, sources = root.parent, sorted(root.rglob("*"))
+                for source in sources:
+                    inside = source.relative_to(root)
                     if source.is_file() and not LEFT_OUT & {*inside.parts}:
                         archive.write(source, f"package/{inside.as_posix()}")
         return file.tell()
