@@ -1,4 +1,4 @@
-"""Many positions of one game at once: what policies, measures and the solver are asked about together."""
+"""Batches of positions of one game, for policies, measures and the solver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PositionBatch:
     """Many positions of one game.
 
     Attributes:
-        game: the rule book.
+        game: the rules.
         own: int64 (B,), the stones of the player to move, for each of the B positions.
         opp: int64 (B,), the other player's.
     """
@@ -33,7 +33,7 @@ class PositionBatch:
         """The batch of these positions.
 
         Raises:
-            ValueError: there are none, or they are not all of one game.
+            ValueError: there are no positions, or they are not all of one game.
         """
         games = {position.game for position in positions}
         if len(games) != 1:
@@ -43,7 +43,7 @@ class PositionBatch:
         return cls(games.pop(), own, opp)
 
     def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
-        """What the side to move sees of each position: (B, ...), an observation of the environments a row.
+        """The observation of each position for the side to move, as in the environments: (B, ...).
 
         Args:
             obs_type: a name of `tictac_env.observation.OBSERVATION_TYPES`.
@@ -54,17 +54,17 @@ class PositionBatch:
         return observation_type(obs_type).observe_many(self.game, self.own, self.opp, None)
 
     def action_masks(self) -> npt.NDArray[np.int8]:
-        """The action masks: int8 (B, num_actions), 1 where legal, all 0 where the game is over."""
+        """The action masks: int8 (B, num_actions), 1 if legal, all 0 if the game is over."""
         legal = legal_sets(self.game, self.own, self.opp)
         return action_masks(self.game, np.where(self.results() == UNFINISHED, legal, 0))
 
     def results(self) -> npt.NDArray[np.int8]:
-        """How each game stands, for the side to move, as `Game.result` says it: int8 (B,)."""
+        """The `Game.result` of each position, for the side to move: int8 (B,)."""
         stones = zip(self.own.tolist(), self.opp.tolist(), strict=True)
         return np.array([self.game.result(*both) for both in stones], np.int8)
 
     def play(self, actions: npt.NDArray[np.integer[Any]]) -> PositionBatch:
-        """The positions after a legal action in each, which is not checked, as the next player sees them.
+        """The positions after a legal action in each (not checked), for the next player to move.
 
         Args:
             actions: (B,), each in [0, num_actions).
@@ -74,8 +74,8 @@ class PositionBatch:
         return PositionBatch(game, *played(game, self.own, self.opp, choices))
 
     def distinct(self) -> tuple[PositionBatch, npt.NDArray[np.intp]]:
-        """The positions without repetitions, in the order in which they first come; and for each of the B positions,
-        which of these it is: (B,).
+        """The distinct positions in the order of their first occurrence; and the index of each of the B positions among
+        them: (B,).
         """
         order = np.lexsort((self.opp, self.own))
         own, opp = self.own[order], self.opp[order]
@@ -90,12 +90,12 @@ class PositionBatch:
         return self.where(first[met]), which
 
     def where(self, chosen: slice | npt.NDArray[np.bool_ | np.integer[Any]]) -> PositionBatch:
-        """Some of the positions, by whatever can index an array of them."""
+        """Some of the positions, by an index of an array."""
         return PositionBatch(self.game, self.own[chosen], self.opp[chosen])
 
     @classmethod
     def joined(cls, batches: Sequence[PositionBatch]) -> PositionBatch:
-        """The positions of one batch after another, of at least one, all of one game."""
+        """The positions of all batches (at least one, all of one game) in order."""
         own = np.concatenate([batch.own for batch in batches])
         return cls(batches[0].game, own, np.concatenate([batch.opp for batch in batches]))
 

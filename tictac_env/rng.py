@@ -1,9 +1,9 @@
-"""The randomness of a board: one integer, advanced by one function, the same interpreted and compiled.
+"""The random state of a board: one integer, advanced by one function, the same interpreted and compiled.
 
-The state walks through all 62-bit integers in steps of an odd constant (a Weyl sequence); a draw is the state, mixed by
-four rounds of a Feistel network (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom
-functions", 1988). As in the rule books no intermediate result leaves [0, 2**63): compiled code may assume that an int64
-never overflows, so the usual generators, which multiply modulo 2**64, would not run alike.
+The state steps through all 62-bit integers by an odd constant (a Weyl sequence); a draw is the state, mixed by four
+rounds of a Feistel network (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom functions",
+1988). As in the rules of games, no intermediate result leaves [0, 2**63): compiled code may assume that an int64 never
+overflows, so generators that multiply modulo 2**64, as usual, would give different results.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def advance(state: int) -> int:
 def mix(value: int) -> int:
     """A draw in [0, 2**63): a permutation of [0, 2**63) in which every bit depends on every other.
 
-    The halves in turn (hi has 32 bits, lo 31) are changed by a multiple of the other, its upper half folded onto its
-    lower one so that all of its bits count.
+    Each half in turn (hi has 32 bits, lo 31) is changed by a multiple of the other; the upper half of the multiple is
+    folded onto its lower half, so that all of its bits count.
     """
     hi = value >> 31
     lo = value & LOW_31
@@ -47,7 +47,7 @@ def mix(value: int) -> int:
 
 
 def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) -> int:
-    """Draws a number i in [0, n) with the chance of its weight, by a draw `value` in [0, 2**63).
+    """Turns a draw `value` in [0, 2**63) into a number i in [0, n), with a probability proportional to its weight.
 
     Args:
         cumulative: the n running sums of the weights.
@@ -61,13 +61,13 @@ def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) 
 
 
 def position_seed(own: int, opp: int, salt: int) -> int:
-    """A seed in [0, 2**63) that depends on nothing but a position and `salt` (in [0, 2**63)).
+    """A seed in [0, 2**63) that depends only on a position and `salt` (in [0, 2**63)).
 
-    Played with it, a policy that draws becomes a fixed map from positions to actions, which can be judged exactly.
+    With it, a policy that draws becomes a fixed map from positions to actions, which can be judged exactly.
     """
     return mix(mix(mix(own ^ STEP) ^ opp) ^ salt)
 
 
 def new_state(seed: int | None) -> int:
-    """A board's first state: drawn from `numpy.random.SeedSequence(seed)`, from fresh entropy if that is None."""
+    """A board's first state: drawn from `numpy.random.SeedSequence(seed)`, from fresh entropy if `seed` is None."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) & STATES

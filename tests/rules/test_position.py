@@ -189,17 +189,17 @@ def test_positions_that_games_reach_are_accepted(game: str | Game, array: list[l
         (C4, four("......O | .X....."), "a stone floats above an empty cell"),
         (TTT, rows("XXX|OOO|..."), "both players have a line"),
         (C4, four("OOOO... | XXXX..."), "both players have a line"),
-        (TTT, rows("XXX|OO.|O.."), "the player to move already has a line: the game went on after its end"),
-        (TTT, rows("OOO|XX.|XX."), "the player to move already has a line: the game went on after its end"),
+        (TTT, rows("XXX|OO.|O.."), "the player to move already has a line: the game continued after its end"),
+        (TTT, rows("OOO|XX.|XX."), "the player to move already has a line: the game continued after its end"),
         (
             KInARow.make(3, 6, 3, False),
             rows("XXX...|OO.OO.|XXX..O"),
-            "no single last stone completes these lines: the game went on after its end",
+            "no single last stone completes these lines: the game continued after its end",
         ),
         (
             KInARow.make(5, 4, 3, True),  # no stone of the line lies on top
             rows("....|....|....|OOX.|XXXO"),
-            "no single last stone completes these lines: the game went on after its end",
+            "no single last stone completes these lines: the game continued after its end",
         ),
     ],
 )

@@ -247,7 +247,7 @@ def test_games_are_known_by_name() -> None:
     with pytest.raises(ValueError, match="known are TicTacToe-v0, ConnectFour-v0"):
         get_game("chess")
     for other in (None, 3, Position.start("TicTacToe-v0")):
-        with pytest.raises(ValueError, match="is neither a rule book nor a game's name; known are TicTacToe-v0"):
+        with pytest.raises(ValueError, match="is neither a Game nor a game's name; known are TicTacToe-v0"):
             get_game(other)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,6 @@
-"""The rule books: the contract they keep, the k-in-a-row family, and the games known by name.
+"""Rules of games: the contract `Game`, the k-in-a-row family, and the registry of games by name.
 
-A further game is a class of your own and one call of `tictac_env.register_game`.
+To add a game, write a class and call `tictac_env.register_game`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a position is impossible, as a value one can test for."""
+"""The contract of games: `Game`, its base class `PlacementGame` for free placement, and the status of positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 
 class Rules(Protocol):
-    """What an explanation needs of a `Game`."""
+    """The part of `Game` that an explanation needs."""
 
     @property
     def wins_by(self) -> str: ...
@@ -18,10 +18,9 @@ class Rules(Protocol):
 
 
 class Status(Enum):
-    """Whether a game can reach a position, and if not, why: the first reason found, in the order of the members.
+    """`VALID`, or the reason why no game reaches a position: the first one found, in the order of the members.
 
-    As with python-chess's `Status`, the valid one is false and every other one is true: `if status: ...` handles what
-    is wrong.
+    As in python-chess's `Status`, `VALID` is falsy and every other member is truthy: `if status: ...` handles errors.
 
     Example:
         >>> from tictac_env.games import GAMES
@@ -35,17 +34,17 @@ class Status(Enum):
     STONE_COUNTS = "the first player has {0} stones and the second {1}; the first has as many or one more"
     FLOATING_STONE = "a stone floats above an empty cell"
     TWO_WINNERS = "both players have a {2}"
-    MOVED_AFTER_WIN = "the player to move already has a {2}: the game went on after its end"
-    NO_LAST_MOVE = "no single last stone completes these {2}s: the game went on after its end"
+    MOVED_AFTER_WIN = "the player to move already has a {2}: the game continued after its end"
+    NO_LAST_MOVE = "no single last stone completes these {2}s: the game continued after its end"
 
     def __bool__(self) -> bool:
         return self is not Status.VALID
 
     def explain(self, game: Rules, own: int, opp: int) -> str:
-        """What is wrong, in words for an error message; "" if nothing is.
+        """The reason in words, for an error message; "" if the position is valid.
 
         Args:
-            game: the rule book that gave this status.
+            game: the rules that gave this status.
             own: the stones of the player to move.
             opp: the other player's.
         """
@@ -53,7 +52,7 @@ class Status(Enum):
         return self.value.format(first.bit_count(), second.bit_count(), game.wins_by)
 
 
-#: What `Game.result` returns while the game goes on; the other results are the value for the player to move.
+#: The `Game.result` of an unfinished game; the other results are the value for the player to move.
 UNFINISHED = 2
 LOST = -1
 DRAWN = 0
@@ -64,8 +63,8 @@ class Game(ABC):
     """The rules of a two-player game on a board of at most 63 cells.
 
     The contract covers games in which two players in turn put one stone on the board, and stones stay where they are:
-    who is to move follows from the stones, and so does the number of plies played. It does not cover passes, moves of
-    pieces, captures, chance, hidden information, or boards of more than 63 cells.
+    the stones determine the player to move and the number of plies played. It does not cover passes, moves of pieces,
+    captures, chance, hidden information, or boards of more than 63 cells.
 
     A position is two non-negative integers below 2**63: `own`, the stones of the player to move, and `opp`, the other
     player's. A game is a frozen dataclass, and its methods are the rules: pure integer arithmetic on `own`, `opp` and
@@ -73,14 +72,14 @@ class Game(ABC):
     computes the same values as Numba does in int64, and both run the same source. Methods may call other methods of
     the game and plain functions of its module.
 
-    `PlacementGame` has most of this for games in which a stone may go to any empty cell. `check_game` tries a rule book
-    on random games.
+    `PlacementGame` implements most of this for games in which a stone may go to any empty cell. `check_game` checks
+    rules in random games.
 
-    Every game has these, as fields or properties; compiled code takes all fields and properties for constants:
+    Every game has these, as fields or properties; all fields and properties are constants in compiled code:
         rows, cols: the size of the board.
-        cells: rows * cols, which is also the largest number of plies a game can last.
+        cells: rows * cols, which is also the largest number of plies of a game.
         num_actions: actions are 0 to num_actions - 1.
-        num_symmetries: how many symmetries the board has, the identity (number 0) among them.
+        num_symmetries: the number of symmetries of the board, including the identity (number 0).
 
     Example:
         >>> from tictac_env.games import get_game
@@ -106,14 +105,14 @@ class Game(ABC):
         def num_symmetries(self) -> int: ...
 
     wins_by: ClassVar[str] = "line"
-    """What the winner has, in a word: `Outcome.how` and error messages say it."""
+    """The winner's achievement in a word, for `Outcome.how` and error messages."""
 
     knows_wins: ClassVar[bool] = True
-    """Whether `has_won`, `winning_cells`, `threats` and `winning_choices` say what `result` does, only sooner.
+    """Whether `has_won`, `winning_cells`, `threats` and `winning_choices` agree with `result`, which is slower.
 
-    A class that overrides the `result` of another rule book inherits these from a game that was won otherwise, so it is
-    taken not to know, unless it says `knows_wins = True`: then only `result` is asked, which is slower. So it should be
-    where whoever makes a line loses, which no stones of one's own can show.
+    A class that overrides `result` inherits the others from a game with another way to win. So it gets False, and only
+    `result` is used, unless it sets `knows_wins = True`. False is right if a player who makes a line loses, as a
+    player's own stones cannot show such a win.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -124,22 +123,22 @@ class Game(ABC):
 
     @property
     def stones_fall(self) -> bool:
-        """Whether an action is a column, down which the stone falls; else it is a cell, row by row."""
+        """True if an action is a column, down which the stone falls; otherwise it is a cell, row by row."""
         return False
 
     @property
     def row_shift(self) -> float:
-        """How far pictures shift each row to the right of the one above, in cells."""
+        """The shift of each row to the right of the row above in pictures, in cells."""
         return 0
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What `make` needs to build the same game, as JSON can hold it: the fields, unless a game says otherwise."""
+        """The arguments of `make` for the same game, for JSON: the fields, unless a game overrides this."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def row_bytes(self) -> int:
-        """The bits 8 * col for every column, where the bit of each cell is 8 * col + rows - 1 - row; else 0.
+        """The bits 8 * col for every column, if the bit of each cell is 8 * col + rows - 1 - row; otherwise 0.
 
         The cells of a row are then a byte apart and can be written at once.
         """
@@ -149,7 +148,7 @@ class Game(ABC):
         return sum(1 << 8 * col for col in range(self.cols))
 
     def start(self) -> tuple[int, int]:
-        """The position `(own, opp)` a game begins with."""
+        """The position `(own, opp)` at the start of a game."""
         return 0, 0
 
     @abstractmethod
@@ -158,7 +157,7 @@ class Game(ABC):
 
     @abstractmethod
     def choice(self, action: int) -> int:
-        """The bit that stands for `action` in the set `legal` returns."""
+        """The bit for `action` in the set that `legal` returns."""
 
     @abstractmethod
     def legal(self, own: int, opp: int) -> int:
@@ -174,22 +173,22 @@ class Game(ABC):
 
     @abstractmethod
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position after `action`, as the next player sees it; the same position if it is illegal.
+        """The position after `action`, for the next player to move; the same position if `action` is illegal.
 
-        Here as everywhere `action` must be in [0, num_actions): callers that take it from outside check that. Whether
-        the owner of `own` is to move does not matter.
+        As everywhere, `action` must be in [0, num_actions): callers check actions from outside. The owner of `own` need
+        not be to move.
         """
 
     @abstractmethod
     def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
-        """The position after the action whose `choice` bit this is; it must be legal.
+        """The position after the legal action with this `choice` bit.
 
-        Cheaper than `play` where the legal actions are at hand as a set.
+        Cheaper than `play` if the legal actions are available as a set.
         """
 
     @abstractmethod
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position before `action`, if that can have been the last move; else the same position."""
+        """The position before `action`, if it can have been the last move; otherwise the same position."""
 
     def seat(self, own: int, opp: int) -> int:
         """0 if the first player is to move, 1 if the second: the parity of the number of stones."""
@@ -197,46 +196,46 @@ class Game(ABC):
 
     @abstractmethod
     def result(self, own: int, opp: int) -> int:
-        """`LOST`, `DRAWN` or `WON` for the player to move where the game is over, `UNFINISHED` elsewhere."""
+        """`LOST`, `DRAWN` or `WON` for the player to move if the game is over, otherwise `UNFINISHED`."""
 
     @abstractmethod
     def has_won(self, stones: int, seat: int) -> bool:
-        """Whether `stones` win for player `seat` (0 the first, 1 the second), whose they are."""
+        """True if `stones` win for their owner, player `seat` (0 the first, 1 the second)."""
 
     @abstractmethod
     def winning_cells(self, stones: int, seat: int) -> int:
-        """The stones that make the win of player `seat`, all lines of them, say; 0 where there is none."""
+        """The stones of the win of player `seat`, such as all lines of them; 0 if there is no win."""
 
     @abstractmethod
     def threats(self, stones: int, seat: int) -> int:
-        """The cells, empty or not, with which `stones` win for player `seat`; they change only with the stones."""
+        """The cells, empty or not, with which `stones` win for player `seat`; they depend on these stones only."""
 
     @abstractmethod
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         """The choices that fill one of the `cells` at once."""
 
     def winning_choices(self, own: int, opp: int, seat: int) -> int:
-        """The choices that win at once for player `seat`, who owns `own` and need not be to move; the game is on."""
+        """The choices that win at once for player `seat`, the owner of `own`, who need not be to move, in a game under way."""
         return self.choices_into(own, opp, self.threats(own, seat))
 
     def is_dead(self, own: int, opp: int) -> bool:
-        """Whether neither side can win any more, so that only a draw is left; False also where that is not known."""
+        """True if neither side can win any more, so that only a draw is left; False also if that is unknown."""
         return False
 
     @abstractmethod
     def status(self, own: int, opp: int) -> Status:
-        """Whether a game can reach this position, and if not, why. The one method that is never compiled."""
+        """`VALID`, or the reason why no game reaches this position. The one method that is never compiled."""
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
-        """Where symmetry number `symmetry` takes the cell (row, col)."""
+        """The image of the cell (row, col) under symmetry number `symmetry`."""
         return row, col
 
 
 class PlacementGame(Game):
     """An action is a cell, row by row from the top left, and its stone fills bit number `action`.
 
-    A game needs only `rows` and `cols` (fields or properties) and `winning_cells`. `threats` tries every cell unless a
-    game knows a faster way, and search is as fast as `has_won` and `threats` are. The board of 3 x 4:
+    A game needs only `rows` and `cols` (fields or properties) and `winning_cells`. `threats` tries every cell unless
+    overridden; the speed of search depends on `has_won` and `threats`. The board of 3 x 4:
 
         0  1  2  3
         4  5  6  7
@@ -265,12 +264,12 @@ class PlacementGame(Game):
 
     @property
     def num_actions(self) -> int:
-        """As many as cells."""
+        """The number of cells."""
         return self.rows * self.cols
 
     @property
     def num_symmetries(self) -> int:
-        """Only the identity, unless a game says otherwise; it then has its own `image`."""
+        """Only the identity; a game that overrides this overrides `image` too."""
         return 1
 
     @property
@@ -318,11 +317,11 @@ class PlacementGame(Game):
     def winning_cells(self, stones: int, seat: int) -> int: ...
 
     def threats(self, stones: int, seat: int) -> int:
-        found = 0
+        cells = 0
         for action in range(self.num_actions):
             if self.has_won(stones | 1 << action, seat):
-                found |= 1 << action
-        return found
+                cells |= 1 << action
+        return cells
 
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         return cells & self.legal(own, opp)

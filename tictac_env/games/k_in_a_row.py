@@ -1,4 +1,4 @@
-"""The rule book of the k-in-a-row family: tic-tac-toe, Connect Four and every other size of either kind."""
+"""The rules of the k-in-a-row family: tic-tac-toe, Connect Four and every other size of either kind."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class KInARow(Game):
     """Players in turn place a stone; the first to have `connect` in a straight line wins.
 
     With gravity an action is a column, and the stone falls onto those already there; without, it is a cell, counted
-    row by row from the top left. Get one from `KInARow.make`, which fills in the fields that follow from the first
-    four. There is one object for each game, so two games are equal if they are the same object.
+    row by row from the top left. `KInARow.make` makes a game; the first four fields determine the others. There is one
+    object for each game, so two games are equal if they are the same object.
 
-    Bits are column-major. A column takes `stride` bits, from the bottom up, at least one of them always empty above
-    the top cell, so that no line can run from one column into the next. The board of 6 rows and 7 columns:
+    Bits are column-major. A column takes `stride` bits, from the bottom up, of which at least one above the top cell is
+    always empty, so that no line can run from one column into the next. The board of 6 rows and 7 columns:
 
             .  .  .  .  .  .  .         always empty (and one more row of these: the stride is 8)
             5 13 21 29 37 45 53
@@ -57,11 +57,11 @@ class KInARow(Game):
     full: int
     """All cells."""
     choices: int
-    """The cells that stand for the actions: with gravity the top row, else all."""
+    """The cells that stand for the actions: with gravity the top row, otherwise all."""
     steps: tuple[int, int, int, int]
-    """From a cell to the next one up, right, up-right and down-right; at most 63, the widest shift of compiled code."""
+    """From a cell to the next one up, right, up-right and down-right; at most 63, the widest shift in compiled code."""
     shifts: tuple[int, int, int, int, int, int, int, int]
-    """For each of these four directions the two shifts of `has_line`; at most 63, which leaves nothing of a board."""
+    """For each of these four directions the two shifts of `has_line`; at most 63, which clears any board."""
 
     @classmethod
     def make(cls, rows: int = 6, cols: int = 7, connect: int = 4, gravity: bool = True) -> KInARow:
@@ -122,7 +122,7 @@ class KInARow(Game):
 
     @property
     def arguments(self) -> dict[str, int | bool]:
-        """What `make` needs to build the same game, as JSON can hold it."""
+        """The arguments of `make` for the same game, for JSON."""
         return {"rows": self.rows, "cols": self.cols, "connect": self.connect, "gravity": self.gravity}
 
     @property
@@ -135,7 +135,7 @@ class KInARow(Game):
         return 1 << col * self.stride + self.rows - 1 - row
 
     def choice(self, action: int) -> int:
-        """The bit that stands for `action` in `legal`: the cell of that number, row by row from the top left."""
+        """The bit for `action` in `legal`: the cell with this number, row by row from the top left."""
         row = action * self.reciprocal >> 16  # action // cols
         return 1 << (action - row * self.cols) * self.stride + self.rows - 1 - row
 
@@ -168,12 +168,12 @@ class KInARow(Game):
         return (own | opp) & choice ^ choice
 
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position after `action`, as the next player sees it; the same position if it is illegal."""
+        """The position after `action`, for the next player to move; the same position if `action` is illegal."""
         stone = self.stone(own, opp, action)
         return (opp, own | stone) if stone else (own, opp)
 
     def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
-        """The position after the legal action whose `choice` bit this is."""
+        """The position after the legal action with this `choice` bit."""
         if self.gravity:
             bottom = choice >> self.rows - 1
             choice = (own | opp) + bottom & (choice << 1) - bottom
@@ -184,7 +184,7 @@ class KInARow(Game):
         return self.choices_into(own, opp, self.threats(own))
 
     def threats(self, stones: int, seat: int = 0) -> int:
-        """The cells, empty or not, that make up a line with the other cells of it in `stones`, whosever they are."""
+        """The cells, empty or not, that complete a line whose other cells are in `stones`, of either player."""
         cells = 0
         for step in self.steps:
             cells |= self.completing(stones, step)
@@ -197,18 +197,18 @@ class KInARow(Game):
         return (cells + self.full & self.choices << 1) >> 1 if self.gravity else cells
 
     def playable(self, own: int, opp: int) -> int:
-        """The cells in which the next stone can come to lie: with gravity the lowest empty one of each column."""
+        """The cells that the next stone can fill: with gravity the lowest empty cell of each column."""
         # A column's bottom bit, added, carries through the stones to the lowest empty cell.
         return (own | opp) + self.bottom & self.full if self.gravity else (own | opp) ^ self.full
 
     def beneath(self, cells: int) -> int:
-        """The cells whose stone makes one of `cells` playable: with gravity those directly below, else none."""
+        """The cells that, once filled, make one of `cells` playable: with gravity those directly below, else none."""
         return cells >> 1 & self.full if self.gravity else 0
 
     def completing(self, stones: int, step: int) -> int:
-        """The cells, empty or not, that make up a line in the direction of `step` with all its other cells in `stones`.
+        """The cells, empty or not, that complete a line in the direction of `step` whose other cells are in `stones`.
 
-        Unrolled for lines of four. With the first cell at p and one of the four missing, the stones that must be there:
+        Unrolled for lines of four. With the first cell at p and one of the four missing, the stones needed are:
 
             . x x x      (stones >> s)          & (stones >> 2s & stones >> 3s)      the cell is p
             x . x x       stones                & (stones >> 2s & stones >> 3s)      p + s
@@ -222,7 +222,7 @@ class KInARow(Game):
             front, back = stones & second, third & fourth
             last = front & third & self.full >> step >> step >> step
             return second & back | (stones & back | (front & fourth | last << step) << step) << step
-        found = 0
+        completing = 0
         for missing in range(self.connect):
             lines = self.full
             for place in range(self.connect - 1, -1, -1):
@@ -230,11 +230,11 @@ class KInARow(Game):
                 lines = cells if place == self.connect - 1 else lines >> step & cells
             for _ in range(missing):
                 lines <<= step
-            found |= lines
-        return found
+            completing |= lines
+        return completing
 
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position before `action`, if that can have been the last move; else the same position."""
+        """The position before `action`, if it can have been the last move; otherwise the same position."""
         if self.gravity:
             column = self.column << action * self.stride
             stones = (own | opp) & column
@@ -244,11 +244,11 @@ class KInARow(Game):
         return (opp ^ stone, own) if opp & stone else (own, opp)
 
     def has_won(self, stones: int, seat: int = 0) -> bool:
-        """Whether `stones` hold a line, whosever they are."""
+        """True if `stones`, of either player, contain a line."""
         return self.has_line(stones)
 
     def has_line(self, stones: int) -> bool:
-        """Whether `stones` hold `connect` in a line.
+        """True if `stones` contain `connect` in a line.
 
         Unrolled for the usual lengths. In one direction, with step s, a line of four is two pairs, two cells apart:
 
@@ -276,7 +276,7 @@ class KInARow(Game):
         return stones
 
     def winning_cells(self, stones: int, seat: int = 0) -> int:
-        """The union of all lines of `connect` within `stones`, whosever they are."""
+        """The union of all lines of `connect` within `stones`, of either player."""
         union = 0
         for step in self.steps:
             line = begins = self.runs(stones, step)
@@ -286,18 +286,18 @@ class KInARow(Game):
         return union
 
     def result(self, own: int, opp: int) -> int:
-        """`LOST` if the player who has just moved made a line, `DRAWN` if the board is full, else `UNFINISHED`."""
+        """`LOST` if the player who has just moved made a line, `DRAWN` on a full board, otherwise `UNFINISHED`."""
         if self.has_line(opp):
             return LOST
         return DRAWN if own | opp == self.full else UNFINISHED
 
     def is_dead(self, own: int, opp: int) -> bool:
-        """Whether either side's stones stand in every line: no line is left to what is empty and one's own."""
+        """True if every line has stones of both sides, so that neither side can complete one."""
         full = self.full
         return not self.has_line(full ^ opp) and not self.has_line(full ^ own)
 
     def status(self, own: int, opp: int) -> Status:
-        """Whether a game can reach this position, and if not, why. Interpreted only."""
+        """`VALID`, or the reason why no game reaches this position. Interpreted only."""
         if own < 0 or opp < 0 or (own | opp) & ~self.full:
             return Status.OFF_BOARD
         if own & opp:
@@ -322,7 +322,7 @@ class KInARow(Game):
         return self.stride * self.cols if self.gravity else 2 * self.cells
 
     def key(self, own: int, opp: int) -> int:
-        """A number that tells the positions of a game apart, below 2 ** `key_bits`.
+        """A number below 2 ** `key_bits` that is unique for each position of the game.
 
         With gravity own stones + all stones + the bottom row: in each column, read upwards, own stones are 1 and the
         other's 0, below one bit that marks the height. Without, the columns of both sides without the gaps.

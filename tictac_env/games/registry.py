@@ -1,11 +1,11 @@
-"""The games known by name, and the sizes in a name: "KInARow-v0:5x6-4" has 5 rows, 6 columns and lines of 4.
+"""The registry of games by name, and the sizes in a name: "KInARow-v0:5x6-4" has 5 rows, 6 columns and lines of 4.
 
 The sizes follow the id of a family and a colon, as in a call of the function that makes its games: values in the order
-of its parameters, then parameters by name. Between values is "x", "-" or a comma, whichever reads best.
+of its parameters, then parameters by name. Values are separated by "x", "-" or a comma.
 
     KInARow-v0:5x6-4                 rows=5, cols=6, connect=4
     KInARow-v0:4x4-3,gravity=False   rows=4, cols=4, connect=3, gravity=False
-    KInARow-v0:connect=5             all else as usual
+    KInARow-v0:connect=5             all other sizes are the defaults
     Hex-v0:7                         size=7
 """
 
@@ -27,7 +27,7 @@ MAX_DIGITS = 9
 
 
 def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
-    """The sizes after the colon of a game's name. Whether the family has parameters of these names is not checked."""
+    """The sizes after the colon of a game's name. The names of the parameters are not checked."""
     sizes: dict[str, int | bool] = {}
     named = False
     for part in name.partition(":")[2].split(","):
@@ -36,7 +36,7 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
             named = True
             pairs = [(parameter.strip(), value)]
         elif named:
-            raise ValueError(f"{name!r}: {part!r} follows a size that is given by its name, and so needs one too")
+            raise ValueError(f"{name!r}: {part!r} follows a size that is given by its name, so it needs a name too")
         else:
             values = re.split("[x-]", part)
             if len(sizes) + len(values) > len(parameters):
@@ -50,9 +50,9 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
 
 
 def write_sizes(sizes: Mapping[str, Any], usual: Mapping[str, Any]) -> str | None:
-    """The sizes as `read_sizes` reads them, None if a name cannot hold them.
+    """The sizes in the form that `read_sizes` reads, None if a name cannot hold them.
 
-    The first integers are always written, the others only if they are not as `usual`.
+    The first integers are always written, the others only if they differ from `usual`.
     """
     if not all(type(value) in (bool, int) and value >= 0 for value in sizes.values()):
         return None
@@ -62,8 +62,8 @@ def write_sizes(sizes: Mapping[str, Any], usual: Mapping[str, Any]) -> str | Non
         if named:
             text += f",{parameter}={value}" if value != usual[parameter] else ""
         else:
-            between = "x" if parameter == "cols" else "-"
-            text += f"{between if text else ''}{value}"
+            separator = "x" if parameter == "cols" else "-"
+            text += f"{separator if text else ''}{value}"
     return text.removeprefix(",")
 
 
@@ -87,7 +87,7 @@ class Family(NamedTuple):
     make: Callable[..., Game]
     """Builds the game of given sizes; every parameter has a default."""
     default: Game
-    """The game of the sizes that hold if none are given."""
+    """The game of the default sizes."""
     sizes: tuple[str, ...]
     """The names of the parameters of `make`."""
 
@@ -122,11 +122,11 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
         check_board(default)
         FAMILIES[name] = Family(game, default, tuple(parameter.name for parameter in parameters))
     else:
-        raise ValueError(f"{name}: {game!r} is neither a rule book (a Game) nor a function that makes one")
+        raise ValueError(f"{name}: {game!r} is neither a Game nor a function that makes one")
 
 
 def check_board(game: Game) -> None:
-    """Checks the contract as far as the empty board shows it; a ValueError names what breaks it."""
+    """Checks the contract on the empty board; a ValueError names the violation."""
     for name in ("rows", "cols", "cells", "num_actions", "num_symmetries"):
         value: Any = getattr(game, name, None)
         check_int(value, f"{name} of {game!r}", low=1)
@@ -158,7 +158,7 @@ def check_board(game: Game) -> None:
 
 
 def check_int(value: Any, what: str, low: int = 0) -> None:
-    """Checks that a rule gives an int of at least `low`, which True and False are not; `what` names it."""
+    """Checks that a rule's result, named `what`, is an int of at least `low`, not True or False."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < low:
         raise ValueError(f"{what} must be an int of at least {low}, not {value!r}")
 
@@ -168,10 +168,10 @@ def get_game(game: str | Game) -> Game:
 
     Args:
         game: a game, or a name, such as "ConnectFour-v0". A family's name may have sizes ("KInARow-v0:5x6-4", see
-            `tictac_env.games.registry`); without, it means the game of the usual ones.
+            `tictac_env.games.registry`); without sizes, it means the game of the default sizes.
 
     Raises:
-        ValueError: there is no game of that name or of these sizes, or it is neither a name nor a game.
+        ValueError: there is no game of that name or of these sizes, or `game` is neither a name nor a game.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -181,33 +181,34 @@ def get_game(game: str | Game) -> Game:
     if not isinstance(game, str):
         if not isinstance(game, Game):
             raise ValueError(
-                f"{shown(game)} is neither a rule book nor a game's name; {did_you_mean('', known_names())}"
+                f"{shown(game)} is neither a Game nor a game's name; {did_you_mean('', known_names())}"
             )
         return game
     if game in GAMES:
         return GAMES[game]
     if game in FAMILIES:
         return FAMILIES[game].default
-    if found := MODULE_AND_NAME.fullmatch(game):
-        raise ValueError(f"no game is called {game!r}: import {found[1]} first, then name the game {found[2]!r}")
+    if match := MODULE_AND_NAME.fullmatch(game):
+        raise ValueError(f"no game is called {game!r}: import {match[1]} first, then name the game {match[2]!r}")
     name, sized, _ = game.partition(":")
     if sized and name in FAMILIES:
         return make_game(name, **read_sizes(game, FAMILIES[name].sizes))
     if sized and name in GAMES:
-        raise ValueError(f"{name} is of one size, so {shown(game)} is no game; {_how_to_give_sizes()}")
-    hint = f"; {_how_to_give_sizes()}" if sized or SIZES.search(game) else ""
+        raise ValueError(f"{name} is of one size, so {shown(game)} is no game; {_sizes_hint()}")
+    hint = f"; {_sizes_hint()}" if sized or SIZES.search(game) else ""
     if ID.fullmatch(name):
         hint += f"; a game of your own is known once its module is imported (--game module:{name} does it)"
     raise ValueError(f"no game is called {shown(game)}; {did_you_mean(name, known_names())}{hint}")
 
 
 def import_game(text: str) -> str:
-    """The name of a game, for `get_game`; of "module:Name-v0" the module, which registers the game, is imported first.
+    """The name of a game, for `get_game`; for "module:Name-v0", first imports the module, which registers the game.
 
-    For what a user types, as on a command line. Names in files and requests are for `get_game`, which imports nothing.
+    For text that a user types, as on a command line. Names in files and requests belong to `get_game`, which imports
+    nothing.
 
     Args:
-        text: a game's name, with sizes or without ("Hex-v0", "Hex-v0:4"), or the same after a module and a colon.
+        text: a game's name, with or without sizes ("Hex-v0", "Hex-v0:4"), or a module, a colon and such a name.
 
     Raises:
         ValueError: there is no such module, or it registers no game of that name.
@@ -217,23 +218,23 @@ def import_game(text: str) -> str:
         >>> import_game("KInARow-v0:5x6-4"), import_game("tictac_env:ConnectFour-v0")
         ('KInARow-v0:5x6-4', 'ConnectFour-v0')
     """
-    found = MODULE_AND_NAME.fullmatch(text)
-    if found is None:
+    match = MODULE_AND_NAME.fullmatch(text)
+    if match is None:
         return text
-    module, name = found.groups()
-    home = import_named(module, text)
+    module, name = match.groups()
+    imported = import_named(module, text)
     if name.partition(":")[0] not in known_names():
-        raise ValueError(f"{text!r}: no game is called {name!r} after the import of {home.__file__ or module}")
+        raise ValueError(f"{text!r}: no game is called {name!r} after the import of {imported.__file__ or module}")
     return name
 
 
-def _how_to_give_sizes() -> str:
+def _sizes_hint() -> str:
     examples = [game_name_of_sizes(name, family.default) for name, family in FAMILIES.items()]
     return f"sizes are given after the name of a family, as in {' or '.join(filter(None, examples))}"
 
 
 def make_game(name: str, **sizes: Any) -> Game:
-    """The game of that name, of a family the one of these sizes.
+    """The game with this name, for a family the game of these sizes.
 
     Raises:
         ValueError: there is no game of that name, it has no such sizes, or no game of these sizes is possible.
@@ -245,10 +246,11 @@ def make_game(name: str, **sizes: Any) -> Game:
     """
     if not sizes:
         return get_game(name)
-    known = FAMILIES[name].sizes if name in FAMILIES else ()
-    if unknown := [size for size in sizes if size not in known]:
+    allowed = FAMILIES[name].sizes if name in FAMILIES else ()
+    if unknown := [size for size in sizes if size not in allowed]:
         get_game(name)
-        raise ValueError(f"{name} has no {unknown[0]!r}" + (f"; {did_you_mean(unknown[0], known)}" if known else ""))
+        hint = f"; {did_you_mean(unknown[0], allowed)}" if allowed else ""
+        raise ValueError(f"{name} has no {unknown[0]!r}{hint}")
     return FAMILIES[name].make(**sizes)
 
 
@@ -258,7 +260,7 @@ def known_names() -> list[str]:
 
 
 def game_name(game: Game) -> str | None:
-    """The name by which `get_game` finds `game`: its own or, of a family, with the sizes; None if there is none.
+    """The name by which `get_game` finds `game`: its own, or its family's with the sizes; None if there is none.
 
     Example:
         >>> from tictac_env.games import KInARow, game_name
@@ -271,17 +273,17 @@ def game_name(game: Game) -> str | None:
 
 
 def game_name_of_sizes(family: str, game: Game) -> str | None:
-    """The name of a game of a family, with its sizes, the usual ones too; None if a name cannot hold them."""
-    known = FAMILIES[family]
+    """The name of a game of a family, with its sizes, including default ones; None if a name cannot hold them."""
+    parameters = FAMILIES[family].sizes
     arguments = game.arguments
-    sizes = write_sizes({size: arguments[size] for size in known.sizes}, known.default.arguments)
+    sizes = write_sizes({size: arguments[size] for size in parameters}, FAMILIES[family].default.arguments)
     return f"{family}:{sizes}" if sizes else None
 
 
 def _own_name(game: Game) -> str | None:
-    """The name under which `game` is registered, of a family for its usual sizes; else None."""
+    """The name under which `game` is registered, a family's for its default sizes; otherwise None."""
     defaults = {name: family.default for name, family in FAMILIES.items()}
-    return next((name for name, known in (GAMES | defaults).items() if known == game), None)
+    return next((name for name, registered in (GAMES | defaults).items() if registered == game), None)
 
 
 def _family_of(game: Game) -> str | None:
@@ -292,9 +294,9 @@ def _family_of(game: Game) -> str | None:
 
 
 def describe_game(game: Game) -> str | dict[str, Any]:
-    """A description for `game_of` that JSON can hold: the game's name, or its family's "id" and the sizes.
+    """A description for `game_of` and JSON: the game's name, or its family's "id" and the sizes.
 
-    A mapping is also what `gym.make` takes, as `gym.make(**description)`.
+    `gym.make` takes a mapping too: `gym.make(**description)`.
 
     Raises:
         ValueError: neither the game nor a family of it is registered.
@@ -314,7 +316,7 @@ def describe_game(game: Game) -> str | dict[str, Any]:
 
 
 def gym_keywords(name: str) -> dict[str, Any]:
-    """The keywords of `gym.make` for the game called `name`: "id" and, if the name has sizes, these.
+    """The keywords of `gym.make` for the game called `name`: "id" and any sizes in the name.
 
     Raises:
         ValueError: the name has sizes, and there is no such game.
@@ -329,7 +331,7 @@ def gym_keywords(name: str) -> dict[str, Any]:
 
 
 def game_of(description: str | Mapping[str, Any]) -> Game:
-    """The game `describe_game` described.
+    """The game that `describe_game` described.
 
     Raises:
         ValueError: no game fits the description.
@@ -360,8 +362,7 @@ def shown(value: Any) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:
-    """The end of an error message about an unknown name: the near ones; if there are none all, unless it has `listed`
-    them already.
+    """The end of an error message about an unknown name: similar names, or, unless the message has `listed` them, all.
 
     Example:
         >>> from tictac_env.games import did_you_mean
