@@ -28,7 +28,6 @@ from tools.run_examples import examples, recorded, records
 ROOT = Path(__file__).parents[1]
 MARKED = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- /results -->)", re.DOTALL)
 NUMBER = re.compile(r"[-~]?\d[\d,]*(\.\d+)?")
-GAMES = ("Connect Four", "tic-tac-toe")
 
 Record = dict[str, str]
 """A row, its values as strings."""
@@ -159,40 +158,34 @@ def systems(columns: Sequence[str]) -> Table:
     return [{column: row[column] for column in columns} for row in read("reproduce", "summary")]
 
 
-def by_game(table: str, first: str, times: str) -> Table:
-    """A record of both games with the games side by side."""
-    found = {(row["game"], row["case"]): row for row in read("throughput", table)}
+def side_by_side(rows: list[Record], first: str, by: str, cells: dict[str, tuple[str, Show]]) -> Table:
+    """A line for each case, under the heading `first`, and beside it the rows of a case, told apart by one column.
+
+    `cells` are the columns of these that are shown: heading, with {} for what tells them apart -> (column, how to show).
+    """
+    found = {(row["case"], row[by]): row for row in rows}
     return [
         {first: case}
         | {
-            heading: value
-            for game in GAMES
-            for heading, value in (
-                (f"{game}, plies / CPU-s", plain(found[game, case]["plies / CPU-s"])),
-                (f"{game}, {times}", ratio(found[game, case]["ratio"])),
-            )
+            heading.format(plain(one)): show(found[case, one][column]) if (case, one) in found else ""
+            for one in dict.fromkeys(row[by] for row in rows)
+            for heading, (column, show) in cells.items()
         }
-        for case in dict.fromkeys(case for _, case in found)
+        for case in dict.fromkeys(row["case"] for row in rows)
     ]
 
 
-def vector_speed(name: str) -> Table:
+def by_game(table: str, first: str, times: str) -> Table:
+    """A record of both games with the games side by side."""
+    cells = {"{}, plies / CPU-s": ("plies / CPU-s", plain), f"{{}}, {times}": ("ratio", ratio)}
+    return side_by_side(read("throughput", table), first, "game", cells)
+
+
+def vector_speed(game: str) -> Table:
     """The numbers of boards side by side."""
-    rows = read("throughput", "vector")
-    found = {(row["case"], row["boards"]): row for row in rows if row["game"] == name}
-    blank = {"plies / CPU-s": "", "times C reference": ""}
-    return [
-        {"both sides stepping at random": case}
-        | {
-            heading: value
-            for boards in dict.fromkeys(row["boards"] for row in rows)
-            for heading, value in (
-                (f"{plain(boards)} boards, plies / CPU-s", plain(found.get((case, boards), blank)["plies / CPU-s"])),
-                (f"{plain(boards)} boards, times C", ratio(found.get((case, boards), blank)["times C reference"])),
-            )
-        }
-        for case in dict.fromkeys(case for case, _ in found)
-    ]
+    rows = [row for row in read("throughput", "vector") if row["game"] == game]
+    cells = {"{} boards, plies / CPU-s": ("plies / CPU-s", plain), "{} boards, times C": ("times C reference", ratio)}
+    return side_by_side(rows, "both sides stepping at random", "boards", cells)
 
 
 def search_speed() -> Table:
