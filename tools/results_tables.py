@@ -159,9 +159,9 @@ def systems(columns: Sequence[str]) -> Table:
 
 
 def side_by_side(rows: list[Record], first: str, by: str, cells: dict[str, tuple[str, Show]]) -> Table:
-    """A line for each case, under the heading `first`, and beside it the rows of a case, told apart by one column.
+    """A line for each case, under the heading `first`, with its rows side by side, one for each value of `by`.
 
-    `cells` are the columns of these that are shown: heading, with {} for what tells them apart -> (column, how to show).
+    `cells` are the columns to show: heading, with {} for the value of `by` -> (column, how to show it).
     """
     found = {(row["case"], row[by]): row for row in rows}
     return [

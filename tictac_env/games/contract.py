@@ -80,6 +80,7 @@ class Game(ABC):
         cells: rows * cols, which is also the largest number of plies of a game.
         num_actions: actions are 0 to num_actions - 1.
         num_symmetries: the number of symmetries of the board, including the identity (number 0).
+        full: the bits of all cells.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -103,6 +104,8 @@ class Game(ABC):
         def num_actions(self) -> int: ...
         @property
         def num_symmetries(self) -> int: ...
+        @property
+        def full(self) -> int: ...
 
     wins_by: ClassVar[str] = "line"
     """The winner's achievement in a word, for `Outcome.how` and error messages."""
@@ -215,16 +218,30 @@ class Game(ABC):
         """The choices that fill one of the `cells` at once."""
 
     def winning_choices(self, own: int, opp: int, seat: int) -> int:
-        """The choices that win at once for player `seat`, the owner of `own`, who need not be to move, in a game under way."""
+        """The choices that win at once for player `seat`, the owner of `own`, who need not be to move."""
         return self.choices_into(own, opp, self.threats(own, seat))
 
     def is_dead(self, own: int, opp: int) -> bool:
         """True if neither side can win any more, so that only a draw is left; False also if that is unknown."""
         return False
 
-    @abstractmethod
     def status(self, own: int, opp: int) -> Status:
         """`VALID`, or the reason why no game reaches this position. The one method that is never compiled."""
+        if own < 0 or opp < 0 or (own | opp) & ~self.full:
+            return Status.OFF_BOARD
+        if own & opp:
+            return Status.OVERLAP
+        seat = self.seat(own, opp)
+        first, second = (opp, own) if seat else (own, opp)
+        if first.bit_count() - second.bit_count() != seat:
+            return Status.STONE_COUNTS
+        if self.has_won(own, seat):
+            return Status.TWO_WINNERS if self.has_won(opp, 1 - seat) else Status.MOVED_AFTER_WIN
+        if self.has_won(opp, 1 - seat):
+            before = [self.undo(own, opp, action) for action in range(self.num_actions)]
+            if all(earlier == (own, opp) or self.has_won(earlier[0], 1 - seat) for earlier in before):
+                return Status.NO_LAST_MOVE
+        return Status.VALID
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """The image of the cell (row, col) under symmetry number `symmetry`."""
@@ -325,20 +342,3 @@ class PlacementGame(Game):
 
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         return cells & self.legal(own, opp)
-
-    def status(self, own: int, opp: int) -> Status:
-        if own < 0 or opp < 0 or (own | opp) > self.full:
-            return Status.OFF_BOARD
-        if own & opp:
-            return Status.OVERLAP
-        seat = self.seat(own, opp)
-        first, second = (opp, own) if seat else (own, opp)
-        if first.bit_count() - second.bit_count() != seat:
-            return Status.STONE_COUNTS
-        if self.has_won(own, seat):
-            return Status.TWO_WINNERS if self.has_won(opp, 1 - seat) else Status.MOVED_AFTER_WIN
-        if self.has_won(opp, 1 - seat):
-            stones = [1 << action for action in range(self.num_actions) if opp >> action & 1]
-            if all(self.has_won(opp ^ stone, 1 - seat) for stone in stones):
-                return Status.NO_LAST_MOVE
-        return Status.VALID

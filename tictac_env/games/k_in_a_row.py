@@ -298,23 +298,10 @@ class KInARow(Game):
 
     def status(self, own: int, opp: int) -> Status:
         """`VALID`, or the reason why no game reaches this position. Interpreted only."""
-        if own < 0 or opp < 0 or (own | opp) & ~self.full:
-            return Status.OFF_BOARD
-        if own & opp:
-            return Status.OVERLAP
-        seat = self.seat(own, opp)
-        first, second = (opp, own) if seat else (own, opp)
-        if first.bit_count() - second.bit_count() != seat:
-            return Status.STONE_COUNTS
-        if self.gravity and (own | opp) & (own | opp) + self.bottom:
-            return Status.FLOATING_STONE
-        if self.has_line(own):
-            return Status.TWO_WINNERS if self.has_line(opp) else Status.MOVED_AFTER_WIN
-        if self.has_line(opp):
-            before = [self.undo(own, opp, action) for action in range(self.num_actions)]
-            if all(earlier == (own, opp) or self.has_line(earlier[0]) for earlier in before):
-                return Status.NO_LAST_MOVE
-        return Status.VALID
+        found = Game.status(self, own, opp)
+        if self.gravity and found not in (Status.OFF_BOARD, Status.OVERLAP, Status.STONE_COUNTS):
+            return Status.FLOATING_STONE if (own | opp) & (own | opp) + self.bottom else found
+        return found
 
     @property
     def key_bits(self) -> int:

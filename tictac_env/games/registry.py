@@ -180,9 +180,7 @@ def get_game(game: str | Game) -> Game:
     """
     if not isinstance(game, str):
         if not isinstance(game, Game):
-            raise ValueError(
-                f"{shown(game)} is neither a Game nor a game's name; {did_you_mean('', known_names())}"
-            )
+            raise ValueError(f"{shown(game)} is neither a Game nor a game's name; {did_you_mean('', known_names())}")
         return game
     if game in GAMES:
         return GAMES[game]
