@@ -155,6 +155,9 @@ class GamesLearner(Policy):
     def _begin(self, games: int) -> None:
         """Prepares to learn from N games."""
 
+    def _end(self) -> None:
+        """Lets go of what `_begin` prepared."""
+
     def _state_in_words(self) -> str:
         return ""
 
@@ -243,17 +246,20 @@ class GamesLearner(Policy):
         The result is that of an unbroken run, to the bit.
         """
         begun, kept = self.num_games, Checkpoint(self.save, checkpoint, checkpoint_seconds)
-        self._begin(self._goal - begun)
         with interruptible() as asked_to_stop, new_bar(self._goal - begun, type(self).__name__, progress_bar) as show:
-            while not self.is_done:
-                self.num_games += self._learn_some(self._goal - self.num_games)
-                show(self.num_games - begun, self._state_in_words())
-                goes_on = callback is None or callback(self) is not False
-                kept.save_if_due()
-                if not goes_on:
-                    break
-                if asked_to_stop():
-                    print(f"stopped after {self.num_games:,} games; nothing is lost", file=sys.stderr)
-                    break
+            self._begin(self._goal - begun)
+            try:
+                while not self.is_done:
+                    self.num_games += self._learn_some(self._goal - self.num_games)
+                    show(self.num_games - begun, self._state_in_words())
+                    goes_on = callback is None or callback(self) is not False
+                    kept.save_if_due()
+                    if not goes_on:
+                        break
+                    if asked_to_stop():
+                        print(f"stopped after {self.num_games:,} games; nothing is lost", file=sys.stderr)
+                        break
+            finally:
+                self._end()
         kept.save_at_the_end()
         return self

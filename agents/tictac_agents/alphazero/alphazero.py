@@ -6,7 +6,7 @@ import copy
 import functools
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, ClassVar, Self
@@ -195,7 +195,7 @@ class AlphaZero(Predicts, GamesLearner):
         else:
             self.network_ = ResidualNetwork(self.game, blocks, channels, first, symmetric, np.random.default_rng(drawn))
         self._window: list[Samples] = []
-        self._games: Iterator[tuple[int, Samples]] = iter(())
+        self._games: Generator[tuple[int, Samples]]
 
     def playing_with(self, simulations: int) -> Self:
         """The same agent, with the same network, that plays with another number of simulations a move."""
@@ -254,13 +254,15 @@ class AlphaZero(Predicts, GamesLearner):
     def resume(self, callback: Callable[[Self], Any] | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
         """Continues a run: see `GamesLearner.resume`. The result is that of an unbroken run with one worker."""
         with joined(self.workers):
-            self._games = self._played()
-            try:
-                return super().resume(callback, progress_bar, **keywords)
-            finally:
-                self._games.close()  # type: ignore[attr-defined]
+            return super().resume(callback, progress_bar, **keywords)
 
-    def _played(self) -> Iterator[tuple[int, Samples]]:
+    def _begin(self, games: int) -> None:
+        self._games = self._played()
+
+    def _end(self) -> None:
+        self._games.close()
+
+    def _played(self) -> Generator[tuple[int, Samples]]:
         """Games by the newest network: their number, and their samples."""
         plies = 10 * (self.root == "puct") if self.temperature_plies is None else self.temperature_plies
         how = self._search(self.simulations)

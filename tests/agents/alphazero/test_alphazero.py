@@ -144,8 +144,10 @@ def test_several_threads_play(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_cluster_plays() -> None:
     pytest.importorskip("ray")
+    on_ctrl_c = signal.getsignal(signal.SIGINT)
     agent = learner(workers=Cluster(workers=2)).learn(100, progress_bar=False)
     assert agent.num_games == 100 and agent.num_plies > 400
+    assert signal.getsignal(signal.SIGINT) is on_ctrl_c
 
 
 def test_ctrl_c_ends_a_run_of_several_threads_and_nothing_is_lost(tmp_path: Path) -> None:
