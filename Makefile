@@ -11,7 +11,7 @@ WITH ?= $(PYTHON)
 # The tests start some hundred processes. Without bytecode on the disk each would compile Numba and torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench records docs examples check-examples test test-all quick lint format quick-tests all-tests clean
+.PHONY: bench records docs examples check-examples test test-all mutants quick lint format quick-tests all-tests clean
 .PHONY: wheel check-wheel check-lowest check-newest check-tag image audit constraints
 
 # Every kind of agent on both games, judged and rated: build/bench/report.html. With yours among them:
@@ -50,6 +50,10 @@ test: .venv/dev.done
 # of three make-believe machines, some of which are killed.
 test-all: .venv/dev.done
 	@$(MAKE) --jobs=2 lint all-tests
+
+# Random edits that break the code, of which the quick tests must notice nine in ten: NUMBER=300 SEED=0 WORKERS=2
+mutants: .venv/mutants.done
+	$(BIN)/python tools/drawn_mutations.py --number $(or $(NUMBER),300) --seed $(or $(SEED),0) --workers $(or $(WORKERS),2)
 
 # The tests of what you changed: make quick TESTS="tests/policies tests/test_storage.py"
 quick: .venv/dev.done
@@ -109,7 +113,7 @@ audit: .venv/release.done
 
 # The newest versions that pyproject.toml allows, in constraints.txt: see docs/maintaining.md.
 constraints: .venv/release.done
-	$(RELEASE)/uv pip compile pyproject.toml --all-extras --group dev --group docs --group release \
+	$(RELEASE)/uv pip compile pyproject.toml --all-extras --group dev --group docs --group release --group mutants \
 		--python-version 3.11 --upgrade --no-annotate --no-header --quiet --output-file build/constraints.txt
 	(sed '/^#/!d' constraints.txt; cat build/constraints.txt) > build/new.txt
 	mv build/new.txt constraints.txt
@@ -136,6 +140,10 @@ constraints: .venv/release.done
 
 .venv/docs.done: .venv/bin/python pyproject.toml constraints.txt
 	$(INSTALL) torch==2.13.0 -e ".[plot,notebook]" --group docs
+	touch $@
+
+.venv/mutants.done: .venv/dev.done
+	$(INSTALL) --group mutants
 	touch $@
 
 .venv/dev.done: .venv/bin/python pyproject.toml constraints.txt

@@ -14,8 +14,10 @@ after a stop. After a change of the code or of a test, delete the runs that are 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,8 +34,9 @@ from tictac_env.progress import progress_bar
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 NAME = "mutations"
-SECONDS = 900
-"""An edit whose tests take longer is caught: something no longer ends."""
+SECONDS = 300
+"""An edit with which a test takes longer is caught: something no longer ends."""
+BYTES = 8 << 30
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -84,23 +87,32 @@ def copy_tree(folder: Path) -> None:
             raise SystemExit("the tree cannot be copied")
 
 
-def run_tests(tree: Path, tests: Iterable[str], cache: Path) -> dict[str, Any]:
-    """Runs tests in a copy of the tree: the first that fails ("" if none does), and the seconds."""
+def run_tests(tree: Path, words: Iterable[str], cache: Path) -> dict[str, Any]:
+    """Runs tests in a copy of the tree: the first that fails ("" if none does), and the seconds.
+
+    Processes that a broken program leaves behind end with the tests, and none takes more than `BYTES`.
+    """
     paths = os.pathsep.join((str(tree), str(tree / "agents")))
     env = os.environ | {"PYTHONPATH": paths, "TICTAC_CACHE_DIR": str(cache)}
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
+    command = ["prlimit", f"--data={BYTES}", sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-rfE"]
+    command += ["--tb=no", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={SECONDS}"]
+    command += ["-o", "faulthandler_exit_on_timeout=true", *words]
     began = time.monotonic()
-    try:
-        done = subprocess.run(
-            [*words, *tests], cwd=tree, env=env, capture_output=True, text=True, check=False, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return {"caught by": "did not end", "seconds": SECONDS}
-    failed = FAILED.findall(done.stdout)
-    if done.returncode and not failed and done.returncode > 0:
-        raise SystemExit(f"pytest {' '.join(tests)}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    caught = failed[0] if failed else f"ended by signal {-done.returncode}" if done.returncode else ""
-    return {"caught by": caught, "seconds": round(time.monotonic() - began, 1)}
+    with tempfile.TemporaryFile("w+") as output:  # not a pipe, which a process left behind would keep open
+        tests = subprocess.Popen(command, cwd=tree, env=env, stdout=output, stderr=output, start_new_session=True)
+        try:
+            tests.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tests.pid, signal.SIGKILL)
+        output.seek(0)
+        text = output.read()
+    failed = FAILED.findall(text)
+    if tests.returncode and not failed:
+        if tests.returncode > 0 and "Timeout (" not in text:
+            raise SystemExit(f"pytest {' '.join(words)}: {tests.returncode}\n{text[-4000:]}")
+        failed = ["did not end" if tests.returncode > 0 else f"ended by signal {-tests.returncode}"]
+    return {"caught by": failed[0] if failed else "", "seconds": round(time.monotonic() - began, 1)}
 
 
 def run_edit(edit: Edit, tree: Path) -> dict[str, Any]:
