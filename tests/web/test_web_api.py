@@ -121,6 +121,22 @@ def test_bounds_are_told_as_far_as_they_go() -> None:
         assert [(one["outcome"], one["text"]) for one in moves] == told
 
 
+def test_time_that_is_left_goes_to_the_moves_that_are_not_proven() -> None:
+    """The second search keeps what the first has proven, and takes only what is proven now."""
+    position = Position.from_moves(TTT, "152489")
+    answers = [{2: (0, 0), 5: (-3, 1), 6: (-3, 3)}, {2: (-3, 3), 5: (-1, -1), 6: (-2, 2)}]
+    limits = []
+
+    class Twice:
+        def action_bounds(self, position: Position, time_limit: float) -> tuple[Bounds | None, ...]:
+            limits.append(time_limit)
+            return Hurried(answers[len(limits) - 1]).action_bounds(position, time_limit=time_limit)
+
+    found = exact_values(Twice(), position, 60)  # type: ignore[arg-type]
+    assert [(move["action"], move["score"]) for move in found["moves"]] == [(2, 0), (5, -1), (6, None)]
+    assert limits[0] == 60 and 0 < limits[1] < 60 and len(limits) == 2
+
+
 def test_won_in_n_counts_the_winners_moves(client: Client) -> None:
     """Played out by best moves, the game ends with the n-th stone of the winner."""
     position, expected = Position.from_moves(C4, "45212"), None

@@ -195,6 +195,9 @@ def test_numbers_and_bytes_are_limited(tmp_path: Path) -> None:
             kept.keep(names[-1], game, file)
         assert refused.value.status_code == status
         assert [one.name for one in kept.agents(game)] == list(names[:-1])
+        if names[:-1]:
+            with pytest.raises(Refused, match="another agent"):  # its owner would say which it replaces
+                kept.keep(names[0].lower(), game, file)
         kept.close()
         assert not kept.folder.exists()
     with pytest.raises(Refused):
