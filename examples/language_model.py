@@ -11,8 +11,7 @@ A transformer over characters, with random weights at first, reads a prompt such
 the side to move. It answers with one character of its vocabulary. `TextSession` reads the answer strictly: `7` is a
 move, and anything that is no legal move loses the game. The model plays both sides, from positions drawn at random, by
 sampling its answers. It learns by policy gradient: answers that earned more than it expected become likelier. No solver
-value, best move or list of legal moves is an input or a label. It learns from the rewards of
-`TextSession(scaled=True)`, from 0 to 1:
+value, best move or list of legal moves is an input or a label. It learns from rewards from 0 to 1:
 
 - regret: 1 for a move that keeps the value of the position, 0.5 for one that turns a win into a draw or a draw into a
   loss, 0 for one that turns a win into a loss or is illegal;
@@ -43,7 +42,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from tictac_env.arena import move_accuracy, suite, verdict
 from tictac_env.storage import save_text
-from tictac_env.text_players import BoardHarness, TextPolicy, TextSession
+from tictac_env.text_players import BoardHarness, TextPolicy, TextSession, Turn
 
 GAME, SUITE = "TicTacToe-v0", "TTT-Exact-v1"
 REWARDS = ("regret", "outcome", "both")
@@ -77,6 +76,17 @@ class ShortHarness(BoardHarness):
         return f"{cells}{'XO'[observation.seat]}:"
 
 
+def reward_of(turn: Turn, reward: str) -> float:
+    """The reward of the answer that led to a turn, in [0, 1]; the top of this file explains it."""
+    if turn.status != "legal":
+        return 0.0
+    result = (1 + turn.outcomes[turn.seat]) / 2 if turn.outcomes else 0.0
+    if reward == "outcome":
+        return result
+    value_kept = 1 - (turn.regret or 0) / 2
+    return value_kept if reward == "regret" else (value_kept + result) / 2
+
+
 class Sessions:
     """Games in text, hundreds at once. The same answer to the same prompt always has the same consequence, so
     `TextSession` judges each pair once, and arrays keep what it said: for N prompts and V answers float64 `rewards` in
@@ -85,7 +95,7 @@ class Sessions:
 
     def __init__(self, reward: str) -> None:
         self.reward = reward
-        self._session = TextSession(GAME, None, reward=reward, scaled=True, harness=ShortHarness(), retries=0)
+        self._session = TextSession(GAME, None, reward="outcome", harness=ShortHarness(), retries=0)
         self._positions = suite(SUITE).positions
         prompts = [ShortHarness().make_prompt(position) for position in self._positions]
         self._numbers = {prompt: number for number, prompt in enumerate(prompts)}
@@ -99,7 +109,7 @@ class Sessions:
         for pair in set(zip(numbers[new].tolist(), answers[new].tolist(), strict=True)):
             self._session.reset(position=self._positions[pair[0]])
             turn = self._session.answer(VOCABULARY[pair[1]])
-            self.rewards[pair] = turn.reward
+            self.rewards[pair] = reward_of(turn, self.reward)
             self.outcomes[pair] = turn.outcomes[turn.seat] if turn.outcomes else 0
             self.following[pair] = OVER if turn.done else self._numbers[turn.prompt]
 
@@ -254,12 +264,12 @@ def learn(reward: str, seed: int, games: int, group: int | None = None) -> Itera
 
 def transcript(model: LanguageModel, reward: str) -> str:
     """A game of the model against itself, a line for each prompt with the answer and what it earned."""
-    session = TextSession(GAME, None, None, None, reward, scaled=True, harness=ShortHarness(), retries=0)
+    session = TextSession(GAME, None, None, None, "outcome", harness=ShortHarness(), retries=0)
     turn, lines = session.reset(), []
     while not turn.done:
         prompt, answer = turn.prompt, model.complete(turn.prompt)
         turn = session.answer(answer)
-        lines.append(f"{prompt}{answer}   {turn.status}, reward {turn.reward:g}")
+        lines.append(f"{prompt}{answer}   {turn.status}, reward {reward_of(turn, reward):g}")
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["tictac-env", "skyrl-gym>=0.4"]
 # ///
-"""SkyRL: episodes of skyrl-gym with an exact reward for each answer, played by three scripts in place of a model."""
+"""SkyRL: episodes of skyrl-gym with an exact reward for each game, played by three scripts in place of a model."""
 
 from __future__ import annotations
 

@@ -354,8 +354,8 @@ ADAPTERS = {
     "TRL": ("trl_grpo", "trl", "a game"),
     "reasoning-gym": ("reasoning_gym_best_move", "reasoning-gym", "an answer, the only one"),
     "verifiers": ("verifiers_games", "verifiers", "a game, for each model"),
-    "SkyRL": ("skyrl_gym_games", "skyrl-gym", "an answer"),
-    "OpenEnv": ("openenv_server", "openenv", "an answer"),
+    "SkyRL": ("skyrl_gym_games", "skyrl-gym", "a game"),
+    "OpenEnv": ("openenv_server", "openenv", "a game"),
     "MCP": ("mcp_games", "mcp", "nothing"),
 }
 """Libraries that train language models, by their headings on the page: the example, the package, and what is paid."""

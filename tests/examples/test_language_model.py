@@ -21,16 +21,19 @@ from tictac_env.text_players import TextPolicy, TextSession  # noqa: E402
 @pytest.mark.parametrize("reward", example.REWARDS)
 def test_answers_earn_what_a_session_pays(reward: str) -> None:
     sessions = example.Sessions(reward)
-    other = TextSession("TicTacToe-v0", None, reward=reward, scaled=True, harness=example.ShortHarness(), retries=0)
+    other = TextSession("TicTacToe-v0", None, reward=reward, harness=example.ShortHarness(), retries=0)
     numbers, answers = np.repeat([5, 700, 4000], 13), np.tile(np.arange(13), 3)
     sessions.judge(numbers, answers)
     for number, answer in zip(numbers.tolist(), answers.tolist(), strict=True):
         other.reset(position=suite("TTT-Exact-v1").positions[number])
         turn = other.answer(example.VOCABULARY[answer])
-        assert sessions.rewards[number, answer] == turn.reward
+        ended = turn.outcomes is not None
+        earned = {"regret": 1 + turn.reward / 2, "outcome": ended * (1 + turn.reward) / 2}
+        earned["both"] = (2 + turn.reward + ended) / 4
+        assert sessions.rewards[number, answer] == (earned[reward] if turn.status == "legal" else 0)
         following = sessions.following[number, answer]
         assert following == example.OVER if turn.done else example.encode(turn.prompt) == [*sessions.tokens[following]]
-        assert turn.status == "legal" or (turn.done and turn.reward == 0)
+        assert turn.status == "legal" or turn.done
 
 
 def test_games_are_played_to_their_end_and_pay_both_sides() -> None:

@@ -65,8 +65,7 @@ def test_outcomes_are_earned_at_the_end_by_both_seats(game: Any, reward: str) ->
             assert alike.reward == ((1 + outcome) / 2 if scaled else outcome)
             if session.reward == "both":
                 assert turn.regret is not None
-                regret = turn.regret
-                assert turn.reward == ((1 - regret / 2 + alike.reward) / 2 if scaled else outcome - regret)
+                assert turn.reward == (session.score(turn.seat) if scaled else outcome - turn.regret)
     both = TextSession(game, opponent=None, reward="outcome", start=None)
     turn, rng = both.reset(0), random.Random(0)
     while not turn.done:

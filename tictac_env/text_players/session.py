@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -144,8 +144,9 @@ class TextSession:
     | "regret" | the negative of the outcome value it gives away: 0, -1 or -2 | the same, for a loss there |
     | "both" | their sum | their sum |
 
-    A wrong answer that is forgiven earns 0. With `scaled` each reward is in [0, 1]: an outcome as (1 + outcome) / 2, a
-    regret as 1 - regret / 2, both as their mean; any wrong answer earns 0. `opponent=None` asks for both seats.
+    A wrong answer that is forgiven earns 0. With `scaled` the last answer earns the `score` of the whole game, in
+    [0, 1], and all answers before it earn 0. So the sum of a game's rewards never pays for a longer game, with `scaled`
+    or without. `opponent=None` asks for both seats.
 
     Args:
         game: a game's name or rule book.
@@ -154,7 +155,7 @@ class TextSession:
             are if there is no opponent.
         start: as of the environments: "random:2" begins after 0 to 2 random moves; None on the empty board.
         reward: one of "outcome", "regret" and "both".
-        scaled: whether rewards are in [0, 1].
+        scaled: whether a game earns one reward, its `score`, at its end.
         harness: makes the prompts and reads the answers; by default a `BoardHarness` without the list of legal moves.
         retries: the number of wrong answers that are forgiven for each move.
         history: whether the prompts list the moves so far.
@@ -162,7 +163,7 @@ class TextSession:
 
     Attributes:
         returns: what each seat has earned in this game, two floats. The side that did not make the last move gets its
-            outcome here, too.
+            outcome or score here, too.
         regrets: what each seat has given away in this game, two integers; 0 if the reward is the outcome alone.
 
     Raises:
@@ -294,18 +295,25 @@ class TextSession:
 
     def _judge(self, status: str, action: int | None, outcome: int | None) -> Turn:
         """Pays for a move that was played, None for a loss without one, and asks on or ends the game."""
-        before = self.turn
-        played = before.position, action
-        earned = self._earned(outcome, played)
-        self.returns[before.seat] += earned
+        before, played = self.turn, (self.turn.position, action)
+        seat, regret = before.seat, self._regret(played)
+        self.regrets[seat] += regret
         if outcome is None:
+            earned = 0.0 if self.scaled else float(-regret)
+            self.returns[seat] += earned
             return self._ask(status, earned, played)
-        if self.opponent is None:
-            self.returns[1 - before.seat] += self._of_outcome(-outcome)
-        outcomes = (outcome, -outcome) if before.seat == 0 else (-outcome, outcome)
+        outcomes = (outcome, -outcome) if seat == 0 else (-outcome, outcome)
         end = str(self._env.position) + ("" if action is not None else "\nno legal move was named: the game is lost")
-        said = tuple(self._conversations[before.seat])
-        self._turn = Turn(end, before.seat, self._env.position, True, status, earned, outcomes, said, played)
+        conversation = tuple(self._conversations[seat])
+        self._turn = Turn(end, seat, self._env.position, True, status, 0.0, outcomes, conversation, played)
+        if self.scaled:
+            gains = [self.score(0), self.score(1)]
+        else:
+            gains = [0.0 if self.reward == "regret" else float(result) for result in outcomes]
+            gains[seat] -= regret
+        for paid in (0, 1) if self.opponent is None else (seat,):
+            self.returns[paid] += gains[paid]
+        self._turn = replace(self._turn, reward=gains[seat])
         return self._turn
 
     async def async_reset(self, seed: int | None = None, position: Position | str | None = None) -> Turn:
@@ -368,23 +376,8 @@ class TextSession:
         self._turn = Turn(prompt, position.seat, position, False, status, earned, None, tuple(said), played)
         return self._turn
 
-    def _earned(self, outcome: int | None, played: tuple[Position, int | None]) -> float:
-        """The reward of a legal answer, or of a wrong one by which the game is lost."""
+    def _regret(self, played: tuple[Position, int | None]) -> int:
+        """The regret of a legal answer, or of a wrong one by which the game is lost; 0 if only the outcome pays."""
         from tictac_env.solver.exact import move_regret
 
-        regret = 0
-        if self.reward != "outcome":
-            regret = move_regret(*played, weak=True).outcome
-            self.regrets[self.turn.seat] += regret
-        if self.scaled and played[1] is None:
-            return 0.0
-        earned = 0.0 if outcome is None else self._of_outcome(outcome)
-        if self.reward != "outcome":
-            earned += (1 - regret / 2) / (1 + (self.reward == "both")) if self.scaled else -regret
-        return earned
-
-    def _of_outcome(self, outcome: int) -> float:
-        """The part of an outcome in the reward."""
-        if self.reward == "regret":
-            return 0.0
-        return (1 + outcome) / 2 / (1 + (self.reward == "both")) if self.scaled else float(outcome)
+        return 0 if self.reward == "outcome" else move_regret(*played, weak=True).outcome

@@ -69,7 +69,7 @@ def test_an_unfinished_game_counts_as_lost(reward: str) -> None:
 
 def test_wrong_arguments_are_refused_before_the_server_begins() -> None:
     wrong: Any
-    for wrong in ({"game": "Chess-v0"}, {"opponent": "perfekt"}, {"reward": "win"}, {"scaled": 1}):
+    for wrong in ({"game": "Chess-v0"}, {"opponent": "perfekt"}, {"reward": "win"}, {"scaled": 1}, {"opponent": None}):
         with pytest.raises(ValueError):
             make_app(**wrong)
 

@@ -79,17 +79,17 @@ class BoardGameState(State):  # type: ignore[misc]
 
 
 class BoardGameEnvironment(Environment):  # type: ignore[misc]
-    """A game for each episode; each answer has an exact reward in [0, 1].
+    """A game for each episode; its last answer earns the score of the game, in [0, 1], all answers before it earn 0.
 
     Sessions share nothing, so that a server may hold many at once.
 
     Args:
         game: a game's name or rule book.
-        scaled: whether rewards are in [0, 1].
+        scaled: whether a game earns one reward at its end; without, each answer earns its own, as `TextSession` pays.
         **options: further arguments of `TextSession`: opponent, seat, start, reward, harness, retries, history.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of its range, or `opponent` is None: one stream of rewards would pay both seats.
 
     Example:
         >>> env = BoardGameEnvironment(opponent="minimax")
@@ -104,6 +104,8 @@ class BoardGameEnvironment(Environment):  # type: ignore[misc]
     def __init__(self, game: Any = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
         super().__init__()
         self._session = TextSession(game, scaled=scaled, **options)
+        if self._session.opponent is None:
+            raise ValueError("opponent must be a player, not None: an episode has one seat")
         self._episode: str | None = None
         self._steps = 0
 

@@ -21,11 +21,11 @@ OPTIONS = ("game", "opponent", "seat", "start", "reward", "scaled", "retries", "
 
 
 class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # its types are not known
-    """A game for each episode, with a reward for each answer; import the module, then `skyrl_gym.make("tictac")`.
+    """A game for each episode; import the module, then `skyrl_gym.make("tictac")`.
 
     A row of the data set has a seed, and perhaps a move string to begin with, in its `extra_info`. It may set arguments
-    of `TextSession`, too; they come before those of the configuration. Rewards are in [0, 1] unless `scaled` is False.
-    After `max_turns` answers an unfinished game is lost.
+    of `TextSession`, too; they come before those of the configuration. The last answer earns the score of the game, in
+    [0, 1]; with `scaled=False` each answer earns its own reward. After `max_turns` answers an unfinished game is lost.
 
     Args:
         env_config: a mapping of the arguments game, opponent, seat, start, reward, scaled, retries and history of

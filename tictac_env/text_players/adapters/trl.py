@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tictac_env.checks import flag
 from tictac_env.text_players.harness import BoardHarness
 from tictac_env.text_players.session import TextSession
 
@@ -24,8 +23,8 @@ class BoardGameTools:
 
     Args:
         game: a game's name or rule book.
-        scaled: whether `get_reward` is `TextSession.score`, in [0, 1]. Without, it is what the model's seat has earned,
-            as `TextSession` pays it.
+        scaled: whether `get_reward` is `TextSession.score`, in [0, 1]. Without, it is the sum of what the answers have
+            earned.
         **options: further arguments of `TextSession`: opponent, seat, start, reward, retries, history. The harness, if
             one is given, should ask for a call of `play`.
 
@@ -44,10 +43,9 @@ class BoardGameTools:
 
     def __init__(self, game: Any = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
         options = {"harness": BoardHarness(list_moves=False, instruction=INSTRUCTION)} | options
-        self._session = TextSession(game, **options)
+        self._session = TextSession(game, scaled=scaled, **options)
         if self._session.opponent is None:
             raise ValueError("opponent must be a player, not None: the tools have one seat")
-        self._scaled = flag("scaled", scaled)
 
     def reset(self, seed: int | None = None, position: str | None = None, **row: Any) -> str:
         """Begins a game; TRL appends the prompt to the row's last message.
@@ -73,4 +71,4 @@ class BoardGameTools:
     def get_reward(self) -> float:
         """The reward of the game; it ends here, as a loss if it is not over."""
         turn = self._session.turn if self._session.turn.done else self._session.forfeit()
-        return self._session.score(turn.seat) if self._scaled else self._session.returns[turn.seat]
+        return self._session.returns[turn.seat]
