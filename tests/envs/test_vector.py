@@ -252,6 +252,7 @@ DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "negative stones": lambda state: with_row(state, "own", -1),
     "stones beside the board": lambda state: with_row(state, "opp", 1 << 40),
     "no seat": lambda state: with_row(state, "learner", 2),
+    "the other seat": lambda state: with_row(state, "learner", 1),
     "no state of randomness": lambda state: with_row(state, "state", 2**62),
     "no opponent": lambda state: with_row(state, "member", 1),
     "negative opponent": lambda state: with_row(state, "member", -1),

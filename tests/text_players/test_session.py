@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 from typing import Any
@@ -154,28 +155,47 @@ def test_a_kept_state_goes_on_as_the_game_would_have(seed: int, data: st.DataObj
     assert games[0] == games[1] == games[2]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"board": {}},
-        {"asking": {"wrong": 3, "answer": None, "move": None}},
-        {"asking": None},
-        {"returns": [0]},
-        {"regrets": [0, -1]},
-        {"regrets": None},
-        {"conversations": {}},
-        {"more": 1},
-    ],
-)
-def test_a_damaged_state_changes_nothing(damage: dict[str, Any]) -> None:
-    session = TextSession(TTT)
-    turn = session.reset(seed=1)
-    for wrong in (session.snapshot() | damage, TextSession(C4, "random").reset(0)):
-        with pytest.raises(ValueError, match="state"):
-            session.restore(wrong)  # type: ignore[arg-type]
-        assert session.turn is turn and session.answer("no idea").status == "unparsed"
-        session.reset(seed=1)
-        turn = session.turn
+DAMAGES: list[tuple[Any, ...]] = [  # the keys that lead to a part of the state, and its new value
+    *(((), wrong) for wrong in (None, [], {}, TextSession(C4, "random").reset(0))),
+    *((("board",), wrong) for wrong in (None, {}, [1])),
+    *((("board", "over"), wrong) for wrong in (True, None, 0)),
+    *((("board", "learner"), wrong) for wrong in (0, None, 1.0, True)),
+    *((("board", name), wrong) for name in ("own", "moves", "random_state") for wrong in (None, -5, "x")),
+    (("board", "member"), 1),
+    *((("asking",), wrong) for wrong in (None, [], {"wrong": 0})),
+    *((("asking", "wrong"), wrong) for wrong in (0, 3, 1.0, None)),
+    *((("asking", "answer"), wrong) for wrong in (5, None, "another", ["what?"])),
+    (("asking", "move"), 5),
+    *((("regrets",), wrong) for wrong in (None, [0], [0, 0, 0])),
+    *((("regrets", side), wrong) for side in (0, 1) for wrong in (-1, 0.0, 19, None)),
+    (("regrets", 0), 1),  # the opponent's
+    *((("conversations",), wrong) for wrong in (None, {}, [[]])),
+    *((("conversations", side), wrong) for side in (0, 1) for wrong in (None, {}, [1], [{}], "x")),
+    *((("conversations", 1, 0, "role"), wrong) for wrong in ("assistant", "system", None, 1)),
+    *((("conversations", 1, 0, "content"), wrong) for wrong in (None, 5, [])),
+    (("conversations", 1, 2), {"role": "user"}),
+    (("conversations", 1), []),
+    (("more",), 1),
+]
+
+
+@pytest.mark.parametrize(("keys", "value"), DAMAGES, ids=str)
+def test_a_damaged_state_changes_nothing(keys: tuple[Any, ...], value: Any) -> None:
+    session = TextSession(TTT, seat="second")
+    session.reset(seed=1)
+    turn = session.answer("what?")
+    kept = session.snapshot()
+    damaged: Any = {"state": json.loads(json.dumps(kept))}
+    part = damaged
+    for key, following in itertools.pairwise(("state", *keys, None)):
+        if following is None:
+            part[key] = value
+        else:
+            part = part[key]
+    with pytest.raises(ValueError, match=r"state|message"):
+        session.restore(damaged["state"])
+    assert session.turn is turn and session.snapshot() == kept
+    assert session.restore(kept) == session.turn
 
 
 def test_many_sessions_play_at_once() -> None:

@@ -209,7 +209,7 @@ class BoardState:
             "learner": (0, 1),
             "random_state": (NOT_SEEDED, STATES),
             "games_begun": (0, MAX_INT),
-            "member": (0, MAX_INT if num_members is None else num_members - 1),
+            "member": (0, (num_members or 1) - 1),
         }
         for name, (low, high) in limits.items():
             if type(saved[name]) is not int or not low <= saved[name] <= high:
@@ -220,9 +220,7 @@ class BoardState:
                 f"moves of a state must be a list of numbers in [0, {game.num_actions}), not {moves!r:.200}"
             )
         own, opp = saved["own"], saved["opp"]
-        reason = why_impossible(game, own, opp, not over, saved["random_state"])
-        if not reason and not over and saved["learner"] != game.seat(own, opp):
-            reason = "the learner is not to move"
+        reason = why_impossible(game, own, opp, not over, saved["random_state"], saved["learner"])
         if reason:
             raise ValueError(f"a state cannot have the stones {own} and {opp}: {reason}")
         before = own, opp
@@ -233,11 +231,13 @@ class BoardState:
         return cls(moves=list(moves), **{name: saved[name] for name in (*limits, "over")})
 
 
-def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: int) -> str:
+def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: int, learner: int) -> str:
     """The reason why no board, `playing` or not, can have these stones; "" if there is none."""
     reason = game.status(own, opp).explain(game, own, opp)
     if not reason and playing and (random_state == NOT_SEEDED or game.result(own, opp) != UNFINISHED):
         reason = "the game is over, or never began"
+    if not reason and playing and learner != game.seat(own, opp):
+        reason = "the learner is not to move"
     return reason
 
 

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 from gymnasium.error import ResetNeeded
@@ -65,6 +66,20 @@ class Asking:
             return "legal", legal[found.legal_action]
         self.wrong, self.answer, self.move = self.wrong + 1, answer, found.raw_action
         return "unparsed" if found.raw_action is None else "illegal", None
+
+    def restored(self, state: Any) -> Asking:
+        """The question as it was when `state`, the changed fields, was saved.
+
+        Raises:
+            ValueError: `state` does not have these fields, or they contradict each other.
+        """
+        if not isinstance(state, Mapping) or set(state) != set(ASKED):
+            raise ValueError(f"asking of a state must have the keys {list(ASKED)}, not {shown(state)}")
+        wrong, answer, move = whole("wrong of a state", state["wrong"], self.retries), state["answer"], state["move"]
+        texts = [text for text in (answer, move) if text is not None]
+        if not all(isinstance(text, str) for text in texts) or (answer is None) != (wrong == 0) or (move and not wrong):
+            raise ValueError(f"answer and move of a state must be those of a wrong answer, or None: {shown(state)}")
+        return Asking(self.harness, self.retries, wrong, answer, move)
 
     @property
     def is_lost(self) -> bool:
@@ -236,8 +251,7 @@ class TextSession:
         self._asking = Asking(self._asking.harness, self._asking.retries)
         self.returns = [0.0, 0.0]
         self.regrets = [0, 0]
-        begin = [{"role": "system", "content": self.system}] if self.system else []
-        self._conversations = [list(begin), list(begin)]
+        self._conversations = [self._opening(), self._opening()]
         return self._ask()
 
     def answer(self, text: str) -> Turn:
@@ -336,7 +350,6 @@ class TextSession:
         return {
             "board": self._env.state_dict(),
             "asking": {name: asking[name] for name in ASKED},
-            "returns": list(self.returns),
             "regrets": list(self.regrets),
             "conversations": copy.deepcopy(self._conversations),
         }
@@ -345,28 +358,59 @@ class TextSession:
         """Goes on from a state of `snapshot`, of this session or of another one with the same arguments.
 
         Raises:
-            ValueError: `state` is none, or is of another game. Nothing has changed then.
+            ValueError: `state` is not one, is of another game, or contradicts itself or the session. Nothing has
+                changed then.
         """
-        names = ("board", "asking", "returns", "regrets", "conversations")
+        names = ("board", "asking", "regrets", "conversations")
         if not isinstance(state, Mapping) or set(state) != set(names):
             raise ValueError(f"a state is a dict with the keys {list(names)}, not {shown(state)}")
-        asked, returns, regrets, conversations = (state[name] for name in names[1:])
-        if not isinstance(asked, Mapping) or set(asked) != set(ASKED):
-            raise ValueError(f"asking of a state must have the keys {list(ASKED)}, not {shown(asked)}")
-        if not isinstance(returns, list) or [type(one) for one in returns] != [float, float]:
-            raise ValueError(f"returns of a state must be two floats, not {shown(returns)}")
+        board, asking = state["board"], self._asking.restored(state["asking"])
+        if not isinstance(board, Mapping) or board.get("over") is not False:
+            raise ValueError(f"board of a state must be that of an unfinished game, not {shown(board)}")
+        seat = whole("learner of a state", board.get("learner"), 1)
+        regrets = self._check_regrets(state["regrets"], seat)
+        conversations = self._check_conversations(state["conversations"], seat, asking)
+        self._env.load_state_dict(board)
+        self._asking, self.regrets, self._conversations = asking, regrets, conversations
+        self.returns = [0.0 if self.scaled else float(-regret) for regret in regrets]
+        conversations[seat].pop()  # the question, which is asked again
+        return self._ask()
+
+    def _check_regrets(self, regrets: Any, seat: int) -> list[int]:
+        """The regrets of a state whose `seat` is asked."""
         if not isinstance(regrets, list) or len(regrets) != 2:
             raise ValueError(f"regrets of a state must be two integers, not {shown(regrets)}")
-        regrets = [whole("each of the regrets of a state", one) for one in regrets]
+        judged = [self.reward != "outcome" and (self.opponent is None or side == seat) for side in (0, 1)]
+        highest = 2 * self._env.game.cells
+        return [whole(f"regrets[{side}] of a state", regrets[side], highest if judged[side] else 0) for side in (0, 1)]
+
+    def _check_conversations(self, conversations: Any, seat: int, asking: Asking) -> list[list[Message]]:
+        """The conversations of a state: questions and answers in turn, and that of `seat` ends with a question."""
         if not isinstance(conversations, list) or len(conversations) != 2:
             raise ValueError(f"conversations of a state must be two lists, not {shown(conversations)}")
-        whole("wrong of a state", asked["wrong"], self._asking.retries)
-        self._env.load_state_dict(state["board"])
-        self._asking = Asking(self._asking.harness, self._asking.retries, **asked)
-        self.returns, self.regrets, self._conversations = list(returns), regrets, copy.deepcopy(conversations)
-        said = self._conversations[self._env.position.seat]
-        self._conversations[self._env.position.seat] = said[:-1]  # the prompt, which is said again
-        return self._ask()
+        opening = self._opening()
+        for side, messages in enumerate(conversations):
+            if not isinstance(messages, list) or messages[: len(opening)] != opening:
+                raise ValueError(f"conversations[{side}] of a state must be a list that begins with {shown(opening)}")
+            exchange = messages[len(opening) :]
+            for message, role in zip(exchange, cycle(("user", "assistant")), strict=False):
+                if not isinstance(message, dict) or {**message, "content": ""} != {"role": role, "content": ""}:
+                    raise ValueError(
+                        f"conversations[{side}] of a state must have a message of {role!r}, not {shown(message)}"
+                    )
+                if not isinstance(message.get("content"), str):
+                    raise ValueError(f"content of a message must be a str, not {shown(message)}")
+            if len(exchange) % 2 != (side == seat):
+                raise ValueError(f"conversations[{side}] of a state must end with a question only if its seat is asked")
+        if asking.answer is not None and [message["content"] for message in conversations[seat][-2:-1]] != [
+            asking.answer
+        ]:
+            raise ValueError(f"answer of a state must be the last one of the conversation, not {shown(asking.answer)}")
+        return copy.deepcopy(conversations)
+
+    def _opening(self) -> list[Message]:
+        """The messages before the first question."""
+        return [{"role": "system", "content": self.system}] if self.system else []
 
     def _ask(self, status: str = "", earned: float = 0.0, played: tuple[Position, int | None] | None = None) -> Turn:
         position = self._env.position

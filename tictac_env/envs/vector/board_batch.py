@@ -269,9 +269,9 @@ class BoardBatch:
             wrong = np.flatnonzero((numbers < low) | (numbers > high))
             if len(wrong):
                 raise ValueError(f"{name} of board {wrong[0]} must be in [{low}, {high}], not {numbers[wrong[0]]}")
-        fields = [field.tolist() for field in (loaded.own, loaded.opp, loaded.phase, loaded.state)]
-        for board, (own, opp, phase, state) in enumerate(zip(*fields, strict=True)):
-            reason = why_impossible(game, own, opp, phase == PLAYING, state)
+        fields = [field.tolist() for field in (loaded.own, loaded.opp, loaded.phase, loaded.state, loaded.learner)]
+        for board, (own, opp, phase, state, learner) in enumerate(zip(*fields, strict=True)):
+            reason = why_impossible(game, own, opp, phase == PLAYING, state, learner)
             if reason:
                 raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {reason}")
         self.rows[:] = rows
