@@ -57,6 +57,34 @@ def test_states_are_those_of_its_own_games(theirs: str, name: str) -> None:
         assert position_of(same).moves == tuple(same.history())
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_an_illegal_action_raises_as_in_its_own_games_and_changes_nothing(name: str) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        state = pyspiel.load_game(name).new_initial_state()
+        while True:
+            legal, history, board = state.legal_actions(), state.history(), str(state)
+            for action in {*range(state.num_distinct_actions()), -1, 10**6} - set(legal):
+                with pytest.raises(pyspiel.SpielError):
+                    state.apply_action(action)
+                assert (state.history(), str(state), state.legal_actions()) == (history, board, legal)
+            if state.is_terminal():
+                break
+            state.apply_action(int(random.choice(legal)))
+
+
+def test_players_and_actions_that_do_not_exist_are_refused() -> None:
+    state = load_game("TicTacToe-v0").new_initial_state()
+    observer = state.get_game().make_py_observer()
+    for player, action in ((-4, 1), (-1, 1), (2, 1), (0, -1), (0, 9), (1, 10**6)):
+        with pytest.raises(pyspiel.SpielError, match=str(player if action == 1 else action)):
+            state.action_to_string(player, action)
+    for player in (-1, 2):
+        for observe in (observer.set_from, observer.string_from):
+            with pytest.raises(pyspiel.SpielError, match=str(player)):
+                observe(state, player)
+
+
 def test_the_tensor_is_the_planes_of_the_environments() -> None:
     position = Position.from_moves("ConnectFour-v0", "4453")
     state = state_of(position, load_game("ConnectFour-v0"))

@@ -84,6 +84,9 @@ class SpielGame(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel says nothing a
 class SpielState(pyspiel.State):  # type: ignore[misc]
     """A state of a `SpielGame`. It keeps its two sets of stones alone, as OpenSpiel copies states deeply.
 
+    An illegal action, an action after the end and a player that does not exist raise `pyspiel.SpielError`, as in
+    OpenSpiel's own games.
+
     Example:
         >>> load_game("TicTacToe-v0").new_initial_state().legal_actions()
         [0, 1, 2, 3, 4, 5, 6, 7, 8]
@@ -110,9 +113,16 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return [action for action in range(self.rules.num_actions) if legal & self.rules.choice(action)]
 
     def _apply_action(self, action: int) -> None:
+        try:
+            action = self.position.check(action)
+        except ValueError as error:
+            raise pyspiel.SpielError(str(error)) from None
         self.own, self.opp = self.rules.play(self.own, self.opp, action)
 
     def _action_to_string(self, player: int, action: int) -> str:
+        check_player(player)
+        if not 0 <= action < self.rules.num_actions:
+            raise pyspiel.SpielError(f"an action must be in [0, {self.rules.num_actions}), not {action}")
         return MARKS[1 + player] + format_moves(self.rules, [action])
 
     def is_terminal(self) -> bool:
@@ -129,6 +139,16 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         """The board, one line a row from the top: x the first player's stones, o the second's."""
         rows = Position(self.rules, self.own, self.opp).to_array().tolist()
         return "\n".join("".join(MARKS[cell] for cell in row) for row in rows)
+
+
+def check_player(player: int) -> None:
+    """Checks that an integer is a player's.
+
+    Raises:
+        pyspiel.SpielError: it is neither 0 nor 1.
+    """
+    if player not in (0, 1):
+        raise pyspiel.SpielError(f"a player must be 0 or 1, not {player}")
 
 
 class BoardObserver:
@@ -150,13 +170,23 @@ class BoardObserver:
         self.dict = {"observation": self.tensor.reshape(2, rules.rows, rules.cols)}
 
     def set_from(self, state: SpielState, player: int) -> None:
-        """Writes the observation of `player`."""
+        """Writes the observation of `player`.
+
+        Raises:
+            pyspiel.SpielError: there is no such player.
+        """
+        check_player(player)
         mine = state.rules.seat(state.own, state.opp) == player
         stones = (state.own, state.opp) if mine else (state.opp, state.own)
         self.dict["observation"][...] = self._observer.observe(*stones, player)
 
     def string_from(self, state: SpielState, player: int) -> str:
-        """The board, which is the same for both players."""
+        """The board, which is the same for both players.
+
+        Raises:
+            pyspiel.SpielError: there is no such player.
+        """
+        check_player(player)
         return str(state)
 
 
