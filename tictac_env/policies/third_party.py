@@ -95,6 +95,15 @@ class Struct(dict[str, Any]):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
 
 class KaggleAgent(SeededFunction):
     """A Kaggle agent as a policy. Its draws from `random` and `numpy.random` depend on the seed alone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,25 @@ def test_a_kaggle_agent_sees_kaggles_observation() -> None:
     assert configuration.actTimeout == 2
     with pytest.raises(AttributeError):
         _ = observation.lives
+
+
+def test_an_entry_and_its_attribute_are_one_for_an_agent_that_writes() -> None:
+    def agent(observation: Any, configuration: Any) -> int:
+        for struct, name in ((observation, "board"), (copy.deepcopy(observation), "mark"), (configuration, "rows")):
+            setattr(struct, name, 3)
+            assert struct[name] == getattr(struct, name) == 3
+            struct[name] = 4
+            assert struct[name] == getattr(struct, name) == 4
+            struct.mine = 1
+            assert struct["mine"] == 1
+            del struct.mine
+            assert "mine" not in struct and not hasattr(struct, "mine")
+            with pytest.raises(AttributeError, match="mine"):
+                del struct.mine
+        return int(configuration["columns"]) - 1
+
+    for moves in ("", "4"):  # each seat
+        assert KaggleAgent(agent, C4).act(Position.from_moves(C4, moves), 0) == 6
 
 
 def test_a_submission_is_its_last_callable_and_a_fixed_map(submission: Path) -> None:
