@@ -22,12 +22,14 @@ import tictac_agents
 from tictac_agents.bench.records import RunStore
 from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
 from tictac_env.arena.labels import LabelStore, label
-from tictac_env.games import GAMES, Game
+from tictac_env.games import GAMES, Game, get_game
 from tictac_env.observation import read_observation
+from tictac_env.policies import make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
+from tictac_env.text_players import BoardHarness, ChatEndpoint, TextPolicy, TextSession
 
 TTT = GAMES["TicTacToe-v0"]
 FEW: dict[str, Any] = {"tuples": 4, "length": 5, "averaging": 0.5}
@@ -47,6 +49,34 @@ def test_any_text_is_a_game_or_is_refused(game: Game, moves: str) -> None:
         return
     assert format_moves(game, parse_moves(game, moves)) == position.to_moves()
     assert Position.from_moves(game, position.to_moves()) == position
+
+
+LONG = "9" * 100_000
+REFUSALS: dict[str, Callable[[], Any]] = {
+    "moves": lambda: Position.from_moves(TTT, "x" * 100_000),
+    "numbered moves": lambda: Position.from_moves("KInARow-v0:7x7-5,gravity=False", LONG),
+    "an action": lambda: Position.from_moves(TTT, [10**4000]),
+    "a size": lambda: get_game(f"KInARow-v0:{LONG}x3-3"),
+    "the name of a size": lambda: get_game(f"KInARow-v0:{LONG}=3"),
+    "a depth": lambda: make_policy(f"minimax:{'x' * 100_000}", TTT),
+    "a start": lambda: TextSession(start=LONG),
+    "an address": lambda: ChatEndpoint(LONG),
+    "a serialized state": lambda: BoardHarness().get_legal_moves({"serializedGameAndState": LONG}),
+    "a serialized game": lambda: BoardHarness().get_legal_moves({"serializedGameAndState": f"[Game]\n{'x' * 100_000}"}),
+    "an answer": lambda: TextPolicy(lambda prompt: LONG.encode()).act(Position.start(TTT), 0),  # type: ignore[arg-type,return-value]
+}
+
+
+@pytest.mark.parametrize("refused", REFUSALS)
+def test_an_error_quotes_a_long_value_in_part(refused: str) -> None:
+    with pytest.raises(ValueError) as error:
+        REFUSALS[refused]()
+    assert len(str(error.value)) < 500
+
+
+def test_an_error_names_an_integer_that_python_does_not_write() -> None:
+    with pytest.raises(ValueError, match=r"in \[0, 9\), not a very large int"):
+        Position.from_moves(TTT, [10**5000])
 
 
 numbers = st.integers() | st.floats() | st.booleans() | st.none() | st.text(max_size=3)

@@ -33,7 +33,7 @@ def parse_moves(game: Game, moves: str) -> list[int]:
         action = (parse_whole(token) or 0) - 1 if numbered else MOVE_CHARACTERS.find(token)
         if not 0 <= action < game.num_actions:
             allowed = f"1 to {game.num_actions}" if numbered else MOVE_CHARACTERS[: game.num_actions]
-            raise ValueError(f"move {ply + 1} of {moves!r} is {token!r}; moves of this game are {allowed}")
+            raise ValueError(f"move {ply + 1} of {shown(moves)} is {shown(token)}; moves of this game are {allowed}")
         actions.append(action)
     return actions
 
@@ -367,7 +367,7 @@ def as_action(action: Any, num_actions: int) -> int:
             f"an action must be an integer in [0, {num_actions}), not {shown(action)} ({type(action).__name__})"
         )
     if not 0 <= number < num_actions:
-        raise ValueError(f"an action must be in [0, {num_actions}), not {number}")
+        raise ValueError(f"an action must be in [0, {num_actions}), not {shown(number)}")
     return number
 
 

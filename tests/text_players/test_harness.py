@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium as gym
 import pytest
 from conftest import HEX, playouts
 from hypothesis import given
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from tictac_env.games import Game
 from tictac_env.position import Position
-from tictac_env.text_players import BoardHarness, ParseResult
+from tictac_env.text_players import BoardHarness, ParseResult, TextSession
 from tictac_env.text_players.harness import as_position
+from tictac_env.wrappers import TextEnv
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 LEGAL = ["1", "2", "9"]
@@ -105,3 +107,13 @@ def test_it_reads_what_kaggle_shows() -> None:
     for text in ("", "[Game]\n?\n[State]\n", "[Game]\ntic_tac_toe()\n[State]\nx"):
         with pytest.raises(ValueError, match=r"serialize|must be a Position"):
             as_position({"serializedGameAndState": text})
+
+
+@pytest.mark.parametrize("answer", ["Move: " + "9" * 100_000, "Move: " + "x" * 100_000, "9" * 100_000, "x " * 100_000])
+def test_a_prompt_quotes_a_long_answer_in_part(answer: str) -> None:
+    session = TextSession("TicTacToe-v0", None)
+    first = session.reset(seed=0)
+    assert len(session.answer(answer).prompt) < len(first.prompt) + 500
+    text_env = TextEnv(gym.make("TicTacToe-v0", opponent="random"))
+    prompt, _ = text_env.reset(seed=0)
+    assert len(text_env.step(answer)[0]) < len(prompt) + 500

@@ -286,7 +286,7 @@ def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | No
     if name == "empty":
         return None
     if name != "reachable":
-        raise ValueError(f"start must be 'empty', 'reachable', 'random:8' or a list of positions, not {name!r}")
+        raise ValueError(f"start must be 'empty', 'reachable', 'random:8' or a list of positions, not {shown(name)}")
     table = tabulate(rules)
     unfinished = table.result == UNFINISHED
     positions = PositionBatch(rules, table.own[unfinished], table.opp[unfinished])

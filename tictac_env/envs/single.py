@@ -202,7 +202,7 @@ class BoardState:
         if not isinstance(saved, Mapping) or set(saved) != keys:
             raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {saved!r:.200}")
         if saved["game"] != describe_game(game):
-            raise ValueError(f"it is a state of {saved['game']}, not of {describe_game(game)}")
+            raise ValueError(f"it is a state of {saved['game']!s:.200}, not of {describe_game(game)}")
         limits = {
             "own": (0, MAX_INT),
             "opp": (0, MAX_INT),
@@ -227,7 +227,7 @@ class BoardState:
         for move in reversed(moves):
             after, before = before, game.undo(*before, move)
             if after == before:
-                raise ValueError(f"the moves {moves} of a state do not lead to its stones {own} and {opp}")
+                raise ValueError(f"the moves {shown(moves)} of a state do not lead to its stones {own} and {opp}")
         return cls(moves=list(moves), **{name: saved[name] for name in (*limits, "over")})
 
 

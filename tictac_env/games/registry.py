@@ -36,15 +36,17 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
             named = True
             pairs = [(parameter.strip(), value)]
         elif named:
-            raise ValueError(f"{name!r}: {part!r} follows a size that is given by its name, so it needs a name too")
+            raise ValueError(
+                f"{shown(name)}: {shown(part)} follows a size that is given by its name, so it needs a name too"
+            )
         else:
             values = re.split("[x-]", part)
             if len(sizes) + len(values) > len(parameters):
-                raise ValueError(f"{name!r} gives more sizes than there are: {', '.join(parameters)}")
+                raise ValueError(f"{shown(name)} gives more sizes than there are: {', '.join(parameters)}")
             pairs = list(zip(parameters[len(sizes) :], values, strict=False))
         for parameter, value in pairs:
             if parameter in sizes:
-                raise ValueError(f"{name!r} gives {parameter} twice")
+                raise ValueError(f"{shown(name)} gives {parameter:.100} twice")
             sizes[parameter] = _read_value(name, parameter, value.strip())
     return sizes
 
@@ -71,7 +73,7 @@ def _read_value(name: str, parameter: str, text: str) -> int | bool:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise ValueError(f"{name!r}: {parameter} must be an integer, True or False, not {text!r}")
+        raise ValueError(f"{shown(name)}: {parameter:.100} must be an integer, True or False, not {shown(text)}")
     return int(text)
 
 
@@ -248,7 +250,7 @@ def make_game(name: str, **sizes: Any) -> Game:
     if unknown := [size for size in sizes if size not in allowed]:
         get_game(name)
         hint = f"; {did_you_mean(unknown[0], allowed)}" if allowed else ""
-        raise ValueError(f"{name} has no {unknown[0]!r}{hint}")
+        raise ValueError(f"{name} has no {shown(unknown[0])}{hint}")
     return FAMILIES[name].make(**sizes)
 
 
@@ -349,14 +351,17 @@ def game_of(description: str | Mapping[str, Any]) -> Game:
 
 
 def shown(value: Any) -> str:
-    """The `repr` of a value for an error message: shortened, so that a large table does not flood the terminal.
+    """The `repr` of a value for an error message: shortened, so that a large value does not flood the terminal.
 
     Example:
         >>> from tictac_env.games import shown
         >>> shown({state: [0.0] * 9 for state in range(2_000)})[:40]
         '{0: [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ...],'
     """
-    return SHORT.repr(value)
+    try:
+        return SHORT.repr(value)
+    except ValueError:  # it is or holds an int of more digits than Python writes
+        return f"a very large {type(value).__name__}"
 
 
 def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:

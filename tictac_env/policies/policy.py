@@ -70,7 +70,7 @@ class Policy(ABC):
             ValueError: the policy has no such argument.
         """
         if argument:
-            raise ValueError(f"the policy {cls.name!r} takes no argument, not {argument!r}")
+            raise ValueError(f"the policy {cls.name!r} takes no argument, not {shown(argument)}")
         return cls()
 
     def seeing(self, game: Game, obs_type: str) -> Policy:

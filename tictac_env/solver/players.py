@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import Floats, Ints, number, parse_whole
-from tictac_env.games import Game
+from tictac_env.games import Game, shown
 from tictac_env.observation import action_masks
 from tictac_env.policies import Policy, uniform
 from tictac_env.policies.heuristics import safe_choices
@@ -55,7 +55,7 @@ class Minimax(Policy):
 
     def __init__(self, depth: int | None = None) -> None:
         if depth is not None and (type(depth) is not int or depth < 1):
-            raise ValueError(f"a depth must be a positive int or None, not {depth!r}")
+            raise ValueError(f"a depth must be a positive int or None, not {shown(depth)}")
         self.depth = depth
         if depth is not None:
             self.name = f"{type(self).name}:{depth}"
@@ -68,7 +68,7 @@ class Minimax(Policy):
             return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
         depth = parse_whole(argument, 1)
         if depth is None:
-            raise ValueError(f"the depth of {cls.name!r} must be a positive integer, not {argument!r}")
+            raise ValueError(f"the depth of {cls.name!r} must be a positive integer, not {shown(argument)}")
         return cls(depth)
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ class Perfect(Policy):
         try:
             return cls(float(argument) if argument else 0)
         except ValueError:
-            raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {argument!r}") from None
+            raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {shown(argument)}") from None
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """The actions of the best score, or of the best score proven within the time limit; in ascending order."""

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tictac_env.checks import number, positive
+from tictac_env.games import shown
 
 PATH = "/chat/completions"
 KEY_VARIABLE = "TICTAC_CHAT_API_KEY"
@@ -72,7 +73,7 @@ class ChatEndpoint:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError(f"the address of a language model must begin with http:// or https://, not {url!r}")
+            raise ValueError(f"the address of a language model must begin with http:// or https://, not {shown(url)}")
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError(f"the address {parts.hostname!r} must have no user, no query and no fragment")
         self.url = url.rstrip("/").removesuffix(PATH) + PATH

@@ -32,6 +32,8 @@ LENIENT = (
 NUMBER = re.compile(r"\d+")
 MAX_QUOTED = 300
 """Characters of a wrong answer's end that the next prompt quotes."""
+MAX_MOVE = 20
+"""Characters of an illegal move that the next prompt quotes."""
 SERIALIZED = "serializedGameAndState"
 """The key under which Kaggle's observations of OpenSpiel's games have the game and its moves."""
 BOARDS = ("grid", "coordinates", "moves")
@@ -186,10 +188,12 @@ class BoardHarness:
         parts = [self.rules or rules_text(position.game, self.first_number), "", *self._board(position, move_history)]
         parts += [f"You are {seat}, and it is your turn.{legal}", self.instruction]
         if previous_response is not None:
-            wrong = f"Your last answer was the move {previous_action}, which is not legal here. Choose a legal one."
             if previous_action is None:
                 quoted = previous_response.strip()[-MAX_QUOTED:]
                 wrong = f"Your last answer had no move in the form that is asked for. It ended with:\n{quoted}"
+            else:
+                move = previous_action[:MAX_MOVE]
+                wrong = f"Your last answer was the move {move}, which is not legal here. Choose a legal one."
             parts += ["", wrong]
         return "\n".join(parts)
 
@@ -291,7 +295,7 @@ def _read_serialized(text: str) -> Position:
     found = re.fullmatch(r"(\w+)(?:\((.*)\))?", name.strip())
     actions = [parse_whole(line.strip()) for line in state.split()]
     if found is None or None in actions:
-        raise ValueError(f"this is not what OpenSpiel's serialize_game_and_state writes: {text!r}")
+        raise ValueError(f"this is not what OpenSpiel's serialize_game_and_state writes: {shown(text)}")
     return Position.from_moves(_openspiel_game(found[1], found[2] or ""), [one for one in actions if one is not None])
 
 
@@ -302,5 +306,7 @@ def _openspiel_game(name: str, parameters: str) -> Game:
     if name == "tic_tac_toe" and not sizes:
         return get_game("TicTacToe-v0")
     if name != "connect_four" or None in sizes.values():
-        raise ValueError(f"of OpenSpiel's games only tic_tac_toe and connect_four are known, not {name}({parameters})")
+        raise ValueError(
+            f"of OpenSpiel's games only tic_tac_toe and connect_four are known, not {name:.100}({parameters:.100})"
+        )
     return KInARow.make(sizes.get("rows") or 6, sizes.get("columns") or 7, sizes.get("x_in_row") or 4, gravity=True)

@@ -260,7 +260,7 @@ class TextPolicy(Policy):
     def _ask(self, prompt: str, seed: int) -> str:
         answer = self.complete(prompt, seed=seed) if self._seeded else self.complete(prompt)
         if not isinstance(answer, str):
-            raise ValueError(f"{self} must answer with a str, not {answer!r} ({type(answer).__name__})")
+            raise ValueError(f"{self} must answer with a str, not {shown(answer)} ({type(answer).__name__})")
         return answer
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TextPolicy:

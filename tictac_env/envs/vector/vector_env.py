@@ -193,7 +193,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
             raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {shown(state)}")
         if state["game"] != describe_game(self._game):
-            raise ValueError(f"it is a state of {state['game']}, not of {describe_game(self._game)}")
+            raise ValueError(f"it is a state of {state['game']!s:.200}, not of {describe_game(self._game)}")
         rows = state["boards"]
         if not isinstance(rows, list) or not all(
             isinstance(row, list) and len(row) == self.num_envs and all(type(number) is int for number in row)
