@@ -209,7 +209,7 @@ class BoardState:
             "learner": (0, 1),
             "random_state": (NOT_SEEDED, STATES),
             "games_begun": (0, MAX_INT),
-            "member": (0, (num_members or 1) - 1),
+            "member": (0, MAX_INT if num_members is None else num_members - 1),
         }
         for name, (low, high) in limits.items():
             if type(saved[name]) is not int or not low <= saved[name] <= high:
