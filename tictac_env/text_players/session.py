@@ -358,8 +358,8 @@ class TextSession:
         """Goes on from a state of `snapshot`, of this session or of another one with the same arguments.
 
         Raises:
-            ValueError: `state` is not one, is of another game, or contradicts itself or the session. Nothing has
-                changed then.
+            ValueError: `state` is not such a dict, is of another game, or contradicts itself or the session. Then
+                nothing changes.
         """
         names = ("board", "asking", "regrets", "conversations")
         if not isinstance(state, Mapping) or set(state) != set(names):
