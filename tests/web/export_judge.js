@@ -10,7 +10,8 @@ async function judge({ game, games }) {
       const position = Position.after(about.game, moves.slice(0, ply));
       const { legal, over, winner, line, cells } = view(position);
       const known = [...scores(about.known, position).values()];
-      const found = { legal: legal.map(({ action, cell }) => [action, ...cell]), over, winner, line, cells, scores: known };
+      const value = valueInWords(position, score(about.known, position));
+      const found = { legal: legal.map(({ action, cell }) => [action, ...cell]), over, winner, line, cells, scores: known, value };
       return ply === number % moves.length ? { ...found, ...asked(about, position) } : found;
     });
     process.stdout.write(`${JSON.stringify(plies)}\n`);

@@ -168,6 +168,17 @@ def test_a_review_marks_the_moves_that_gave_something_away(client: Client) -> No
         before = first
 
 
+@pytest.mark.parametrize(
+    ("game", "moves", "winner"),
+    [(TTT, "52", "X"), (TTT, "15239", "O"), (TTT, "14253", "X"), (C4, "1213141", "red"), (C4, "12131425", "yellow")],
+)
+def test_a_review_calls_the_winner_by_the_name_of_the_stones(
+    client: Client, game: str, moves: str, winner: str
+) -> None:
+    text = client.post("/api/review", game=game, moves=moves)["plies"][-1]["text"]
+    assert text.startswith((f"{winner} wins in", f"{winner} has won"))
+
+
 def test_solve_answers_as_the_well_known_page_does(client: Client) -> None:
     moves = "52753311433677442422121"
     for asked, scores in (("", [-2, -1, 0, 1, 0, -1, -2]), (moves, [2, 3, 7, 7, 8, 7, 2]), ("1212121", [100] * 7)):

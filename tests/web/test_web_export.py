@@ -63,6 +63,16 @@ def check_rules(position: Position, found: dict[str, Any]) -> None:
     assert found["cells"] == position.to_array().tolist()
 
 
+def check_words(position: Position, value: str, scores: list[int | None]) -> None:
+    """The winner is called by the name of the stones, in each finished position and wherever the value is known."""
+    names = ("red", "yellow") if position.game.stones_fall else ("X", "O")
+    if position.outcome and position.outcome.winner is not None:
+        assert value == f"{names[position.outcome.winner]} has won"
+    elif " wins" in value and None not in scores:
+        best = max(score for score in scores if score is not None)
+        assert value.startswith(names[position.seat if best > 0 else 1 - position.seat])
+
+
 @functools.cache
 def truth(position: Position) -> tuple[int | None, ...]:
     return solve(position).action_scores
@@ -119,6 +129,7 @@ def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Pa
     for played, said in zip(games, judged(judge, name, [one[-1].to_moves() for one in games]), strict=True):
         for position, one in zip(played, said, strict=True):
             check_rules(position, one)
+            check_words(position, one["value"], one["scores"])
             known += check_scores(position, one["scores"])
         asked = next(ply for ply, one in enumerate(said) if "action" in one)
         positions.append(played[asked])

@@ -26,6 +26,11 @@ def side_name(game: Game, seat: int) -> str:
     return f"{COLOURS[seat]} {NAMES[seat]}" if game.stones_fall else NAMES[seat]
 
 
+def picture_names(game: Game) -> tuple[str, str]:
+    """The names of both players' stones below a picture: X and O, if stones fall red and yellow."""
+    return COLOURS if game.stones_fall else NAMES
+
+
 def render_text(position: Position, over: bool = False, labels: Sequence[str] | None = None) -> str:
     """The board of `position` in plain ASCII, a line for each row, and below it the state of the game (`status`).
 

@@ -23,6 +23,7 @@ import tictac_env
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
 from tictac_env.policies.pool import level_settings
+from tictac_env.render.text import picture_names
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text
@@ -137,11 +138,13 @@ def _earlier(folder: Path) -> set[str]:
 
 
 def packed_game(game: KInARow) -> dict[str, Any]:
-    """The data to play a game with, for JSON: the arguments of `KInARow.make`, the network, the levels, and the book.
+    """The data to play a game with, for JSON: the arguments of `KInARow.make`, the names of the sides, the network, the
+    levels, and the book.
 
     Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
     """
-    found = {"title": title(game), "rules": game.arguments, "network": _packed_network(make_policy("ntuple", game))}
+    found = {"title": title(game), "rules": game.arguments, "sides": picture_names(game)}
+    found["network"] = _packed_network(make_policy("ntuple", game))
     found["levels"] = {f"level:{number}": one for number, one in enumerate(level_settings(game), start=1)}
     if game.cells <= SMALL_CELLS:
         return found | {"small": True}

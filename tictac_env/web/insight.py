@@ -12,7 +12,7 @@ from tictac_env.games import Game, game_name
 from tictac_env.lazy import of_agents
 from tictac_env.policies import Mixture, Policy, uniform
 from tictac_env.position import Position, format_moves
-from tictac_env.render.text import COLOURS
+from tictac_env.render.text import picture_names
 from tictac_env.rng import position_seed
 from tictac_env.solver import Bounds, NotProven, Solver
 from tictac_env.solver.enumerate import moves_in_words, moves_to_win, value_in_words
@@ -59,6 +59,7 @@ def board_view(position: Position) -> dict[str, Any]:
         "cols": game.cols,
         "actions": game.num_actions,
         "falls": game.stones_fall,
+        "sides": picture_names(game),
         "shift": game.row_shift,
         "cells": position.to_array().tolist(),
         "seat": position.seat,
@@ -196,10 +197,10 @@ def _proven(solver: Solver, position: Position, seconds: float) -> int | None:
 
 
 def _in_words(position: Position, score: int) -> str:
-    """The meaning of a position's score, as in "yellow wins in 4 moves"."""
+    """The meaning of a position's score, as in "yellow wins in 4 moves" and "X has won"."""
     if score == 0:
         return "a draw"
-    winner = COLOURS[position.seat if score > 0 else 1 - position.seat]
+    winner = picture_names(position.game)[position.seat if score > 0 else 1 - position.seat]
     if position.is_over:
         return f"{winner} has won"
     return f"{winner} wins in {moves_in_words(position.game, position.ply, score)}"

@@ -25,8 +25,8 @@ export function load(name) {
   return games.get(name);
 }
 
-async function unpack(name, { title, rules, small, book, network, levels }) {
-  const game = new Game({ name, title, ...rules });
+async function unpack(name, { title, rules, sides, small, book, network, levels }) {
+  const game = new Game({ name, title, sides, ...rules });
   const prover = book ? new Prover() : null;
   const known = small ? new Solved() : book ? new Proven(await Book.load(book), prover) : null;
   return { game, known, prover, levels, network: await Network.load(network) };
@@ -45,8 +45,8 @@ export function view(position) {
   const { game, cells, seat, ply, over, text, legal } = position;
   const place = (cell) => [Math.floor(cell / game.cols), cell % game.cols];
   return {
-    ...{ game: game.name, title: game.title, rows: game.rows, cols: game.cols, actions: game.actions, shift: 0 },
-    ...{ seat, ply, over, falls: game.gravity, moves: text, names: [...text], line: position.line.map(place) },
+    ...{ game: game.name, title: game.title, rows: game.rows, cols: game.cols, sides: game.sides },
+    ...{ actions: game.actions, shift: 0, seat, ply, over, falls: game.gravity, moves: text, names: [...text], line: position.line.map(place) },
     cells: Array.from({ length: game.rows }, (_, row) => [...cells.subarray(row * game.cols, (row + 1) * game.cols)]),
     history: Array.from({ length: ply + 1 }, (_, at) => text.slice(0, at)),
     last: position.last < 0 ? null : place(position.last),
@@ -153,7 +153,7 @@ const unknown = (known, positions) => positions.filter((position) => score(known
 function valueInWords(position, found) {
   const { text, in: stones } = inWords(position, found);
   if (!found) return text;
-  const winner = (position.seat === 0) === found > 0 ? "red" : "yellow";
+  const winner = position.game.sides[found > 0 ? position.seat : 1 - position.seat];
   if (position.over) return `${winner} has won`;
   return stones === null ? `${winner} wins` : `${winner} wins in ${inMoves(stones)}`;
 }

@@ -1,8 +1,8 @@
 // The rules of k in a row, with gravity and without: the one copy besides tictac_env/games, and held to it by a test.
 
 export class Game {
-  constructor({ name, title, rows, cols, connect, gravity }) {
-    Object.assign(this, { name, title, rows, cols, connect, gravity });
+  constructor({ name, title, sides, rows, cols, connect, gravity }) {
+    Object.assign(this, { name, title, sides, rows, cols, connect, gravity });
     this.cells = rows * cols;
     this.actions = gravity ? cols : this.cells;
     const lines = this.lines();

@@ -4,9 +4,6 @@ import { el, svg } from "./base.js";
 
 export const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves, if there are no more
 
-// The names of the first and the second player: by the colour of the stones that fall, or by the sign.
-export const sides = ({ falls }) => (falls ? ["red", "yellow"] : ["X", "O"]);
-
 // The frame around the cells, and the size of the picture, in cells.
 function sizes({ rows, cols, shift, falls }) {
   const frame = falls ? 0.375 : 0.14;
@@ -103,7 +100,7 @@ export class Board {
       return `Column ${action + 1}, ${stones === rows ? "full" : `${stones} of ${rows}`}`;
     }
     const stone = cells[Math.floor(action / cols)][action % cols];
-    return `Cell ${action + 1}, ${stone ? sides(this.position)[stone - 1] : "empty"}`;
+    return `Cell ${action + 1}, ${stone ? this.position.sides[stone - 1] : "empty"}`;
   }
 
   // Returns what play(move) returns.
@@ -154,7 +151,7 @@ function newStones(before, after) {
 
 function rowsInWords(position) {
   return position.cells.map((row, r) => {
-    const stones = row.map((stone, c) => stone && `${c + 1} ${sides(position)[stone - 1]}`).filter(Boolean);
+    const stones = row.map((stone, c) => stone && `${c + 1} ${position.sides[stone - 1]}`).filter(Boolean);
     return el("li", {}, `Row ${r + 1}: ${stones.join(", ") || "empty"}`);
   });
 }

@@ -1,7 +1,6 @@
 // An agent's thoughts of each move and its exact value, as notes on the board; and the evaluation of a game.
 
 import { button, capital, el, post, sentence, svg } from "./base.js";
-import { sides } from "./board.js";
 
 const SHORT = { win: "W", loss: "L", draw: "=" };
 const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
@@ -128,23 +127,22 @@ export async function showReview(root, position, at, go, late) {
   root.hidden = false;
   const { plies, complete } = await reviewOf(position);
   if (late()) return new Set();
-  const names = sides(position);
-  const inWords = ({ text }) => text.replace("the first player", names[0]).replace("the second player", names[1]);
+  const names = position.sides;
   const most = Math.max(1, ...plies.map((one) => Math.abs(one.score || 0)));
   const width = Math.min(WIDE / plies.length, WIDE / 10);
-  const bars = plies.map((one, ply) => bar(one, inWords(one), width, most, ply === at, go));
+  const bars = plies.map((one, ply) => bar(one, one.text, width, most, ply === at, go));
   const blunders = plies.filter((one) => one.blunder);
   const lines = blunders.map((one) => {
     const move = button(`Move ${one.ply}, ${position.names[one.ply - 1]}`, () => go(one.ply), { class: "quiet" });
-    const before = inWords(plies[one.ply - 1]);
-    return el("li", {}, move, ` is a blunder by ${names[(one.ply - 1) % 2]}. Before: ${before}. Now: ${inWords(one)}.`);
+    const before = plies[one.ply - 1].text;
+    return el("li", {}, move, ` is a blunder by ${names[(one.ply - 1) % 2]}. Before: ${before}. Now: ${one.text}.`);
   });
   const none = complete
     ? "No blunders: no move gave away a win or a draw."
     : "No blunders among the positions whose values are known.";
   const view = { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", class: "bars", "aria-hidden": "true" };
   root.replaceChildren(
-    el("p", {}, `After ${at} ${at === 1 ? "move" : "moves"}: ${inWords(plies[at])}.`),
+    el("p", {}, `After ${at} ${at === 1 ? "move" : "moves"}: ${plies[at].text}.`),
     svg("svg", view, svg("line", { x1: 0, x2: WIDE, y1: HIGH / 2, y2: HIGH / 2 }), bars),
     el("p", { class: "soft" }, `Bar up: ${names[0]} wins. Bar down: ${names[1]} wins. The longer the bar, the sooner.`),
     el("ul", { class: "blunders" }, lines.length ? lines : el("li", {}, none)),

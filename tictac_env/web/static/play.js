@@ -1,6 +1,6 @@
 // The game on the board: the form that sets it up, moves and answers, steps back and on, and what is shown of it.
 
-import { Board, sides } from "./board.js";
+import { Board } from "./board.js";
 import { byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
 import { positionAfter, post, sentence, trainedName, writeLink } from "./base.js";
 import { insightOf, showReview } from "./insight.js";
@@ -133,7 +133,7 @@ export class Table {
       const [line] = await Promise.all([positionAfter(game, state.moves || ""), this.setup.ask(game, state.opponent)]);
       const seat = ["second", WATCH].includes(state.seat) ? state.seat : "first";
       if (turn !== this.turn) return;
-      const { opponent, rival } = this.setup.show({ ...state, game, seat, names: sides(line) });
+      const { opponent, rival } = this.setup.show({ ...state, game, seat, names: line.sides });
       const at = Math.min(/^\d+$/.test(state.at) ? Number(state.at) : line.ply, line.ply);
       const seed = state.seed ?? newSeed();
       this.state = { ...state, view: "play", game, moves: line.moves, at, opponent, rival, seat, seed };
@@ -151,7 +151,7 @@ export class Table {
       if (!before.game) return;
       this.board.show(this.shown, { open: this.mayMove(), notes: this.board.notes });
       await this.attempt(() => this.setup.ask(before.game));
-      this.setup.show({ ...before, names: sides(this.line) });
+      this.setup.show({ ...before, names: this.line.sides });
     } finally {
       if (turn === this.turn) byId("play").removeAttribute("aria-busy");
     }
@@ -376,7 +376,7 @@ export class Table {
   listMoves() {
     const { names, moves, falls } = this.line;
     const buttons = names.map((name, i) => {
-      const side = el("span", { class: falls ? `dot seat${i % 2}` : "sign-of" }, falls ? "" : sides(this.line)[i % 2]);
+      const side = el("span", { class: falls ? `dot seat${i % 2}` : "sign-of" }, falls ? "" : this.line.sides[i % 2]);
       return el("button", { type: "button", "data-name": name, onclick: () => this.step(i + 1) }, side, name);
     });
     byId("moves").dataset.line = `${this.state.game} ${moves}`;
@@ -391,7 +391,7 @@ export class Table {
       if (now) one.setAttribute("aria-current", "step");
       else one.removeAttribute("aria-current");
       one.classList.toggle("blunder", blunder);
-      const side = sides(this.line)[i % 2];
+      const side = this.line.sides[i % 2];
       one.setAttribute("aria-label", `Move ${i + 1}, ${side}: ${one.dataset.name}${blunder ? ", a blunder" : ""}`);
       one.title = `After move ${i + 1}${blunder ? ", a blunder" : ""}`;
     });
@@ -400,7 +400,7 @@ export class Table {
   nameOf(seat) {
     const { first, second } = this.state;
     const opponent = this.player(seat);
-    const side = sides(this.line)[seat];
+    const side = this.line.sides[seat];
     const named = seat ? second : first;
     if (named) return `${named === YOU ? "You" : named} (${side})`;
     if (opponent === NOBODY) return capital(side);
@@ -416,7 +416,7 @@ export class Table {
     if (over && alone) return this.said + (winner === this.mine ? "You win!" : "You lose.");
     const isYou = (one) => (one ? this.state.second : this.state.first) === YOU;
     if (over) return `${this.said}${this.nameOf(winner)} ${isYou(winner) ? "win" : "wins"}.`;
-    if (alone && seat === this.mine) return `${this.said}Your move. You are ${sides(this.line)[seat]}.`;
+    if (alone && seat === this.mine) return `${this.said}Your move. You are ${this.line.sides[seat]}.`;
     return `${this.said}${this.nameOf(seat)} to move.`;
   }
 

@@ -1,6 +1,6 @@
 // The view in which agents are trained: the form, the progress, a game walked through, and on to playing the agent.
 
-import { picture, sides } from "./board.js";
+import { picture } from "./board.js";
 import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post } from "./base.js";
 import { store, stored, tableOf, trainedName } from "./base.js";
 import { Keeper } from "./keep.js";
@@ -366,7 +366,7 @@ class Lesson {
     const up = after > before;
     return el("tr", { onclick: () => this.choose(i) },
       el("td", {}, i + 1),
-      el("td", {}, el("span", { class: `dot seat${seat}` }), sides(this.line)[seat]),
+      el("td", {}, el("span", { class: `dot seat${seat}` }), this.line.sides[seat]),
       el("td", {}, `${move === null ? "" : `${move}, `}after ${ply}`),
       el("td", { class: "number" }, before.toFixed(7)),
       el("td", { class: `number ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} ${after.toFixed(7)}`),
@@ -384,7 +384,7 @@ class Lesson {
     if (number !== this.chosen) return;
     this.board.classList.toggle("falls", position.falls);
     this.board.replaceChildren(picture(position));
-    const value = `${sides(this.line)[seat]}'s value of ${move === null ? "this position" : `move ${move}`}`;
+    const value = `${this.line.sides[seat]}'s value of ${move === null ? "this position" : `move ${move}`}`;
     const change = `${value} changes from ${before?.toFixed(4)} to ${after?.toFixed(4)}.`;
     const shown = `The board shows the position after ${ply} of ${this.line.ply} moves. ${change}`;
     this.caption.textContent = this.backups.length ? shown : "The board shows the end of the game.";
