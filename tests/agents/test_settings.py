@@ -14,13 +14,16 @@ import pytest
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
 import stable_baselines3 as sb3
+from conftest import ALL_GAMES
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import tictac_agents
 from tictac_agents import DQN, MaskablePPO, QLearning, SB3VecEnv, trained
 from tictac_agents.deep.settings import PRESETS, TUNED, DQNSettings, MaskablePPOSettings, preset, tuned
 from tictac_agents.settings import Settings, preset_settings, settings_of_class
-from tictac_agents.train import explanations, settings_class
+from tictac_agents.train import explanations, new_agent, settings_class
+from tictac_env.arena import verdict
+from tictac_env.games import KInARow, describe_game
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 THEIRS = {"DQN": sb3.DQN, "MaskablePPO": sb3_contrib.MaskablePPO}
@@ -43,6 +46,32 @@ def test_every_setting_is_explained(agent: str) -> None:
     kind = settings_class(agent)
     said = explanations(kind)
     assert all(said[one.name].endswith((".", ".)")) for one in dataclasses.fields(kind))
+
+
+REFUSED = {
+    "NTupleTD": (lambda game: not isinstance(game, KInARow), "needs a game of the KInARow family"),
+    "S2Network": (lambda game: game.num_actions < game.cells, "needs a game in which each cell is an action"),
+}
+"""The games that an agent cannot play, and what it says."""
+
+
+@pytest.mark.parametrize("agent", trained("network", "games", "table"))
+def test_an_agent_needs_nothing_but_its_game(agent: str) -> None:
+    """From the smallest to 63 bits, and on a game outside the family."""
+    cannot, message = REFUSED.get(agent, (lambda game: False, ""))
+    for game in ALL_GAMES:
+        settings = settings_class(agent)(game=describe_game(game))
+        if cannot(game):
+            with pytest.raises(ValueError, match=message):
+                new_agent(agent, settings, 0)
+        else:
+            new_agent(agent, settings, 0)
+
+
+@pytest.mark.parametrize("agent", ["NTupleTD", "AlphaZero"])
+def test_tuples_fit_a_small_board_and_learn_it(agent: str) -> None:
+    learner = getattr(tictac_agents, agent)("TicTacToe-v0", seed=0).learn(512, progress_bar=False)
+    assert verdict(learner, "TicTacToe-v0").unbeatable
 
 
 @BOTH

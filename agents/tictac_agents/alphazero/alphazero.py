@@ -6,7 +6,7 @@ import copy
 import functools
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, ClassVar, Self
@@ -20,12 +20,13 @@ from tictac_agents.deep.residual import ResidualNetwork
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.forest import ROOTS, SearchSettings, evaluation, search
 from tictac_agents.mcts.simulation import Leaves
-from tictac_agents.ntuple.network import MAX_LENGTH
+from tictac_agents.ntuple.kernels import random_walks
+from tictac_agents.ntuple.network import MAX_LENGTH, family_game
 from tictac_agents.ntuple.policy_value import PolicyValueTuples
 from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.compiled import in_one_line
-from tictac_env.games import Game, get_game
+from tictac_env.games import Game, KInARow, get_game
 from tictac_env.jobs import Cluster, Workers, joined, map_jobs
 from tictac_env.observation import read_observation
 from tictac_env.position import Position
@@ -65,9 +66,10 @@ class AlphaZero(Predicts, GamesLearner):
 
     Args:
         game: the game's name, or its rules.
-        network: "tuples", for games of the `KInARow` family, or "residual", for any.
-        tuples: of "tuples": their number. The seed draws them as random walks.
-        length: of "tuples": the cells of each, from 1 to 12.
+        network: "tuples", for games of the `KInARow` family, or "residual", for any; None for "tuples" if the game is
+            of this family, else "residual".
+        tuples: of "tuples": their number, at most. The seed draws them as random walks; small boards have fewer.
+        length: of "tuples": the cells of each, from 1 to 12; a board of fewer cells has tuples of all its cells.
         blocks: of "residual": the number of residual blocks.
         channels: of "residual": of its convolutions.
         symmetric: True if the network learns a position's images under the board's symmetries with it.
@@ -133,7 +135,7 @@ class AlphaZero(Predicts, GamesLearner):
     def __init__(
         self,
         game: str | Game = "ConnectFour-v0",
-        network: str = "tuples",
+        network: str | None = None,
         tuples: int = 70,
         length: int = 7,
         blocks: int = 2,
@@ -161,9 +163,10 @@ class AlphaZero(Predicts, GamesLearner):
         workers: Workers = 1,
     ) -> None:
         self.game = get_game(game)
-        self.network = one_of("network", network, NETWORKS)
+        usual = "tuples" if type(self.game) is KInARow else "residual"
+        self.network = usual if network is None else one_of("network", network, NETWORKS)
         self.tuples = positive("tuples", tuples, 10_000)
-        self.length = positive("length", length, min(MAX_LENGTH, self.game.cells))
+        self.length = positive("length", length, MAX_LENGTH)
         self.blocks, self.channels = positive("blocks", blocks, 64), positive("channels", channels, 1024)
         self.symmetric = flag("symmetric", symmetric)
         self.simulations = positive("simulations", simulations, MOST)
@@ -187,15 +190,23 @@ class AlphaZero(Predicts, GamesLearner):
         self.num_plies = self.iterations = 0
         self._rng = np.random.default_rng(self.seed)
         drawn = int(self._rng.integers(1 << 31))
-        first = STEPS[network] if self.step is None else self.step
         self.network_: PolicyValueTuples | ResidualNetwork
-        if network == "tuples":
-            found = PolicyValueTuples(self.game, tuples, length, first, symmetric, drawn, tactics)
-            self.network_, self.compiled = found, found.compiled
+        if self.network == "tuples":
+            self._set_tuples(random_walks(family_game(self.game), tuples, length, drawn))
         else:
-            self.network_ = ResidualNetwork(self.game, blocks, channels, first, symmetric, np.random.default_rng(drawn))
+            random = np.random.default_rng(drawn)
+            self.network_ = ResidualNetwork(self.game, blocks, channels, self._first_step, symmetric, random)
         self._window: list[Samples] = []
         self._games: Generator[tuple[int, Samples]]
+
+    @property
+    def _first_step(self) -> float:
+        return STEPS[self.network] if self.step is None else self.step
+
+    def _set_tuples(self, tuples: Sequence[Sequence[int]]) -> None:
+        """Sets an untrained network of these tuples."""
+        network = PolicyValueTuples(self.game, tuples, self._first_step, self.symmetric, self.tactics)
+        self.network_, self.compiled = network, network.compiled
 
     def playing_with(self, simulations: int) -> Self:
         """The same agent, with the same network, that plays with another number of simulations a move."""
@@ -332,10 +343,14 @@ class AlphaZero(Predicts, GamesLearner):
             "random_state": self._rng.bit_generator.state,
             "sizes": [len(part.own) for part in self._window],
         }
+        if isinstance(self.network_, PolicyValueTuples):
+            meta["tuples"] = self.network_.tuples
         samples = Samples.joined(self._window)._asdict() if self._window else {}
         return meta, self.network_.arrays() | {f"window_{name}": array for name, array in samples.items()}
 
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        if isinstance(self.network_, PolicyValueTuples):
+            self._set_tuples(meta["tuples"])
         self.network_.read(arrays)
         self.iterations, self.num_plies = whole("iterations", meta["iterations"]), whole("num_plies", meta["num_plies"])
         self._begun = whole("begun", meta["begun"], self.num_games)

@@ -25,8 +25,8 @@ Int32s = npt.NDArray[np.int32]
 
 BITS = 64
 """A board has fewer bits than this."""
-TRIES = 100
-"""The most walks for each tuple that is wanted."""
+MISSES = 1_000
+"""The walks in a row without a new tuple after which the board probably has no more."""
 ONE = 1 << 26
 """A weight of 1; weights are less than 32 in size."""
 WIN = 1 << 40
@@ -39,17 +39,15 @@ TWO = np.uint32(2)
 def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cells, ...]:
     """Tuples of cells, each a random walk over neighbouring cells (Lucas 2008), the lowest cells first.
 
-    No two hold the same cells or, up to a symmetry of the board, mirrored ones.
-
-    Raises:
-        ValueError: fewer different ones were found.
+    No two hold the same cells or, up to a symmetry of the board, mirrored ones. There are at most `count`: small boards
+    have fewer. A tuple has `length` cells, or on a board of fewer cells all of them.
     """
     random = np.random.default_rng(seed)
+    length = min(length, game.cells)
     found: list[Cells] = []
     known: set[frozenset[int]] = set()
-    for _ in range(TRIES * count):
-        if len(found) == count:
-            break
+    misses = 0
+    while len(found) < count and misses < MISSES:
         here = int(random.integers(game.cells))
         cells = {here}
         while len(cells) < length:
@@ -66,13 +64,11 @@ def random_walks(game: KInARow, count: int, length: int, seed: int) -> tuple[Cel
         # used together.
         walk = tuple(sorted(cells, reverse=True))
         images = {frozenset(image) for image in images_of(game, walk)}
+        misses += 1
         if not known & images:
             found.append(walk)
             known |= images
-    if len(found) < count:
-        raise ValueError(
-            f"{count} different tuples of {length} cells are asked for, and {len(found)} were found on {game!r}"
-        )
+            misses = 0
     return tuple(found)
 
 

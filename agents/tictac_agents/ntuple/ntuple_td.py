@@ -69,8 +69,10 @@ class NTupleTD(GamesLearner):
 
     Args:
         game: a game of the `KInARow` family: its name, or its rules.
-        tuples: the number of tuples. The seed draws them as random walks; no two of them are images of each other.
-        length: the number of cells in a tuple, from 1 to 12. Each tuple has 2 * 4**length weights of 4 bytes.
+        tuples: the number of tuples, at most. The seed draws them as random walks; no two of them are images of each
+            other, so small boards have fewer.
+        length: the number of cells in a tuple, from 1 to 12; a board of fewer cells has tuples of all its cells. Each
+            tuple has 2 * 4**length weights of 4 bytes.
         step: the part of an error that an update removes at the beginning of the run, in (0, 2].
         final_step: the part that it removes at the end; the step falls geometrically between them.
         trace: lambda, in [0, 1].
@@ -147,7 +149,7 @@ class NTupleTD(GamesLearner):
     ) -> None:
         self.game = family_game(game)
         self.tuples = positive("tuples", tuples, 10_000)
-        self.length = positive("length", length, min(MAX_LENGTH, self.game.cells))
+        self.length = positive("length", length, MAX_LENGTH)
         self.step = number("step", step, 1e-6, 2)
         self.final_step = number("final_step", final_step, 1e-6, self.step)
         self.trace = number("trace", trace, 0, 1)
@@ -168,7 +170,7 @@ class NTupleTD(GamesLearner):
         self.num_plies = 0
         self._state = new_state(self.seed)
         walks = random_walks(self.game, self.tuples, self.length, self._state)
-        size = len(walks) << 2 * self.length + 1
+        size = len(walks) << 2 * len(walks[0]) + 1
         self._weights = np.zeros(size, np.int32)
         self._coherence = Coherence(*(np.zeros(size if coherence else 0, np.int64) for _ in range(2)))
         self._sums: Ints = np.zeros(0, np.int64)
@@ -279,7 +281,7 @@ class NTupleTD(GamesLearner):
         )
 
         def learn(threads: int, begin: int, end: int) -> float:
-            batch = new_batch(self.game, self._learning.layout, self.tuples, MAX_BATCH, threads)
+            batch = new_batch(self.game, self._learning.layout, len(self._learning.tuples), MAX_BATCH, threads)
             arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state
             began = time.monotonic()
             if threads == 1:

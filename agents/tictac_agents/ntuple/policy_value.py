@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy.typing as npt
 from tictac_agents.checkpoint import Arrays, as_shaped
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.forest import force_one, forced_choices
-from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Layout, layout_of, random_walks, squash
-from tictac_agents.ntuple.network import family_game
+from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Layout, layout_of, squash
+from tictac_agents.ntuple.network import checked_tuples, family_game
 from tictac_env.compiled import borrowing_kernel, kernel, kernel_methods
 from tictac_env.games import Game, describe_game
 from tictac_env.games.k_in_a_row import KInARow
@@ -38,27 +39,25 @@ class PolicyValueTuples:
 
     Args:
         game: a game of the `KInARow` family.
-        tuples: the number of tuples.
-        length: the number of cells in a tuple. Each tuple has 4 * 4**length entries of 4 bytes.
+        tuples: for each tuple its cells, numbered row by row from the top left, the same number of them for each tuple.
+            A tuple of N cells has 4 * 4**N entries of 4 bytes.
         step: in (0, 2].
         symmetric: True if the images of a tuple under the board's symmetries share its entries; otherwise it has none.
-        seed: of the tuples, drawn as random walks.
         tactics: True if the compiled search corrects values and priors by `forest.force_one`.
 
     Raises:
-        ValueError: the game is of another family, or has fewer different tuples.
+        ValueError: the game is of another family, or the tuples are not such cells.
     """
 
     priors = True
 
     def __init__(
-        self, game: Game, tuples: int, length: int, step: float, symmetric: bool, seed: int, tactics: bool = False
+        self, game: Game, tuples: Sequence[Sequence[int]], step: float, symmetric: bool, tactics: bool = False
     ) -> None:
         self.game, self.step, self.tactics = family_game(game), step, tactics
-        walks = random_walks(self.game, tuples, length, seed)
-        self.tuples = walks
-        self.layout = layout_of(self.game, walks, symmetric)
-        size = len(walks) << 2 * length + 1
+        self.tuples = checked_tuples(self.game, tuples)
+        self.layout = layout_of(self.game, self.tuples, symmetric)
+        size = len(self.tuples) << 2 * len(self.tuples[0]) + 1
         self.values: Int32s = np.zeros(size, np.int32)
         self.logits: Int32s = np.zeros(size, np.int32)
 

@@ -200,7 +200,8 @@ class FittedQ(GamesLearner):
 
     Args:
         game: a game's name, or its rules; without `all_actions` its actions must be its columns.
-        all_actions: True if the network gives the values of all actions in one pass.
+        all_actions: True if the network gives the values of all actions in one pass; None for False if the game's
+            actions are its columns, as S4's are, else True.
         batch_games: the number of games in a batch.
         epochs: the number of times that each batch is learned.
         minibatch: the number of moves in each gradient step.
@@ -238,7 +239,7 @@ class FittedQ(GamesLearner):
     def __init__(
         self,
         game: str | Game = "ConnectFour-v0",
-        all_actions: bool = False,
+        all_actions: bool | None = None,
         batch_games: int = 300,
         epochs: int = 5,
         minibatch: int = 256,
@@ -254,7 +255,8 @@ class FittedQ(GamesLearner):
         device: str = "cpu",
     ) -> None:
         self.game = get_game(game)
-        self.all_actions = flag("all_actions", all_actions)
+        columns = self.game.num_actions == self.game.cols
+        self.all_actions = not columns if all_actions is None else flag("all_actions", all_actions)
         self.batch_games = positive("batch_games", batch_games)
         self.epochs = positive("epochs", epochs)
         self.minibatch = positive("minibatch", minibatch)

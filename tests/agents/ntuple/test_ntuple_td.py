@@ -138,8 +138,6 @@ def test_games_can_begin_with_the_moves_of_given_ones() -> None:
         ({"game": "Hex-v0"}, "KInARow family"),
         ({"tuples": 0}, "tuples"),
         ({"length": 13}, "length"),
-        ({"game": "TicTacToe-v0", "length": 10}, "length"),
-        ({"game": "TicTacToe-v0", "tuples": 2, "length": 9}, "were found"),
         ({"step": 0.0}, "step"),
         ({"final_step": 1.5}, "final_step"),
         ({"trace": 1.5}, "trace"),

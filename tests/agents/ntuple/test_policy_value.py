@@ -9,7 +9,8 @@ import pytest
 from conftest import playout
 
 from tictac_agents import NTupleNetwork
-from tictac_agents.ntuple.kernels import ONE, images_of
+from tictac_agents.ntuple.kernels import ONE, images_of, random_walks
+from tictac_agents.ntuple.network import family_game
 from tictac_agents.ntuple.policy_value import PolicyValueTuples
 from tictac_env.games import Game, get_game
 from tictac_env.position import Position, symmetries
@@ -20,7 +21,8 @@ GAMES = ["TicTacToe-v0", "ConnectFour-v0", "KInARow-v0:4x5-3,gravity=False"]
 
 def taught(game: str | Game, symmetric: bool = True, tuples: int = 9, seed: int = 4) -> PolicyValueTuples:
     """A network with random weights of a size that learning gives them."""
-    network, rng = PolicyValueTuples(get_game(game), tuples, 5, 0.1, symmetric, seed), np.random.default_rng(seed)
+    rules, rng = get_game(game), np.random.default_rng(seed)
+    network = PolicyValueTuples(rules, random_walks(family_game(rules), tuples, 5, seed), 0.1, symmetric)
     for weights in (network.values, network.logits):
         weights[:] = rng.normal(0, ONE / 20, weights.size)
     return network
@@ -115,7 +117,8 @@ def test_a_policy_of_zeros_is_not_learned() -> None:
 
 
 def test_what_is_saved_is_read(tmp_path: Any) -> None:
-    network, other = taught("ConnectFour-v0"), PolicyValueTuples(get_game("ConnectFour-v0"), 9, 5, 0.1, True, 4)
+    network = taught("ConnectFour-v0")
+    other = PolicyValueTuples(network.game, network.tuples, 0.1, True)
     other.read(network.arrays())
     batch = positions_of("ConnectFour-v0")
     for one, same in zip(network.evaluate(batch), other.evaluate(batch), strict=True):

@@ -8,8 +8,7 @@ import { Learning } from "./learning.js";
 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
-const BEGIN =
-  "Press Train. With the settings shown, the agent is unbeatable after about 3,000 games. After only 50 games it can be beaten.";
+const BEGIN = "Press Train. A chart will show here how good the agent becomes.";
 const ENDED = { done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
 const STARTING = "The training is starting. This takes a few seconds.";
 const LOST = "The server cannot be reached. The page keeps trying…";
