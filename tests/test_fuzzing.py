@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import tictac_agents
+from tictac_agents.agent_files import recorded_game
 from tictac_agents.bench.records import RunStore
-from tictac_env.arena import GameRecord, ResultStore, Suite, read_scored_positions, round_robin
+from tictac_env.arena import Audit, GameRecord, ResultStore, Suite, read_proof, read_scored_positions, round_robin
 from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, Game, get_game
 from tictac_env.observation import read_observation
@@ -29,7 +30,7 @@ from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
-from tictac_env.text_players import BoardHarness, ChatEndpoint, TextPolicy, TextSession
+from tictac_env.text_players import BoardHarness, ChatEndpoint, TextPolicy, TextSession, read_transcript
 
 TTT = GAMES["TicTacToe-v0"]
 FEW: dict[str, Any] = {"tuples": 4, "length": 5, "averaging": 0.5}
@@ -299,6 +300,35 @@ def test_a_damaged_file_is_refused_by_its_name_or_does_no_harm(name: str, times:
             npz_files.write(path, header, arrays)
         refused += bool(refusal(path, lambda path: used(load(path))))
     assert refused > times // 4
+
+
+@pytest.mark.parametrize("name", breadth(["QLearning.npz"], [name for name in MORE_SAVED if name.endswith(".npz")]))
+def test_a_file_with_another_kind_of_meta_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    load = MORE_SAVED[name](path)
+    header, arrays = npz_files.read(path)
+    for meta in ([], [1], "x", None, 5):
+        npz_files.write(path, header | {"meta": meta}, arrays)
+        assert refusal(path, load) and refusal(path, recorded_game)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "runs.jsonl": RunStore,
+    "answers.jsonl": read_transcript,
+    "proof.json": lambda path: read_proof(path.parent),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_json_that_is_nested_too_deeply_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text("[" * 100_000 + "\n")
+    assert refusal(path, READERS[name])
+
+
+def test_an_audit_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(ValueError, match="not the JSON of an audit"):
+        Audit.from_json("[" * 100_000)
 
 
 @pytest.mark.parametrize("times", breadth([25], [500]))

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tictac_env import storage
-from tictac_env.storage import kind_of, load_arrays, reading, save_arrays, save_text, sha256, writing
+from tictac_env.storage import kind_of, load_arrays, read_json, reading, save_arrays, save_text, sha256, writing
 
 ARRAYS = {
     "ints": np.arange(6, dtype=np.int64).reshape(2, 3),
@@ -205,7 +205,9 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
         load_arrays(tmp_path / "a.npz", "a book")
 
 
-@pytest.mark.parametrize("error", [KeyError("ints"), TypeError("no number"), RuntimeError("other sizes")])
+@pytest.mark.parametrize(
+    "error", [KeyError("ints"), TypeError("no number"), RuntimeError("other sizes"), MemoryError("1 TiB")]
+)
 def test_a_file_of_which_nothing_can_be_made_is_named(error: Exception, tmp_path: Path) -> None:
     save_arrays(tmp_path / "a.npz", "test", META, ARRAYS)
 
@@ -230,13 +232,23 @@ def test_what_is_no_archive_of_ours_is_refused(content: bytes, tmp_path: Path) -
         load_arrays(tmp_path / "a.npz", "test")
 
 
-@pytest.mark.parametrize("header", ["", "[]", "{}", '{"kind": "test"}', '{"meta": {}}', "{'kind'}", "null"])
+DEEP = "[" * 100_000
+HEADERS = ["", "[]", "{}", '{"kind": "test"}', '{"meta": {}}', "{'kind'}", "null", DEEP]
+
+
+@pytest.mark.parametrize("header", [*HEADERS, *(f'{{"kind": "test", "meta": {one}}}' for one in ("[]", "null", '"x"'))])
 def test_a_wrong_header_is_refused(header: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", ints=ARRAYS["ints"])
     with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
         archive.writestr("meta.json", header)
     with pytest.raises(ValueError, match=r"a\.npz cannot be read as test"):
         load_arrays(tmp_path / "a.npz", "test")
+
+
+@pytest.mark.parametrize("text", ["", "{", DEEP, b"\xff"])
+def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        read_json(text)
 
 
 def claiming(shape: tuple[int, ...], descr: str = "<f8", content: bytes = b"") -> bytes:

@@ -42,6 +42,18 @@ class PositionBatch:
         opp = np.array([position.opp for position in positions], np.int64)
         return cls(games.pop(), own, opp)
 
+    def check(self) -> None:
+        """Checks that the stones lie on the board, each on a cell of its own.
+
+        Raises:
+            ValueError: they do not.
+        """
+        game = self.game
+        board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
+        stones = self.own | self.opp
+        if (self.own & self.opp).any() or (stones | board != board).any() or (stones < 0).any():
+            raise ValueError("the stones are not on the board, each on a cell of its own")
+
     def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
         """The observation of each position for the side to move, as in the environments: (B, ...).
 

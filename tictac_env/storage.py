@@ -244,7 +244,19 @@ def json_in(archive: zipfile.ZipFile, name: str) -> Any:
     """The content of a member of an archive that holds JSON, of at most `LARGEST_JSON` bytes."""
     if (size := archive.getinfo(name).file_size) > LARGEST_JSON:
         raise ValueError(f"{name} has {size:,} bytes, more than {LARGEST_JSON:,}")
-    return json.loads(archive.read(name))
+    return read_json(archive.read(name))
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply for JSON") from None
 
 
 def sha256(*paths: Path) -> str:
@@ -274,6 +286,8 @@ def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != META}
         found, meta = header["kind"], header["meta"]
+        if not isinstance(meta, dict):
+            raise ValueError(f"meta in {META} is not an object")
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or numpy
@@ -312,7 +326,7 @@ def reading(
     content = load_arrays(path, kind)
     try:
         yield content
-    except (LookupError, TypeError, AttributeError, RuntimeError, OverflowError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, RuntimeError, OverflowError, ValueError, MemoryError) as error:
         raise ValueError(f"{os.fspath(path)} is not a usable {what}: {error}") from error
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from tictac_env.checks import one_of, positive, whole
@@ -92,6 +93,21 @@ def as_shaped(name: str, array: npt.NDArray[Any], like: npt.NDArray[Any]) -> npt
     """
     if array.dtype != like.dtype or array.shape != like.shape:
         raise ValueError(f"{name} must be {like.dtype} {like.shape}, not {array.dtype} {array.shape}")
+    return array
+
+
+def as_numbers(
+    name: str, array: npt.NDArray[Any], like: npt.NDArray[Any], low: float = -np.inf, high: float = np.inf
+) -> npt.NDArray[Any]:
+    """`array`, if it has the type and shape of `like` and holds finite numbers in [low, high].
+
+    Raises:
+        ValueError: it does not.
+    """
+    as_shaped(name, array, like)
+    wrong = array[~(np.isfinite(array) & (array >= low) & (array <= high))]
+    if wrong.size:
+        raise ValueError(f"{name} must be finite numbers in [{low:g}, {high:g}], and it holds {wrong[0]}")
     return array
 
 

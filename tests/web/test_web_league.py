@@ -240,6 +240,17 @@ def test_a_damaged_store_is_put_aside(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    "judged",
+    ["[" * 100_000, "[]", '{"a": 1}', '{"a": {"unbeatable": 1}}', '{"a": {"mistakes": NaN}}', '{"a": {"b": null}}'],
+)
+def test_damaged_judgements_are_made_again(judged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "judged.json").write_text(judged)
+    with visited(Server(QUICK, league=tmp_path)) as http:
+        assert Client(http).get("/api/league")["stores"][0]["games"] == []
+    assert "judged.json is damaged" in capsys.readouterr().err
+
+
 def test_a_member_that_hangs_or_ends_the_process_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

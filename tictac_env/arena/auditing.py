@@ -31,7 +31,7 @@ from tictac_env.render.text import render_game_text
 from tictac_env.rng import position_seed
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions
-from tictac_env.storage import save_text
+from tictac_env.storage import read_json, save_text
 from tictac_env.text_players.judging import Examined, answer_lines
 from tictac_env.text_players.text_policy import TextPolicy
 
@@ -160,7 +160,7 @@ class Audit:
             ValueError: it is not one.
         """
         try:
-            found = json.loads(text)
+            found = read_json(text)
             measures = tuple(Measure(**one) for one in found.pop("measures"))
             return cls(measures=measures, matches=tuple(found.pop("matches")), **found)
         except (AttributeError, KeyError, TypeError, ValueError) as error:

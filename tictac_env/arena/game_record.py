@@ -18,6 +18,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES
 from tictac_env.solver.enumerate import tabulate
+from tictac_env.storage import read_json
 
 
 class Entrant(NamedTuple):
@@ -164,7 +165,7 @@ def game_called(name: str) -> Game:
     Raises:
         ValueError: there is no such game.
     """
-    described: str | Mapping[str, Any] = json.loads(name) if name.startswith("{") else name
+    described: str | Mapping[str, Any] = read_json(name) if name.startswith("{") else name
     return get_game(described) if isinstance(described, str) else game_of(described)
 
 

@@ -44,7 +44,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.rng import position_seed
-from tictac_env.storage import load_arrays, save_arrays, save_text, sha256, writing
+from tictac_env.storage import load_arrays, read_json, save_arrays, save_text, sha256, writing
 
 COMPILED_AS = "proofs"
 
@@ -313,7 +313,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
     path = Path(folder) / CERTIFICATE
     content = path.read_text("utf-8", errors="replace")
     try:
-        fields = json.loads(content)
+        fields = read_json(content)
         if fields["format"] not in (1, FORMAT):
             raise ValueError(f"its format is not {FORMAT}")
         if fields["format"] == FORMAT and fields.pop("sha256") != _hash_of(fields):

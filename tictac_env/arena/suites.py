@@ -291,9 +291,7 @@ class Suite:
             illegal = kept == (SMALL.min if kept.dtype == np.int8 else NO_SCORE)
             scores = np.where(illegal, NO_SCORE, kept).astype(np.int16)
             suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["about"]))
-            board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
-            if (own & opp).any() or (own | opp | board != board).any() or (own < 0).any() or (opp < 0).any():
-                raise ValueError("its stones are not on the board, each on a cell of its own")
+            suite.positions.check()
             if ((scores != NO_SCORE) != suite.positions.action_masks()).any():
                 raise ValueError("its scores are not those of the legal actions of unfinished positions")
             if suite.sha256 != meta["sha256"]:

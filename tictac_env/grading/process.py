@@ -20,6 +20,7 @@ from typing import Any
 
 from tictac_env.grading import confinement
 from tictac_env.grading.rubric import Rubric
+from tictac_env.storage import read_json
 
 PROGRAM = Path(__file__).with_name("sandbox.py")
 GUARDS = ("namespaces", "files", "calls")
@@ -250,8 +251,8 @@ class Process:
                 raise Gone(f"took more than {seconds:g} s, and could not be interrupted")
         line, _, self._received = self._received.partition(b"\n")
         try:
-            told = json.loads(line)
-        except (ValueError, RecursionError):
+            told = read_json(line)
+        except ValueError:
             told = None
         if not isinstance(told, dict):
             raise Gone(FORGED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tictac_env.grading.process import printable
+from tictac_env.storage import read_json
 
 
 class Unusable(ValueError):
@@ -177,9 +177,9 @@ def notebook_source(path: Path) -> str:
     """
     transform = transformer()
     try:
-        cells: Any = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells: Any = read_json(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise Unusable(f"{path.name} is not a notebook: {error!r}") from None
     if sum(map(len, texts)) > LONGEST_CODE:
         raise Unusable(f"{path.name} has more than {LONGEST_CODE:,} characters of code")

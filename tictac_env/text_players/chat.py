@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from tictac_env.checks import number, positive
 from tictac_env.games import shown
+from tictac_env.storage import read_json
 
 PATH = "/chat/completions"
 KEY_VARIABLE = "TICTAC_CHAT_API_KEY"
@@ -127,7 +128,7 @@ class ChatEndpoint:
         if len(raw) > MAX_BYTES:
             raise ChatError(f"{self.url} answered more than {MAX_BYTES:,} bytes")
         try:
-            content = json.loads(raw)["choices"][0]["message"]["content"]
+            content = read_json(raw)["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError):
             begin = raw[:200].decode("utf-8", "replace")
             raise ChatError(f"{self.url} answered no chat completion, but {begin!r}") from None

@@ -23,6 +23,7 @@ from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
+from tictac_env.storage import read_json
 from tictac_env.text_players.chat import ChatEndpoint
 from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
@@ -353,7 +354,7 @@ def read_transcript(path: str | os.PathLike[str]) -> list[Entry]:
     entries = []
     for number, line in enumerate(text.split("\n")[:-1], 1):  # what follows the last newline was cut off
         try:
-            entries.append(Entry(**json.loads(line)))
+            entries.append(Entry(**read_json(line)))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)}, line {number}: not an answer of a language model: {error}") from error
     return entries

@@ -26,7 +26,7 @@ from tictac_env.policies.pool import level_settings
 from tictac_env.render.text import picture_names
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.storage import save_text
+from tictac_env.storage import read_json, save_text
 from tictac_env.web.insight import title
 
 STATIC, OFFLINE = Path(__file__).parent / "static", Path(__file__).parent / "offline"
@@ -128,7 +128,7 @@ def _earlier(folder: Path) -> set[str]:
     if not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is a file; a folder is needed that is new, empty, or an earlier export")
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = read_json((folder / RECORD).read_text(encoding="utf-8"))
         names = set(record["sha256"]) if record["kind"] == KIND else None
     except (OSError, ValueError, KeyError, TypeError):
         names = None

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 from tictac_env.arena import ResultStore
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, name_of_game
-from tictac_env.games import Game, get_game
+from tictac_env.games import Game, get_game, shown
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.storage import save_text
+from tictac_env.storage import read_json, save_text
 from tictac_env.web.insight import title
 from tictac_env.web.kept import KeptAgent, KeptAgents
 from tictac_env.web.league_player import GAMES
@@ -63,6 +63,26 @@ class Job(NamedTuple):
     game: Game
     players: tuple[str, ...]
     """The names of two players, the newcomer first; or of the only one."""
+
+
+def _checked(judged: Any) -> dict[str, dict[str, Any]]:
+    """What was judged, as `JUDGED` holds it: by what is known of a player, the truth about it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    kinds = {"unbeatable": bool, "beaten_first": str, "beaten_second": str, "mistakes": float}
+    if not isinstance(judged, dict):
+        raise ValueError(f"it must be an object, not {shown(judged)}")
+    for player, truth in judged.items():
+        if not isinstance(truth, dict):
+            raise ValueError(f"{shown(player)} must have an object, not {shown(truth)}")
+        for name, value in truth.items():
+            if name not in kinds or not isinstance(value, kinds[name] | None):
+                raise ValueError(f"{shown(name)} of {shown(player)} is {shown(value)}")
+        if not 0 <= (truth.get("mistakes") or 0) <= 1:
+            raise ValueError(f"the mistakes of {shown(player)} must be in [0, 1], not {truth['mistakes']}")
+    return judged
 
 
 class LeagueGames(GamesOfStore):
@@ -150,9 +170,9 @@ class League(Results):
         played: Counter[Pair] = Counter()
         try:
             if judged.exists():
-                self._judged = dict(json.loads(judged.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            print(f"{JUDGED} is damaged, and made anew", file=sys.stderr)
+                self._judged = _checked(read_json(judged.read_text(encoding="utf-8")))
+        except ValueError as error:
+            print(f"{JUDGED} is damaged, and made anew: {error}", file=sys.stderr)
         try:
             with ResultStore(store) as opened:
                 for record in opened:

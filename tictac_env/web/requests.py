@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tictac_env.games import Game, get_game
 from tictac_env.position import IllegalMove, Position
+from tictac_env.storage import read_json
 from tictac_env.web.limits import Limits
 
 Result = TypeVar("Result")
@@ -278,8 +279,8 @@ class Fields(dict[str, Any]):
         except ClientDisconnect:
             raise Refused("the connection ended before the request did") from None
         try:
-            found = json.loads(body)
-        except (ValueError, RecursionError) as error:
+            found = read_json(body)
+        except ValueError as error:
             raise Refused(f"the body is not JSON: {str(error)[:200]}") from None
         if not isinstance(found, dict):
             raise Refused(f"the body must be a JSON object, not {type(found).__name__}")

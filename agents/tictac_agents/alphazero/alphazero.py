@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
-from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_agents.checkpoint import Arrays, GamesLearner
 from tictac_agents.deep.residual import ResidualNetwork
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.forest import ROOTS, SearchSettings, evaluation, search
@@ -359,11 +359,9 @@ class AlphaZero(Predicts, GamesLearner):
         if sizes:
             if sum(sizes) != len(arrays["window_own"]):
                 raise ValueError(f"the window has {len(arrays['window_own'])} samples, not {sum(sizes)}")
-            stones, results = np.zeros(sum(sizes), np.int64), np.zeros(sum(sizes), np.float32)
-            like = Samples(stones, stones, np.zeros((sum(sizes), self.game.num_actions), np.float32), results)
-            found = [as_shaped(name, arrays[f"window_{name}"], one) for name, one in like._asdict().items()]
+            samples = Samples.read(self.game, {name: arrays[f"window_{name}"] for name in Samples._fields})
             ends = np.cumsum(sizes)
-            self._window = [Samples(*found).rows(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+            self._window = [samples.rows(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
 def played_elsewhere(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.checkpoint import Arrays, as_numbers, as_shaped
 from tictac_agents.mcts.evaluators import Evaluator
 from tictac_agents.mcts.forest import Floats, Ints, SearchSettings, force, search
 from tictac_env.games import UNFINISHED, Game
@@ -47,6 +48,24 @@ class Samples(NamedTuple):
         """All samples of several parts, in their order."""
         arrays: list[Any] = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
         return cls(*arrays)
+
+    @classmethod
+    def read(cls, game: Game, arrays: Arrays) -> Samples:
+        """The samples of a file.
+
+        Raises:
+            ValueError: an array has another type or shape; a position is not an unfinished one of the game; or a policy
+                or a result is not possible.
+        """
+        size = len(arrays["own"])
+        own, opp = (as_shaped(name, arrays[name], np.zeros(size, np.int64)) for name in ("own", "opp"))
+        batch = PositionBatch(game, own, opp)
+        batch.check()
+        policies = as_numbers("policies", arrays["policies"], np.zeros((size, game.num_actions), np.float32), 0, 1)
+        legal = batch.action_masks() != 0
+        if not legal.any(axis=1).all() or policies[~legal].any():
+            raise ValueError("the positions are not unfinished, or the policies have actions that are not legal")
+        return cls(own, opp, policies, as_numbers("results", arrays["results"], np.zeros(size, np.float32), -1, 1))
 
     def rows(self, chosen: slice | Ints) -> Samples:
         """Some of the samples."""

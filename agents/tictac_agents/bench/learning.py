@@ -17,7 +17,7 @@ from tictac_env.games import Game
 from tictac_env.policies import as_policy
 from tictac_env.position import IllegalMove
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.storage import save_text
+from tictac_env.storage import read_json, save_text
 
 WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
@@ -82,8 +82,7 @@ def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:
     file = folder / training.file
     record = file.with_suffix(".json")
     if file.exists() and record.exists():
-        found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-        return found
+        return _read(record)
     train = {"planner": _planned, "network": _trained_network}.get(training.kind, _trained_learner)
     agent, end, curve = train(training, scale)
     agent.save(file)
@@ -91,6 +90,20 @@ def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:
     told = {"sentence": training.sentence(games, steps), "command": training.command}
     found = {**told, "games": games, "steps": steps, "cpu_seconds": round(end["cpu_seconds"], 2), "curve": curve}
     save_text(record, json.dumps(found))
+    return found
+
+
+def _read(record: Path) -> dict[str, Any]:
+    """The record that `trained` has written.
+
+    Raises:
+        ValueError: it is damaged; the message names the file.
+    """
+    try:
+        found: dict[str, Any] = read_json(record.read_text(encoding="utf-8"))
+        _ = [found[name] for name in ("sentence", "command", "games", "steps", "cpu_seconds", "curve")]
+    except (ValueError, TypeError, LookupError) as error:
+        raise ValueError(f"{record} is not the record of a training, or is damaged: {error!r}; delete it") from error
     return found
 
 

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.progress import progress_bar
-from tictac_env.storage import save_text
+from tictac_env.storage import read_json, save_text
 
 PACKAGES = (
     *("tictac-env", "numpy", "gymnasium", "pettingzoo", "numba", "stable-baselines3", "sb3-contrib", "torch"),
@@ -54,7 +54,7 @@ class RunStore:
         content = self.path.read_bytes() if self.path.exists() else b""
         for number, line in enumerate(whole_lines(content).splitlines(), 1):
             try:
-                run = json.loads(line)
+                run = read_json(line)
                 self._runs[key_of(run["settings"])] = {"settings": run["settings"], "results": run["results"]}
             except (ValueError, KeyError, TypeError):
                 raise ValueError(f"line {number} of {self.path} is no run: {line[:80]!r}") from None

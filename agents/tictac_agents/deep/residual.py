@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, as_shaped
+from tictac_agents.checkpoint import Arrays, as_numbers
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_env.games import Game
 from tictac_env.lazy import needing
@@ -134,19 +134,19 @@ class ResidualNetwork:
 
         Raises:
             KeyError: an array is missing.
-            ValueError: an array has another type or shape.
+            ValueError: an array has another type or shape, or a number that is not possible.
         """
         import torch
 
         state = {}
         for number, weights in enumerate(self.parameters):
             like = weights.detach().numpy()
-            weights.data.copy_(torch.from_numpy(as_shaped("weights", arrays[f"weights_{number}"], like)))
+            weights.data.copy_(torch.from_numpy(as_numbers("weights", arrays[f"weights_{number}"], like)))
             if f"step_{number}" in arrays:
-                shapes = {"exp_avg": like, "exp_avg_sq": like, "step": np.zeros((), np.float32)}
+                least = {"exp_avg": (like, -np.inf), "exp_avg_sq": (like, 0), "step": (np.zeros((), np.float32), 0)}
                 state[number] = {
-                    name: torch.from_numpy(as_shaped(name, arrays[f"{name}_{number}"], shape).copy())
-                    for name, shape in shapes.items()
+                    name: torch.from_numpy(as_numbers(name, arrays[f"{name}_{number}"], shape, low).copy())
+                    for name, (shape, low) in least.items()
                 }
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -154,11 +154,22 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
                 for name in archive.namelist()
                 if name.endswith(".pth") and name != "pytorch_variables.pth"
             }
+            if not _all_finite(tensors):
+                raise ValueError("a weight or a state of its optimiser is not a finite number")
     except FileNotFoundError:
         raise
     except Exception as error:  # anything that a damaged archive provokes in zlib, zipfile, json or torch
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
     return data, tensors
+
+
+def _all_finite(value: Any) -> bool:
+    """True if all numbers in all tensors of a nested structure are finite."""
+    if isinstance(value, Mapping):
+        return all(map(_all_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_all_finite, value))
+    return not isinstance(value, torch.Tensor) or bool(value.isfinite().all())
 
 
 def check_sizes(policy_kwargs: Mapping[str, Any], tensors: Tensors) -> None:

@@ -176,6 +176,7 @@ class NTupleTD(GamesLearner):
         self._sums: Ints = np.zeros(0, np.int64)
         self._averaged = 0
         self._average: NTupleNetwork | None = None
+        self._start_games: tuple[str, ...] = ()
         self._starts: npt.NDArray[np.int8] = np.zeros((0, self.game.cells + 1), np.int8)
         self._start_chance = 0.0
         self._learning = NTupleNetwork(self.game, walks, self._weights, symmetric)
@@ -214,7 +215,7 @@ class NTupleTD(GamesLearner):
             for ply, action in enumerate(parse_moves(self.game, moves)):
                 row[0], row[ply + 1] = ply + 1, self.game.stone(own, opp, action).bit_length() - 1
                 own, opp = self.game.play(own, opp, action)
-        self._starts, self._start_chance = starts, chance
+        self._start_games, self._starts, self._start_chance = tuple(games), starts, chance
         return self
 
     def act(self, position: Position, seed: int) -> int:
@@ -317,9 +318,10 @@ class NTupleTD(GamesLearner):
             "begun": self._begun,
             "state": self._state,
             "averaged": self._averaged,
+            "start_games": self._start_games,
             "start_chance": self._start_chance,
         }
-        arrays: Arrays = {"weights": self._weights, "sums": self._sums, "starts": self._starts}
+        arrays: Arrays = {"weights": self._weights, "sums": self._sums}
         return meta, arrays | self._coherence._asdict()
 
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
@@ -330,10 +332,10 @@ class NTupleTD(GamesLearner):
         self._begun = whole("begun", meta["begun"], self.num_games)
         self._state = whole("state", meta["state"], STATES)
         self._averaged = whole("averaged", meta["averaged"], PARTS)
-        self._start_chance = number("start_chance", meta["start_chance"], 0, 1)
-        starts = np.broadcast_to(np.int8(0), (len(arrays["starts"]), self.game.cells + 1))
+        self.start_from(meta["start_games"], meta["start_chance"])
         sums = np.broadcast_to(np.int64(0), self._weights.shape)
-        self._starts = as_shaped("starts", arrays["starts"], starts)
         self._sums = as_shaped("sums", arrays["sums"], sums if self._averaged else sums[:0])
         entries = sums if self.coherence else sums[:0]
         self._coherence = Coherence(*(as_shaped(one, arrays[one], entries) for one in Coherence._fields))
+        if (np.abs(self._coherence.net) > self._coherence.size).any():
+            raise ValueError("net and size contradict each other")

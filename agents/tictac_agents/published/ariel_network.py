@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_agents.checkpoint import Arrays, GamesLearner, as_numbers
 from tictac_env.checks import SEATS, flag, number, positive, schedule, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
 from tictac_env.lazy import needing
@@ -156,19 +156,20 @@ class SeatNetwork:
 
         Raises:
             KeyError: an array is missing.
-            ValueError: an array has another type or shape.
+            ValueError: an array has another type or shape, or a number that is not possible.
         """
         import torch
 
         state, saved = {}, self.arrays()
         for number_, weights in enumerate(self.layers.parameters()):
             like = saved[f"weights_{number_}"]
-            names = [f"{kind}_{number_}" for kind in (("weights", "means", "squares") if steps else ("weights",))]
-            first, *averages = (torch.from_numpy(as_shaped(name, arrays[name], like)) for name in names)
+            kinds = [("weights", -np.inf), *([("means", -np.inf), ("squares", 0.0)] if steps else [])]
+            found = (as_numbers(kind, arrays[f"{kind}_{number_}"], like, least) for kind, least in kinds)
+            first, *averages = map(torch.from_numpy, found)
             weights.data.copy_(first)
             if steps:
-                found = dict(zip(("exp_avg", "exp_avg_sq"), averages, strict=True))
-                state[number_] = {"step": torch.tensor(float(steps)), **found}
+                moments = dict(zip(("exp_avg", "exp_avg_sq"), averages, strict=True))
+                state[number_] = {"step": torch.tensor(float(steps)), **moments}
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": state, "param_groups": groups})
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_shaped
 from tictac_agents.mcts.simulation import INFINITY, action_bits_of, first_state, nth_bit, random_below, select_uct
 from tictac_env.checks import SEATS, number, whole
 from tictac_env.compiled import kernel
@@ -165,7 +165,9 @@ def read_seat_tree(game: Game, arrays: Arrays) -> SeatTree:
             raise ValueError(f"stones {mine:#x} and {theirs:#x} are not a position of the game: {wrong}")
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & action_bits_of(game)) != 0
     untried = np.where(legal, np.float32(np.inf), np.float32(-np.inf))
-    if not np.where(visits > 0, legal & (np.abs(sums) <= visits), (visits == 0) & (sums == untried)).all():
+    if not np.where(
+        visits > 0, legal & (np.abs(sums) <= visits) & (visits <= MAX_GAMES), (visits == 0) & (sums == untried)
+    ).all():
         raise ValueError("visits and value_sums contradict each other")
     return new_seat_tree(game, max(size, 1), rows)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_shaped
+from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_numbers
 from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.compiled import kernel
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, get_game
@@ -357,4 +357,4 @@ class S2Network(GamesLearner):
         self._state = whole("state", meta["state"], STATES)
         for number_, net in enumerate(self.layers):
             for name, array in net._asdict().items():
-                array[...] = as_shaped(name, arrays[f"{number_}_{name}"], array)
+                array[...] = as_numbers(name, arrays[f"{number_}_{name}"], array)

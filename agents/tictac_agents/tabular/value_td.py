@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.learner import Arrays, Environment, Preset, Schedule, draw, explores
+from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Preset, Schedule, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, new_rows
 from tictac_env.checks import flag, number, one_of, schedule
 from tictac_env.compiled import kernel_methods
@@ -508,14 +508,14 @@ class ValueTD(TableLearner):
     def set_learned(self, learned: dict[str, Any]) -> None:
         self.forget()
         results = learned.get("results", self._results)  # older files have none
-        if results.shape != (3,) or results.dtype != np.int64 or (results < 0).any():
+        if results.shape != (3,) or results.dtype != np.int64 or ((results < 0) | (results > NO_LIMIT)).any():
             raise ValueError(f"its results are {results!r}, not three counts")
         self._results[:] = results
         for seat in range(self._num_parts()):
             positions, values, visits = (learned[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
             if not positions.shape == (len(values), 2) or not values.shape == visits.shape == (len(values),):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
-            if not np.isfinite(values).all() or visits.dtype != np.int64 or (visits < 0).any():
+            if not np.isfinite(values).all() or visits.dtype != np.int64 or ((visits < 0) | (visits > NO_LIMIT)).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
             self._make_room(len(positions))
             begin = len(self)

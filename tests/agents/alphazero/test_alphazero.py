@@ -255,3 +255,20 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
         save_arrays(path, "tictac_agents.AlphaZero", meta, arrays | {name: wrong})
         with pytest.raises(ValueError, match="not a usable checkpoint of AlphaZero"):
             AlphaZero.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *(("window_own", -1), ("window_own", 1 << 40), ("window_opp", -1), ("window_own", 0b111)),
+        *((f"window_{name}", number) for name in ("policies", "results") for number in (float("nan"), 1.5, -1.5)),
+    ],
+)
+def test_a_window_that_no_games_made_is_refused(name: str, number: float, tmp_path: Path) -> None:
+    path = tmp_path / "az.npz"
+    learner().learn(16, checkpoint=path, progress_bar=False)
+    meta, arrays = load_arrays(path, "tictac_agents.AlphaZero")
+    arrays[name].flat[0] = number
+    save_arrays(path, "tictac_agents.AlphaZero", meta, arrays)
+    with pytest.raises(ValueError, match=r"az\.npz is not a usable checkpoint of AlphaZero"):
+        AlphaZero.load(path)

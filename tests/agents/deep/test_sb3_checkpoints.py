@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import os
 import pickle
 import zipfile
@@ -153,12 +154,17 @@ def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "told"),
-    [("code", ""), ("old", "format of PyTorch 1.6"), ("bomb", r"unpacks to more than [\d,]+ bytes")],
+    [
+        ("code", ""),
+        ("old", "format of PyTorch 1.6"),
+        ("bomb", r"unpacks to more than [\d,]+ bytes"),
+        ("NaN", "not a finite number"),
+    ],
 )
 def test_weights_that_are_more_than_tensors_of_this_file_are_refused(kind: str, told: str, tmp_path: Path) -> None:
-    """They hold code, are of a format that may ask for any amount of memory, or unpack to too much."""
+    """They hold code, are of a format that may ask for any amount of memory, unpack to too much, or are not numbers."""
     MADE["DQN"](boards()).save(tmp_path / "model.zip")
-    held: Any = Bomb(tmp_path / "exploded") if kind == "code" else torch.zeros(9)
+    held: Any = Bomb(tmp_path / "exploded") if kind == "code" else torch.full((9,), math.nan if kind == "NaN" else 0.0)
     content = io.BytesIO()
     torch.save({"weights": held}, content, _use_new_zipfile_serialization=kind != "old")
     if kind == "bomb":

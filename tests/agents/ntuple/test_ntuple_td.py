@@ -165,3 +165,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
         save_arrays(path, "tictac_agents.NTupleTD", meta, arrays | {name: wrong})
         with pytest.raises(ValueError, match="not a usable checkpoint of NTupleTD"):
             NTupleTD.load(path)
+    for games in (["1111111"], ["8"], [5], None):
+        save_arrays(path, "tictac_agents.NTupleTD", meta | {"start_games": games, "start_chance": 0.5}, arrays)
+        with pytest.raises(ValueError, match="not a usable checkpoint of NTupleTD"):
+            NTupleTD.load(path)
