@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -310,6 +311,26 @@ def test_a_file_with_another_kind_of_meta_is_refused_by_its_name(name: str, tmp_
     for meta in ([], [1], "x", None, 5):
         npz_files.write(path, header | {"meta": meta}, arrays)
         assert refusal(path, load) and refusal(path, recorded_game)
+
+
+GROWING = [name for name in MORE_SAVED if name.endswith(".npz") and name not in ("suite.npz", "ValueIteration.npz")]
+
+
+@pytest.mark.parametrize("name", breadth(["QLearning.npz"], GROWING))
+def test_a_short_file_of_more_than_an_agent_can_hold_is_refused_unread(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    load = MORE_SAVED[name](path)
+    header, arrays = npz_files.read(path)
+    member = next(iter(arrays))
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays | {member: np.zeros(1 << 25, arrays[member].dtype)})  # type: ignore[arg-type]
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("meta.json", json.dumps(header))
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as .* more than [\d,]+ bytes"):
+        load(path)
 
 
 READERS: dict[str, Callable[[Path], object]] = {

@@ -301,6 +301,19 @@ def test_the_sizes_of_all_members_count_together(tmp_path: Path, monkeypatch: py
     assert load_arrays(tmp_path / "a.npz", "test")[1].keys() == {"a", "b"}
 
 
+def test_arrays_of_more_bytes_than_are_possible_are_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_arrays(tmp_path / "a.npz", "test", {"rows": 9}, {"a": np.zeros(9), "b": np.zeros(1)})
+    with reading(tmp_path / "a.npz", "test", "table", lambda meta: 8 * meta["rows"] + 8) as (_, arrays):
+        assert arrays.keys() == {"a", "b"}
+    with pytest.raises(ValueError, match=r"a\.npz is not a usable table: 'columns'"):
+        reading(tmp_path / "a.npz", "test", "table", lambda meta: meta["columns"]).__enter__()
+    monkeypatch.setattr(np, "load", None)
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read as test: its arrays have more than 72 bytes"):
+        reading(tmp_path / "a.npz", "test", "table", lambda meta: 8 * meta["rows"]).__enter__()
+
+
 def test_json_and_files_have_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_arrays(tmp_path / "a.npz", "test", META, {})
     monkeypatch.setattr("tictac_env.storage.LARGEST_JSON", 100)

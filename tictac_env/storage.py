@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -223,18 +223,18 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def archive_in(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[zipfile.ZipFile]:
+def archive_in(file: str | os.PathLike[str] | IO[bytes], times: int = DEFLATED) -> Iterator[zipfile.ZipFile]:
     """A zip archive, which is refused before anything in it is unpacked if that would be too much.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no regular file, or unpacks to more than `LARGEST` bytes or `DEFLATED` times its size.
+        ValueError: it is no regular file, or unpacks to more than `LARGEST` bytes or this many times its size.
         zipfile.BadZipFile: it is no archive.
     """
     if isinstance(file, (str, os.PathLike)):
         check_regular(file)
     with zipfile.ZipFile(file) as archive:
-        most = min(LARGEST, DEFLATED * archive.fp.seek(0, os.SEEK_END))  # type: ignore[union-attr]  # it is open
+        most = min(LARGEST, times * archive.fp.seek(0, os.SEEK_END))  # type: ignore[union-attr]  # it is open
         if sum(member.file_size for member in archive.infolist()) > most:
             raise ValueError(f"it unpacks to more than {most:,} bytes")
         yield archive
@@ -268,49 +268,72 @@ def sha256(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The meta data and the arrays that `save_arrays` wrote.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not such an archive, is damaged, or holds something other than `kind`.
-    """
-    try:
-        with archive_in(path) as archive:
-            header = json_in(archive, META)
-            if damaged := archive.testzip():
-                raise ValueError(f"{damaged} is damaged")
-            for member in archive.infolist():
-                if member.filename != META:
-                    _check_array(archive, member)
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files if name != META}
+def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """The meta data that `save_arrays` wrote; raises as `load_arrays` does, and reads no array."""
+    with _readable_as(path, kind), archive_in(path) as archive:
+        header = json_in(archive, META)
         found, meta = header["kind"], header["meta"]
         if not isinstance(meta, dict):
             raise ValueError(f"meta in {META} is not an object")
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json or numpy
-        raise ValueError(f"{os.fspath(path)} cannot be read as {kind}: {error}") from error
     if found != kind:
         raise ValueError(f"{os.fspath(path)} holds {found!r}, not {kind!r}")
+    return meta
+
+
+def load_arrays(
+    path: str | os.PathLike[str], kind: str, most_bytes: int = LARGEST
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The meta data and the arrays that `save_arrays` wrote.
+
+    Args:
+        path: the file.
+        kind: the kind of content.
+        most_bytes: the most that all arrays may have; a file of more is refused before memory is taken for them.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not such an archive, is damaged, holds something other than `kind`, or arrays of more bytes.
+    """
+    meta = load_meta(path, kind)
+    with _readable_as(path, kind):
+        with archive_in(path) as archive:
+            members = [member for member in archive.infolist() if member.filename != META]
+            if sum(_array_bytes(archive, member) for member in members) > most_bytes:
+                raise ValueError(f"its arrays have more than {most_bytes:,} bytes")
+            if damaged := archive.testzip():
+                raise ValueError(f"{damaged} is damaged")
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != META}
     return meta, arrays
 
 
-def _check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Checks the length and dtype that a member claims for its array, before memory is taken for that."""
+@contextmanager
+def _readable_as(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Names the file in a ValueError in place of whatever a damaged one provokes in zlib, zipfile, json or numpy."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(path)} cannot be read as {kind}: {error}") from error
+
+
+def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """The bytes of the array in a member, whose claims are checked before memory is taken for it."""
     with archive.open(member) as file:
         of_version = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = of_version[np.lib.format.read_magic(file)](file)
         if dtype.kind not in KINDS or not dtype.itemsize:
             raise ValueError(f"{member.filename} is {dtype}, which no file of ours holds")
-        if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
+        size = math.prod(shape) * dtype.itemsize
+        if size != member.file_size - file.tell():
             raise ValueError(f"{member.filename} is not as long as an array {shape} of {dtype}")
+        return size
 
 
 @contextmanager
 def reading(
-    path: str | os.PathLike[str], kind: str, what: str
+    path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[dict[str, Any]], int] | None = None
 ) -> Iterator[tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]:
     """The meta data and the arrays that `save_arrays` wrote, for a block that makes something of them.
 
@@ -318,14 +341,26 @@ def reading(
         path: the file.
         kind: the kind of content.
         what: its name in the error, as in "checkpoint of GameTree".
+        most_bytes: gives for the meta data the most bytes that the arrays may have; None for `LARGEST`.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: as of `load_arrays`; or the block has met something missing or unfit.
     """
-    content = load_arrays(path, kind)
-    try:
+    most = LARGEST
+    if most_bytes is not None:
+        meta = load_meta(path, kind)
+        with _usable_as(path, what):
+            most = most_bytes(meta)
+    content = load_arrays(path, kind, most)
+    with _usable_as(path, what):
         yield content
+
+
+@contextmanager
+def _usable_as(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    try:
+        yield
     except (LookupError, TypeError, AttributeError, RuntimeError, OverflowError, ValueError, MemoryError) as error:
         raise ValueError(f"{os.fspath(path)} is not a usable {what}: {error}") from error
 

@@ -10,7 +10,7 @@ from typing import Any
 import tictac_agents
 from tictac_env.games import Game, game_name, game_of
 from tictac_env.policies.loading import settings_of
-from tictac_env.storage import kind_of, load_arrays
+from tictac_env.storage import kind_of, load_meta
 
 OURS = "tictac_agents."
 
@@ -53,7 +53,7 @@ def recorded_game(path: str | os.PathLike[str]) -> Game | None:
         said = ours.get("game", "unknown") if isinstance(ours, dict) else "unknown"
         described = None if said == "unknown" else said
     else:
-        described = load_arrays(target, kind_of(target))[0].get("game")
+        described = load_meta(target, kind_of(target)).get("game")
     try:
         return None if described is None else game_of(described)
     except TypeError as error:

@@ -82,6 +82,9 @@ MAX_GAMES = 1 << 24
 """Sums in float32 are exact up to here, with a draw a multiple of 1/2."""
 
 
+SPARE = 4
+"""A file has at most SPARE times the bytes of an untrained agent: for each weight also its average, or two moments."""
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -200,9 +203,16 @@ class GamesLearner(Policy):
 
     @classmethod
     def _load(cls, path: str | os.PathLike[str], **keywords: Any) -> Self:
-        with reading(path, f"tictac_agents.{cls.__name__}", f"checkpoint of {cls.__name__}") as (meta, arrays):
+        loaded: Self
+
+        def most_bytes(meta: dict[str, Any]) -> int:
+            nonlocal loaded
             made: Any = cls
-            loaded: Self = made(game_of(meta["game"]), **meta["settings"], **keywords)
+            loaded = made(game_of(meta["game"]), **meta["settings"], **keywords)
+            return SPARE * sum(array.nbytes for array in loaded._learned()[1].values()) + loaded._most_growth()
+
+        kind, what = f"tictac_agents.{cls.__name__}", f"checkpoint of {cls.__name__}"
+        with reading(path, kind, what, most_bytes) as (meta, arrays):
             loaded.num_games = whole("num_games", meta["num_games"], cls.MAX_GAMES)
             loaded._goal = whole("goal", meta["goal"], cls.MAX_GAMES)
             loaded._set_learned(meta, arrays)
@@ -211,6 +221,10 @@ class GamesLearner(Policy):
     @abstractmethod
     def _learned(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds besides the settings and the run: values for JSON, and arrays."""
+
+    def _most_growth(self) -> int:
+        """The most bytes that a file has of arrays whose length depends on the games."""
+        return 0
 
     @abstractmethod
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:

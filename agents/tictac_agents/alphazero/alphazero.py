@@ -348,6 +348,9 @@ class AlphaZero(Predicts, GamesLearner):
         samples = Samples.joined(self._window)._asdict() if self._window else {}
         return meta, self.network_.arrays() | {f"window_{name}": array for name, array in samples.items()}
 
+    def _most_growth(self) -> int:
+        return self.window * self.boards * self.game.cells * (20 + 4 * self.game.num_actions)  # of the samples
+
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
         if isinstance(self.network_, PolicyValueTuples):
             self._set_tuples(meta["tuples"])

@@ -40,6 +40,9 @@ CLASSES: dict[str, dict[str, Any]] = {
     "features_extractor_class": {one.__name__: one for one in (LineFeatures, ConvFeatures)},
 }
 """The classes that settings may name, by the keyword of the policy."""
+PACKED = 32
+"""The most that the zip of a model unpacks to, times its size: Stable-Baselines3 and PyTorch do not compress, and
+packing weights again makes them little shorter."""
 MAX_SIZE = 1 << 16
 """The most numbers in an observation; a damaged file may say anything."""
 
@@ -143,7 +146,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
     """
     target = with_suffix(path)
     try:
-        with archive_in(target) as archive:
+        with archive_in(target, PACKED) as archive:
             if damaged := archive.testzip():
                 raise ValueError(f"{damaged} is damaged")
             data = json_in(archive, "data")
@@ -230,7 +233,7 @@ def read_tensors(file: io.BytesIO) -> Any:
             memory; or it unpacks to more than `tictac_env.storage.archive_in` allows.
     """
     try:
-        with archive_in(file):
+        with archive_in(file, 1):
             pass
     except zipfile.BadZipFile:
         raise ValueError("it is not in the format of PyTorch 1.6 and later") from None

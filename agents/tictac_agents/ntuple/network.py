@@ -202,7 +202,7 @@ class NTupleNetwork(Predicts, Policy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, or holds something else.
         """
-        with reading(path, KIND, "file of an NTupleNetwork") as (meta, arrays):
+        with reading(path, KIND, "file of an NTupleNetwork", _most_bytes) as (meta, arrays):
             if arrays["weights"].dtype != np.int32:
                 raise ValueError(f"its weights are {arrays['weights'].dtype}, not int32")
             return cls(game_of(meta["game"]), meta["tuples"], arrays["weights"], meta["symmetric"])
@@ -243,6 +243,11 @@ def family_game(game: str | Game) -> KInARow:
     if type(rules) is not KInARow:
         raise ValueError(f"an n-tuple network needs a game of the KInARow family, not {rules!r}")
     return rules
+
+
+def _most_bytes(meta: dict[str, Any]) -> int:
+    """The bytes of the weights of a network with the tuples that a file names."""
+    return 4 * len(meta["tuples"]) << 2 * len(meta["tuples"][0]) + 1
 
 
 def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cells, ...]:

@@ -278,6 +278,10 @@ class GameTree(GamesLearner):
         }
         return {"state": self._state}, arrays
 
+    def _most_growth(self) -> int:
+        rows: int = 2 * 3**self.game.cells  # all positions, in both trees
+        return rows * (16 + 8 * self.game.num_actions)
+
     def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
         self._state = whole("state", meta["state"], (1 << 63) - 1)
         fields = ({name: arrays[f"{seat}_{name}"] for name in SAVED} for seat in SEATS)

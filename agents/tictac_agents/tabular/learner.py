@@ -23,7 +23,7 @@ from tictac_env.policies import Policy
 from tictac_env.position import Position
 from tictac_env.progress import interruptible, run_bar
 from tictac_env.rng import STATES, UNIT, advance, mix, new_state
-from tictac_env.storage import reading, save_arrays
+from tictac_env.storage import LARGEST, reading, save_arrays
 
 Environment = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -420,7 +420,7 @@ class Learner(Predicts, Policy):
             FileNotFoundError: there is no such file.
             ValueError: it is damaged, holds another kind of learner, or its game is not that of `env`.
         """
-        with reading(path, cls._kind(), f"checkpoint of {cls.__name__}") as (meta, arrays):
+        with reading(path, cls._kind(), f"checkpoint of {cls.__name__}", cls._most_bytes) as (meta, arrays):
             game = game_of(meta["game"])
             env = default_env(game, meta["env"], meta["board"]) if env is None else env
             learner = cls(env, **meta["settings"])
@@ -441,6 +441,11 @@ class Learner(Predicts, Policy):
                 learner._set_games_under_way(arrays, meta["board"])
                 board.load_state_dict(meta["board"])
         return learner
+
+    @classmethod
+    def _most_bytes(cls, meta: dict[str, Any]) -> int:
+        """The most bytes that the arrays of a file of this meta data may have."""
+        return LARGEST
 
     def _games_under_way(self) -> Arrays:
         """The games that are unfinished between two calls of `_play`."""

@@ -24,13 +24,15 @@ from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.board_batch import Opponents
 from tictac_env.envs.vector.boards import boards_of, int64_array
 from tictac_env.envs.vector.kernels import CompiledOpponents
-from tictac_env.games import Game
+from tictac_env.games import Game, game_of
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import LOW_32, mix
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+BOARD_BYTES = 8192
+"""The most bytes of the unfinished game of a board in a file."""
 FEWEST_ROWS = 1024
 HOT = 10_000
 """The number of calls of a kernel, or of positions it is called with, that pay for compiling it."""
@@ -392,6 +394,12 @@ class TableLearner(Learner):
     def _abandon_games(self) -> None:
         self._games.phase[:] = OVER
         self._pays = None
+
+    @classmethod
+    def _most_bytes(cls, meta: dict[str, Any]) -> int:
+        game, boards = game_of(meta["game"]), len(meta["board"].get("boards", ["0"])[0])
+        rows: int = 2 * 3**game.cells  # all positions, in both tables
+        return rows * (32 + 16 * game.num_actions) + boards * BOARD_BYTES
 
     def _games_under_way(self) -> Arrays:
         if not self.under_way:

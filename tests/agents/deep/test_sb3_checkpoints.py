@@ -178,6 +178,22 @@ def test_weights_that_are_more_than_tensors_of_this_file_are_refused(kind: str, 
     assert not (tmp_path / "exploded").exists()
 
 
+def test_a_model_may_be_packed_again_but_not_unpack_to_much(tmp_path: Path) -> None:
+    path = tmp_path / "model.zip"
+    MADE["DQN"](boards()).save(path)
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    torch.save({"weights": torch.zeros(10**7)}, zeros := io.BytesIO())
+    for weights in (content["policy.pth"], zeros.getvalue()):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, entry in (content | {"policy.pth": weights}).items():
+                archive.writestr(name, entry)
+        if weights == content["policy.pth"]:
+            DQN.load(path)
+    with pytest.raises(ValueError, match=r"model\.zip cannot be read .*unpacks to more than [\d,]+ bytes"):
+        DQN.load(path)
+
+
 @pytest.mark.parametrize("net_arch", [[8, 10**6], {"qf": [[20_000, 20_000]]}, [10**9]], ids=str)
 def test_settings_that_ask_for_more_than_the_weights_are_refused(net_arch: Any, tmp_path: Path) -> None:
     MADE["DQN"](boards()).save(tmp_path / "ours.zip")
