@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -177,7 +178,9 @@ def probe_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) -> None:
+def test_kernels_follow_an_edit_of_a_rule_and_stay_after_one_that_they_cannot_reach(
+    probe_folder: Path, tmp_path: Path
+) -> None:
     package, cache = probe_folder / "tictac_env", tmp_path / "cache"
     shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     assert run_probe(probe_folder, cache)[:2] == (-1, False)
@@ -196,17 +199,10 @@ def test_kernels_follow_an_edit_of_a_rule(probe_folder: Path, tmp_path: Path) ->
     assert cache_files(cache) == edited
 
     rules.write_text(source)
+    for path in (package / "cli" / "main.py", rules, probe_folder / "probe.py"):
+        path.write_text("# a comment\n" + path.read_text())
     assert run_probe(probe_folder, cache)[:2] == (-1, True)
     assert cache_files(cache) == edited
-
-
-def test_kernels_stay_after_an_edit_that_they_cannot_reach(probe_folder: Path, tmp_path: Path) -> None:
-    package, cache = probe_folder / "tictac_env", tmp_path / "cache"
-    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    assert run_probe(probe_folder, cache)[:2] == (-1, False)
-    for edited in (package / "cli" / "main.py", package / "games" / "k_in_a_row.py", probe_folder / "probe.py"):
-        edited.write_text("# a comment\n" + edited.read_text())
-    assert run_probe(probe_folder, cache)[:2] == (-1, True)
 
 
 REACHED = """
@@ -261,6 +257,29 @@ def enough(stones):
 """A game of a user's, in a file that the cache folder's name knows nothing of."""
 
 
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Callable[[], list[str]]]:
+    """A package whose kernel is kept, and what its program prints: the result and its hits in the cache."""
+    folder = tmp_path_factory.mktemp("reached")
+    package = folder / "tictac_agents"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "reached.py").write_text(REACHED.replace("import helpers", "from tictac_agents import helpers"))
+    (package / "helpers.py").write_text(HELPERS)
+    (folder / "own.py").write_text(OWN_GAME)
+    environment = os.environ | {"TICTAC_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)}
+    environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run() -> list[str]:
+        command = [sys.executable, "-c", "import tictac_agents.reached"]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run() == ["40", "0"] and run() == ["40", "1"]
+    return package, run
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "result"),
     breadth(
@@ -278,28 +297,17 @@ def enough(stones):
     ),
 )
 def test_kernels_follow_an_edit_of_whatever_they_reach(
-    file: str, old: str, new: str, result: int, tmp_path: Path
+    file: str, old: str, new: str, result: int, reached: tuple[Path, Callable[[], list[str]]]
 ) -> None:
     """Fields and methods of records, kernels, plain functions and constants of other modules, and a user's game."""
-    package = tmp_path / "tictac_agents"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "reached.py").write_text(REACHED.replace("import helpers", "from tictac_agents import helpers"))
-    (package / "helpers.py").write_text(HELPERS)
-    (tmp_path / "own.py").write_text(OWN_GAME)
-    environment = os.environ | {"TICTAC_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
-    environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
-
-    def run() -> list[str]:
-        command = [sys.executable, "-c", "import tictac_agents.reached"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
-
-    assert run() == ["40", "0"] and run() == ["40", "1"]
+    package, run = reached
     edited = package / file
-    edited.write_text(edited.read_text().replace(old, new))
-    assert run() == [str(result), "0"]
+    source = edited.read_text()
+    edited.write_text(source.replace(old, new))
+    try:
+        assert run() == [str(result), "0"]
+    finally:
+        edited.write_text(source)
 
 
 OWN_RULES = """

@@ -203,6 +203,15 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
     return page
 
 
+@pytest.mark.parametrize(("label", "choice"), [("Agent", "Sarsa"), ("Game", C4)])
+def test_the_form_of_a_training_promises_no_result(visitor: Visitor, label: str, choice: str) -> None:
+    visitor.open("view=train")
+    for chosen in (False, True):
+        if chosen:
+            visitor.page.locator(f"#train label:has-text('{label}') select").first.select_option(choice)
+        assert not re.search(r"unbeatable|\d", visitor.page.inner_text("#train .status"))
+
+
 @slow
 def test_a_training_says_that_it_starts_and_draws_its_first_point(visitor: Visitor) -> None:
     """The answers of the server are held back, so that each state can be seen."""
