@@ -52,7 +52,7 @@ class PositionBatch:
         board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
         stones = self.own | self.opp
         if (self.own & self.opp).any() or (stones | board != board).any() or (stones < 0).any():
-            raise ValueError("the stones are not on the board, each on a cell of its own")
+            raise ValueError("its stones are not on the board, each on a cell of its own")
 
     def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
         """The observation of each position for the side to move, as in the environments: (B, ...).
