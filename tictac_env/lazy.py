@@ -24,6 +24,7 @@ AGENTS = {
     "training": "tictac_agents.live_training",
     "plans": "tictac_agents.training_plans",
     "warm": "tictac_agents.warm",
+    "scorer": "tictac_agents.deep.callbacks:scorer",
     "masked": "tictac_agents.deep.sb3_vec_env:MaskedVecEnv",
 }
 """All that this package uses of `tictac_agents`, which stands above it: "module:name" or a module, by its use."""

@@ -301,8 +301,10 @@ def observation_type(name: Any) -> ObservationType:
 
 
 def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType:
-    """The type of the game's observations that belong to `space`, in whatever dtype: as they are, flattened, or with
-    the planes last. `fit` gives them that form.
+    """The type of the game's observations whose space is `space`, in any dtype: as they are, flattened, or with the
+    planes last. `fit` gives them that form.
+
+    A space of other bounds is that of changed observations, such as normalised ones.
 
     Raises:
         ValueError: there is none.
@@ -318,8 +320,8 @@ def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType
             isinstance(own, spaces.Box)
             and isinstance(space, spaces.Box)
             and space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
-            and (space.low <= own.low.min()).all()
-            and (space.high >= own.high.max()).all()
+            and np.array_equal(space.low, fit(own.low, space))
+            and np.array_equal(space.high, fit(own.high, space))
         ):
             return kind
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")

@@ -93,7 +93,4 @@ def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
         return model, {"algorithm": name} | settings_of(model) | steps, of_game
     model = load_model(path, game, device="cpu")
     settings = {"algorithm": type(model).__name__} | steps
-    try:
-        return Snapshot(model, path.stem), settings, None
-    except ValueError:  # it sees codes
-        return model, settings, None
+    return Snapshot(model, path.stem), settings, None

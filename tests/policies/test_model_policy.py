@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,13 +12,19 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium import spaces
-from gymnasium.wrappers import FlattenObservation
+from gymnasium.wrappers import (
+    DtypeObservation,
+    FlattenObservation,
+    FrameStackObservation,
+    NormalizeObservation,
+    RescaleObservation,
+)
 
 import tictac_agents
 from tictac_env import connect_four_v0
-from tictac_env.arena import play_match, round_robin, verdict
+from tictac_env.arena import move_accuracy, play_match, round_robin, verdict
 from tictac_env.observation import Observer
-from tictac_env.policies import ModelPolicy
+from tictac_env.policies import ModelPolicy, load_player
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.wrappers import MaskedObservation, OpponentPolicyEnv, OpponentPool
@@ -25,6 +32,7 @@ from tictac_env.wrappers import MaskedObservation, OpponentPolicyEnv, OpponentPo
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
 import stable_baselines3 as sb3
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 TINY = {"net_arch": [4]}
@@ -70,7 +78,7 @@ def test_a_model_sees_what_it_was_made_for(make: Callable[..., Any], name: str, 
     position = Position.start(name)
     masks = {"action_masks": np.ones(position.game.num_actions, np.int8)} if make is maskable else {}
     expected = int(model.predict(what_it_sees(position, obs_type), deterministic=True, **masks)[0])
-    policy = ModelPolicy(model)
+    policy = ModelPolicy(model, masked=False)
     assert policy.act(position, seed=0) == expected
     for opponent in (policy, OpponentPool([policy])):
         for learners in ("planes", "board"):
@@ -89,7 +97,7 @@ def test_a_model_of_masked_observations_sees_observation_and_mask(make: Any) -> 
     env = MaskedObservation(FlattenObservation(gym.make(TTT, opponent=None)), dtype=np.float32)
     sizes: dict[str, Any] = {"buffer_size": 1} if make is sb3.DQN else {"n_steps": 8, "batch_size": 8}
     model = make("MultiInputPolicy", env, policy_kwargs=TINY, seed=0, device="cpu", **sizes)
-    policy = ModelPolicy(model)
+    policy = ModelPolicy(model, masked=False)
     positions = [Position.from_moves(TTT, moves) for moves in ("", "5", "51", "3524")]
     expected = []
     for position in positions:
@@ -100,8 +108,7 @@ def test_a_model_of_masked_observations_sees_observation_and_mask(make: Any) -> 
         assert policy.act(position, seed=0) == expected[-1]
     seeds = np.zeros(4, np.int64)
     assert policy.act_many(PositionBatch.of(positions), seeds).tolist() == expected
-    if make is not sb3.DQN:
-        assert play_match(model, "random", TTT, games=4).total.games == 4
+    assert play_match(model, "random", TTT, games=4).total.games == 4
 
 
 def test_a_maskable_model_plays_legal_moves_to_the_end() -> None:
@@ -119,8 +126,8 @@ def test_a_maskable_model_plays_legal_moves_to_the_end() -> None:
 
 
 def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
-    """With the way out, wherever it happens."""
-    model = dqn(one_sided(TTT, "planes"))
+    """Wherever it happens."""
+    model = ModelPolicy(dqn(one_sided(TTT, "planes")), masked=False)
     envs = gym.make_vec(TTT, num_envs=8, opponent=model, play_as="second", illegal="raise")
 
     def play() -> None:
@@ -129,9 +136,8 @@ def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
             envs.step(envs.sample_actions())
 
     for fails in (lambda: play_match(model, "random", TTT, games=100), lambda: verdict(model), play):
-        with pytest.raises(IllegalMove, match=r"DQN.* illegal here .*tictac_agents\.Snapshot\(model\)"):
+        with pytest.raises(IllegalMove, match=r"DQN.* illegal here .*takes no action_masks"):
             fails()
-    assert verdict(tictac_agents.Snapshot(model)).as_first
 
 
 # Observation spaces
@@ -144,13 +150,12 @@ def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
         (spaces.Box(0, 1, (18,), np.int8), "planes"),
         (spaces.Box(0, 1, (18,), np.float32), "planes"),
         (spaces.Box(0, 1, (2, 3, 3), np.float32), "planes"),
-        (spaces.Box(0, 255, (2, 3, 3), np.uint8), "planes"),
         (spaces.Box(0, 1, (3, 3, 2), np.int8), "planes, last"),
         (spaces.Box(0, 1, (3, 3, 2), np.float32), "planes, last"),
         (spaces.Box(-1, 1, (3, 3), np.int8), "board"),
         (spaces.Box(-1, 1, (9,), np.int8), "board"),
         (spaces.Box(-1, 1, (3, 3), np.float32), "board"),
-        (spaces.Box(-np.inf, np.inf, (9,), np.float64), "board"),
+        (spaces.Box(-1, 1, (9,), np.float64), "board"),
         (spaces.Discrete(3**9), "code"),
         (None, "planes"),
     ],
@@ -180,7 +185,9 @@ def test_the_observation_space_says_what_a_model_sees(space: Any, obs_type: str)
     [
         spaces.Box(0, 1, (2, 6, 7), np.int8),
         spaces.Box(0, 1, (17,), np.int8),
-        spaces.Box(0, 255, (3, 3), np.uint8),  # boards hold -1, too
+        spaces.Box(0, 255, (2, 3, 3), np.uint8),
+        spaces.Box(-1, 1, (2, 3, 3), np.float32),  # rescaled, or two boards
+        spaces.Box(-np.inf, np.inf, (9,), np.float64),
         spaces.Discrete(5),
         spaces.Dict(),
     ],
@@ -198,6 +205,77 @@ def test_other_spaces_are_refused(space: Any) -> None:
     env = gym.make(TTT, opponent=ModelPolicy(Model()), play_as="second")
     with pytest.raises(ValueError, match=r"no observation of .* fits"):
         env.reset()
+
+
+def floats(name: str = TTT, obs_type: str = "planes") -> gym.Env[Any, Any]:
+    return DtypeObservation(gym.make(name, obs_type=obs_type), np.float32)
+
+
+CHANGED: dict[str, Callable[[], Any]] = {
+    "RescaleObservation": lambda: RescaleObservation(floats(), np.float32(-1), np.float32(1)),
+    "NormalizeObservation": lambda: NormalizeObservation(gym.make(C4, obs_type="board")),
+    "FrameStackObservation": lambda: FrameStackObservation(gym.make(TTT, obs_type="board"), 2),  # of the planes' shape
+    "VecFrameStack": lambda: VecFrameStack(DummyVecEnv([lambda: gym.make(C4)]), 2),
+}
+
+
+@pytest.mark.parametrize("wrapper", CHANGED)
+def test_a_model_of_changed_observations_is_refused_by_the_name_of_the_wrapper(wrapper: str, tmp_path: Path) -> None:
+    """Everywhere: it would see boards that it has never seen, and be judged for what it does there."""
+    model = ppo(CHANGED[wrapper]())
+    game = C4 if model.action_space.n == 7 else TTT
+    model.save(tmp_path / "model.zip")
+    env = gym.make(game, opponent=model, play_as="second")
+    envs = gym.make_vec(game, num_envs=2, opponent=model, play_as="second")
+    for use in (
+        lambda: play_match(model, "random", game, games=1),
+        lambda: move_accuracy(model, "C4-Choose-v1") if game == C4 else verdict(model),
+        lambda: tictac_agents.Snapshot(model),
+        env.reset,
+        envs.reset,
+        lambda: load_player(tmp_path / "model.zip", game),
+    ):
+        with pytest.raises(ValueError, match=f"no observation of .* observation space .*{wrapper}"):
+            use()
+
+
+@pytest.mark.parametrize("make", [dqn, ppo, maskable])
+def test_a_model_sees_the_boards_through_its_vec_normalize(make: Callable[..., Any]) -> None:
+    """And a snapshot through a copy of it, which no longer changes."""
+    boards = VecNormalize(DummyVecEnv([lambda: floats(obs_type="board")]))
+    boards.obs_rms.mean[:] = np.linspace(-9, 9, 9).reshape(3, 3)
+    model = make(boards)
+    batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "5", "51", "3524")])
+    seeds = np.zeros(4, np.int64)
+    masks = {"action_masks": batch.action_masks()} if make is maskable else {}
+
+    def predicted(observations: Any) -> list[int]:
+        return model.predict(observations, deterministic=True, **masks)[0].tolist()  # type: ignore[no-any-return]
+
+    expected = predicted(boards.normalize_obs(batch.observations("board")))
+    assert expected != predicted(batch.observations("board"))
+    policy = ModelPolicy(model, masked=False)
+    assert policy.act_many(batch, seeds).tolist() == [policy.act(position, 0) for position in batch] == expected
+    snapshot, before = tictac_agents.Snapshot(model), ModelPolicy(model).act_many(batch, seeds).tolist()
+    boards.obs_rms.mean[:] *= -1
+    assert snapshot.act_many(batch, seeds).tolist() == before != ModelPolicy(model).act_many(batch, seeds).tolist()
+
+
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_a_file_without_the_statistics_of_its_vec_normalize_is_refused(obs_type: str, tmp_path: Path) -> None:
+    for single in (lambda: gym.make(TTT, obs_type=obs_type), lambda: floats(obs_type=obs_type)):
+        boards = VecNormalize(DummyVecEnv([single]))
+        ppo(boards).learn(8).save(tmp_path / "model.zip")
+        with pytest.raises(ValueError, match=r"model\.zip .* learned through VecNormalize"):
+            load_player(tmp_path / "model.zip", TTT)
+        alone = sb3.PPO.load(tmp_path / "model.zip", device="cpu")
+        for use in (lambda: verdict(alone), lambda: tictac_agents.Snapshot(alone)):  # noqa: B023
+            with pytest.raises(ValueError, match="PPO has learned through VecNormalize"):
+                use()
+        assert verdict(sb3.PPO.load(tmp_path / "model.zip", boards, device="cpu")).as_first
+    boards.norm_obs = False  # which normalises rewards only
+    ppo(boards).learn(8).save(tmp_path / "model.zip")
+    assert verdict(load_player(tmp_path / "model.zip", TTT).policy).as_first
 
 
 def test_a_model_trained_on_pettingzoos_game_plays_ours() -> None:

@@ -12,15 +12,15 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from tictac_env.games import Game
+from tictac_env.lazy import of_agents
 from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
 
-WITHOUT_MASKS = (
-    "its predict takes no action_masks, so it may choose any action; tictac_agents.Snapshot(model) leaves out the "
-    "illegal ones of a Stable-Baselines3 model"
-)
+WITHOUT_MASKS = "its predict takes no action_masks, so it may choose any action"
+CHANGES = "RescaleObservation, NormalizeObservation, FrameStackObservation or VecFrameStack"
+"""Wrappers after which a model does not see our observations."""
 MASK_KEY = "action_mask"
 """The key of the mask in a model's dict observations."""
 Mask = npt.NDArray[np.int8]
@@ -117,12 +117,18 @@ class ModelPolicy(FunctionPolicy):
             `action_masks`, it gets the mask. Stable-Baselines3 models are called once for many positions. So are other
             models with an attribute `batched` that is True: their `predict` gets observations (B, ...) and masks
             (B, num_actions), and returns B actions (the conditions are those of `BatchedPolicy`).
-        obs_type: the observation type if the model has no `observation_space`. With one, observations have its shape
-            (unchanged, flattened, or with the planes last as in PettingZoo) and dtype, and must be within its bounds. A
+        obs_type: the observation type if the model has no `observation_space`. With one, the observations get its shape
+            (unchanged, flattened, or with the planes last as in PettingZoo) and dtype; its bounds must be theirs. A
             `Dict` of such a space and "action_mask", the default of `tictac_env.wrappers.MaskedObservation`, gets both.
+            The `VecNormalize` of a model's boards normalises them, with its statistics of that moment.
+        masked: True to leave out the illegal actions of a Stable-Baselines3 model whose `predict` takes no masks: of
+            the legal actions it plays that of the best score (a Q-value, a mean of quantiles or a logit). False for
+            what `predict` returns, legal or not.
 
     Raises:
-        ValueError: at the first move, if no observation type of the game fits the model's observation space.
+        ValueError: the model remembers earlier observations (RecurrentPPO), or has lost the `VecNormalize` through
+            which it learned. At the first move: no observation type of the game has the model's observation space; the
+            message names the wrapper that has changed the observations.
 
     Example:
         >>> from tictac_agents import QLearning
@@ -134,59 +140,149 @@ class ModelPolicy(FunctionPolicy):
         8
     """
 
-    def __init__(self, model: Any, obs_type: str = "planes") -> None:
+    def __init__(self, model: Any, obs_type: str = "planes", masked: bool = True) -> None:
         super().__init__(model.predict, obs_type)
         self.model = model
         self.name = type(model).__name__
         if self._space is not None and hasattr(model, "policy"):
             self.budget = "no search; one evaluation of a network"
+        policy = getattr(model, "policy", model)
+        if hasattr(policy, "lstm_actor"):
+            raise ValueError(f"{self.name} remembers earlier observations; a policy answers a position by itself")
+        check_normalizer(model)
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
-        if not self._masked:
+        # Stable-Baselines3's `predict` recognises a batch of observations by its space.
+        self._vectorized = self._space is not None and hasattr(policy, "is_vectorized_observation")
+        self._scores: Callable[[Any], npt.NDArray[np.float32]] | None = None
+        if masked and self._vectorized and not self._masked:
+            self._scores = of_agents("scorer")(policy)
+        if not self._masked and self._scores is None:
             self.illegal_hint = WITHOUT_MASKS
 
     @property
     def batched(self) -> bool:
-        # Stable-Baselines3's `predict` recognises a batch of observations by its space.
-        vectorized = hasattr(getattr(self.model, "policy", self.model), "is_vectorized_observation")
-        return is_batched(self.model) or (self._space is not None and vectorized)
+        return is_batched(self.model) or self._vectorized
 
     def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
-        observation = fit(observation, self._space, who=self)
-        if is_batched(self.model):
-            return int(_checked(self, self._predict(np.asarray(observation)[None], mask[None]), 1)[0])
+        if is_batched(self.model) or self._scores is not None:
+            return int(_checked(self, self._predict(np.asarray(observation)[None], mask[None], many=True), 1)[0])
         return int(self._predict(observation, mask))
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
-        """int64 (B,), by one call of `predict` if the model is `batched`."""
+        """int64 (B,), by one call of the model if it is `batched`."""
         if not self.batched:
             return super().act_many(batch, seeds)
-        observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
-        return _checked(self, self._predict(observations, _masks(batch)), len(batch))
+        observations = batch.observations(self._obs_type_of(batch.game))
+        return _checked(self, self._predict(observations, _masks(batch), many=True), len(batch))
 
-    def _predict(self, observations: Any, masks: Mask) -> Any:
+    def _predict(self, observations: Any, masks: Mask, many: bool = False) -> Any:
+        shown = as_seen(observations, masks, self._space, normalizer_of(self.model), many, who=self)
+        if self._scores is not None:
+            return np.where(masks, self._scores(shown), np.float32(-np.inf)).argmax(axis=1)
         keywords = {"action_masks": masks} if self._masked else {}
-        if (key := self._observation_key) is not None:
-            observations = {key: observations, MASK_KEY: masks.astype(self.model.observation_space[MASK_KEY].dtype)}
-        actions, _ = self.model.predict(observations, deterministic=True, **keywords)
+        actions, _ = self.model.predict(shown, deterministic=True, **keywords)
         return actions
 
     @property
     def _space(self) -> spaces.Space[Any] | None:
-        """The space of the model's observations, without the mask; None if the model has none."""
-        space: Any = getattr(self.model, "observation_space", None)
-        key = self._observation_key
-        return space if key is None else space[key]  # type: ignore[no-any-return]
-
-    @property
-    def _observation_key(self) -> str | None:
-        """The key of the observation, if the model's observations are dicts of it and the action mask."""
-        space = getattr(self.model, "observation_space", None)
-        if not isinstance(space, spaces.Dict) or len(space.spaces) != 2 or MASK_KEY not in space.spaces:
-            return None
-        return next(key for key in space.spaces if key != MASK_KEY)
+        return getattr(self.model, "observation_space", None)
 
     def _obs_type_of(self, game: Game) -> str:
-        return self.obs_type if self._space is None else observation_type_of(game, self._space).name
+        return self.obs_type if self._space is None else seen_type(game, self._space, getattr(self.model, "env", None))
+
+
+def seen_type(game: Game, space: spaces.Space[Any], boards: Any = None) -> str:
+    """The name of the observation type that a model with this observation space sees.
+
+    Args:
+        game: the game.
+        space: a space of the game's observations, or a `Dict` of such a space and the action mask.
+        boards: the boards that the model learned on, in their wrappers, to name the one that changes observations; None
+            if unknown.
+
+    Raises:
+        ValueError: the game has no such observations.
+    """
+    try:
+        return observation_type_of(game, _plain(space)).name
+    except ValueError as error:
+        wrapper = _changing_wrapper(game, boards)
+        reason = f"{wrapper} has changed them" if wrapper else f"wrappers change observations, such as {CHANGES}"
+        raise ValueError(f"{error}; {reason}") from None
+
+
+def _changing_wrapper(game: Game, boards: Any) -> str | None:
+    """The innermost wrapper around boards of a game that changes the observations; None if it cannot be seen."""
+    layers: list[Any] = []
+    while boards is not None:
+        if isinstance(getattr(boards, "observation_space", None), spaces.Space):
+            layers.append(boards)
+        inside = getattr(boards, "__dict__", {})  # as the wrappers of Stable-Baselines3 show what they wrap
+        singles = inside.get("envs")
+        boards = singles[0] if isinstance(singles, list) else inside.get("venv", inside.get("env"))
+    for number, layer in enumerate(reversed(layers)):
+        try:
+            observation_type_of(game, _plain(layer.observation_space))
+        except ValueError:
+            return type(layer).__name__ if number else None  # number 0: boards of something else
+    return None
+
+
+def normalizer_of(model: Any) -> Any:
+    """The `VecNormalize` of a Stable-Baselines3 model's boards; None for boards without, and for other models."""
+    return getattr(model, "get_vec_normalize_env", lambda: None)()
+
+
+def check_normalizer(model: Any) -> None:
+    """Checks that a model has the `VecNormalize` through which it has learned.
+
+    Raises:
+        ValueError: its last observations were normalised, and it was loaded without boards.
+    """
+    last = getattr(model, "_last_obs", None)
+    has_boards = getattr(model, "env", None) is not None
+    if has_boards or not isinstance(last, np.ndarray) or last.dtype.kind != "f":
+        return
+    if model.observation_space.dtype.kind != "f" or not np.array_equal(last, np.rint(last)):
+        raise ValueError(
+            f"{type(model).__name__} has learned through VecNormalize, whose statistics are not in the file of a "
+            "model; load it by its algorithm, with env=VecNormalize.load(...)"
+        )
+
+
+def as_seen(
+    observations: Any, masks: Mask, space: spaces.Space[Any] | None, normalizer: Any, many: bool, who: object
+) -> Any:
+    """Observations of the game as a model sees them.
+
+    Args:
+        observations: one observation, or B of them with `many`.
+        masks: the action masks, int8 (num_actions,) or (B, num_actions).
+        space: the model's observation space; None if it has none.
+        normalizer: the `VecNormalize` of the model's boards; None for none.
+        many: True for B observations.
+        who: the model's name in the error message.
+
+    Raises:
+        ValueError: `space` is a `Box` of another shape.
+    """
+    shown = fit(observations, _plain(space), many, who)
+    if (key := _observation_key(space)) is not None:
+        shown = {key: shown, MASK_KEY: masks.astype(space[MASK_KEY].dtype)}  # type: ignore[index]
+    return shown if normalizer is None else normalizer.normalize_obs(shown)
+
+
+def _plain(space: Any) -> Any:
+    """The space of the observation, if a space is a `Dict` of it and the action mask; otherwise the space itself."""
+    key = _observation_key(space)
+    return space if key is None else space[key]
+
+
+def _observation_key(space: Any) -> str | None:
+    """The key of the observation, if a space is a `Dict` of it and the action mask."""
+    if not isinstance(space, spaces.Dict) or len(space.spaces) != 2 or MASK_KEY not in space.spaces:
+        return None
+    return next(key for key in space.spaces if key != MASK_KEY)
 
 
 def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
-from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, read_checkpoint, with_suffix
+from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, check_space, read_checkpoint, with_suffix
 from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 from tictac_agents.deep.settings import UNKNOWN, DeepSettings, DQNSettings, MaskablePPOSettings, preset
 from tictac_agents.settings import Settings
@@ -35,6 +35,7 @@ with needing("Stable-Baselines3 is missing", "rl"):
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.type_aliases import ReplayBufferSamples, Schedule
     from stable_baselines3.common.utils import LinearSchedule
+    from stable_baselines3.common.vec_env import unwrap_vec_normalize
 
 NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
 
@@ -100,7 +101,8 @@ class SettingsAndFiles:
             The boards as Stable-Baselines3 wraps them; those made from an id alternate the learner's seat.
 
         Raises:
-            ValueError: a setting is of a wrong type or out of its range, or gamma has the wrong sign for the boards.
+            ValueError: a setting is of a wrong type or out of its range, gamma has the wrong sign for the boards, or
+                these normalise observations.
         """
         boards = self._boards(env, given.get("verbose", 0))
         names = {one.name for one in fields(self.SETTINGS)}
@@ -122,15 +124,24 @@ class SettingsAndFiles:
     def _boards(cls, env: Any, verbose: int = 0) -> Any:
         if isinstance(env, str):
             env = SB3VecEnv(env, play_as=Settings().seat)
+        if env is None:
+            return None
         wrap: Any = cls._wrap_env  # type: ignore[attr-defined]  # Stable-Baselines3's
-        return env if env is None else wrap(env, verbose)
+        boards = wrap(env, verbose)
+        normalizer = unwrap_vec_normalize(boards)
+        if normalizer is not None and normalizer.norm_obs:
+            raise ValueError(
+                "VecNormalize needs norm_obs=False: normalised observations do not show the mask, buffers of integer "
+                "observations truncate them, and the file of a model does not have the statistics"
+            )
+        return boards
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """Stable-Baselines3's; from then on the settings describe these boards.
 
         Raises:
-            ValueError: gamma has the wrong sign for these boards: the agent played both sides and would now have an
-                opponent, or the other way round. `load` with `env` begins such a lesson.
+            ValueError: they normalise observations; or gamma has the wrong sign for these boards: the agent played both
+                sides and would now have an opponent, or the other way round. `load` with `env` begins such a lesson.
         """
         boards = self._boards(env, self.verbose)
         described = self._recorded_settings | describe_boards(boards)
@@ -174,8 +185,9 @@ class SettingsAndFiles:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is damaged, was not saved by this class, or does not fit `env`; a setting is out of its
-                range; or a keyword that JSON could not hold is missing.
+            ValueError: it is damaged, was not saved by this class, or does not fit the boards, as a model that learned
+                on them through a wrapper and gets no `env`; a setting is out of its range; or a keyword that JSON could
+                not hold is missing.
         """
         data, tensors = read_checkpoint(path)
         described = data.get("_recorded_settings")
@@ -205,6 +217,7 @@ class SettingsAndFiles:
             standing_in = boards
             if boards is None:
                 standing_in = settings.changed(opponent=settings.opponent and "random", start="empty").boards()
+            check_space(data, standing_in.observation_space)
             others = {
                 name: value for name, value in data.get("_recorded_keywords", {}).items() if name not in NOT_SETTINGS
             }
@@ -417,8 +430,6 @@ class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narro
                 raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs")) | {"ema": ema_decay > 0}
         super().__init__(policy, env, as_schedule(learning_rate), _init_setup_model=False, **kwargs)
-        if self._vec_normalize_env is not None and self._vec_normalize_env.norm_obs:
-            raise ValueError("VecNormalize needs norm_obs=False: normalised observations do not show the mask")
         if _init_setup_model:
             self._setup_model()
 
@@ -544,8 +555,8 @@ class MaskablePPO(SettingsAndFiles, sb3_contrib.MaskablePPO):  # type: ignore[mi
         kwargs: all other keywords of `sb3_contrib.MaskablePPO`; `MaskablePPOSettings` explains the usual ones.
 
     Raises:
-        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise,
-            or `policy_kwargs` names an unknown class.
+        ValueError: an argument is out of its range, gamma is positive with `opponent=None` or negative otherwise, a
+            `VecNormalize` normalises observations, or `policy_kwargs` names an unknown class.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv

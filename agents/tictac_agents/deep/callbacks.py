@@ -6,22 +6,25 @@ import copy
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.games import Game
 from tictac_env.lazy import needing
-from tictac_env.observation import action_masks, fit, legal_sets, observation_type_of
-from tictac_env.policies.adapters import ModelPolicy
+from tictac_env.observation import action_masks, legal_sets
+from tictac_env.policies.adapters import ModelPolicy, as_seen, check_normalizer, normalizer_of, seen_type
+from tictac_env.policies.loading import own_game
 from tictac_env.policies.policy import Policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import IllegalMove, Position
@@ -31,7 +34,6 @@ from tictac_env.progress import run_bar
 with needing("Stable-Baselines3 is missing", "rl"):
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.dqn.policies import DQNPolicy
 
 SAMPLING = ("uniform", "latest", "prioritised")
 LAST_GAMES = 1_000
@@ -126,7 +128,7 @@ class ExactEvalCallback(BaseCallback):
             return True
         self._judged_at, now = self.num_timesteps, time.process_time()
         try:
-            found = verdict(ModelPolicy(self.model), self._game, self.seed)
+            found = verdict(ModelPolicy(self.model, masked=False), self._game, self.seed)
         except IllegalMove as error:
             found = None
             if self.verbose:
@@ -202,9 +204,8 @@ class GamesCallback(BaseCallback):
         self._logged_at, self._logged_time = self.num_timesteps, time.perf_counter()
 
     def _on_step(self) -> bool:
-        infos: list[dict[str, Any]] = self.locals["infos"]
-        rewards, dones = self.locals["rewards"].tolist(), self.locals["dones"].tolist()
-        for board, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
+        rewards, dones, infos = last_step(self)
+        for board, (reward, done) in enumerate(zip(rewards.tolist(), dones.tolist(), strict=True)):
             self._returns[board] += reward
             self._lengths[board] += 1
             if done:
@@ -238,6 +239,14 @@ class GamesCallback(BaseCallback):
         self.logger.dump(self.num_timesteps)
 
 
+def last_step(callback: BaseCallback) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], list[dict[str, Any]]]:
+    """The rewards (num_envs,), the dones (num_envs,) and the infos of the step that a callback is called for."""
+    if "dones" in callback.locals:
+        return callback.locals["rewards"], callback.locals["dones"], callback.locals["infos"]
+    boards: Any = callback.training_env.unwrapped  # ARS does not give them to callbacks
+    return boards.buf_rews, boards.buf_dones, boards.buf_infos
+
+
 def seat_and_outcome(info: Mapping[str, Any], self_play: bool) -> tuple[int, int]:
     """The learner's seat in a game that has ended, and its outcome for the learner; in self-play the first player's."""
     seat, outcome = info["seat"], info["outcome"]
@@ -257,7 +266,7 @@ class SelfPlayCallback(BaseCallback):
     `GamesCallback` logs how often the learner wins against each of the opponents, and against all copies together.
 
     Args:
-        pool: the opponent on the boards the model learns on, which must be an `SB3VecEnv`.
+        pool: the opponent on the boards the model learns on, an `SB3VecEnv` or a `DummyVecEnv`.
         snapshot_freq: the least number of environment steps, of all boards together, between two copies.
         sampling: which of the earlier copies are active. "uniform": any; "latest": the last ones; "prioritised": by how
             often they beat the learner, `(losses + 1) / (games + 2)` (prioritised fictitious self-play: Vinyals et al.,
@@ -272,8 +281,8 @@ class SelfPlayCallback(BaseCallback):
         wins: float64 (M,), how many of them the learner won, a draw counting half.
 
     Raises:
-        ValueError: an argument is out of its range; or at the start of the run, the boards are no `SB3VecEnv` whose
-            opponent is `pool`.
+        ValueError: an argument is out of its range; or at the start of the run, the boards have another opponent (as
+            those of a `SubprocVecEnv`, which have a copy of `pool`), or the model is not one that `Snapshot` accepts.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv, SelfPlayCallback
@@ -308,20 +317,31 @@ class SelfPlayCallback(BaseCallback):
         self.wins: npt.NDArray[np.float64] = np.zeros(len(self._fixed))
 
     def _on_training_start(self) -> None:
-        boards = unwrapped_boards(self.training_env)
-        if boards is None or boards.opponent is not self.pool:
-            raise ValueError("the boards must be an SB3VecEnv whose opponent is the pool of the callback")
-        self._boards = boards
-        self._playing = boards.opponent_numbers
+        boards = self.training_env
+        opponents = boards.get_attr("opponent") if boards.has_attr("opponent") else [None]
+        if any(opponent is not self.pool for opponent in opponents):
+            raise ValueError(
+                "the boards must be an SB3VecEnv or a DummyVecEnv whose opponent is the pool of the callback; other "
+                "processes, as those of a SubprocVecEnv, have a pool of their own"
+            )
+        Snapshot(self.model)  # an error now, not after the first games
+        self._boards = unwrapped_boards(boards)
+        self._playing = self._opponent_numbers()
         self._joined_at = self.num_timesteps
 
+    def _opponent_numbers(self) -> npt.NDArray[np.int64]:
+        """The number in the pool of the opponent on each board: int64 (num_envs,)."""
+        if self._boards is not None:
+            return self._boards.opponent_numbers
+        return np.array([state["member"] for state in self.training_env.env_method("state_dict")])
+
     def _on_step(self) -> bool:
-        ended = np.flatnonzero(self.locals["dones"])
-        if len(ended):
-            outcomes = np.array([self.locals["infos"][board]["outcome"] for board in ended])
-            np.add.at(self.games, self._playing[ended], 1)
-            np.add.at(self.wins, self._playing[ended], (outcomes + 1) / 2)
-            self._playing = self._boards.opponent_numbers
+        _, dones, infos = last_step(self)
+        ended = np.flatnonzero(dones)
+        outcomes = np.array([infos[board]["outcome"] for board in ended])
+        np.add.at(self.games, self._playing[ended], 1)
+        np.add.at(self.wins, self._playing[ended], (outcomes + 1) / 2)
+        self._playing = self._opponent_numbers()  # at each step, as ARS resets the boards in the middle of games
         if self.num_timesteps - self._joined_at >= self.snapshot_freq:
             self._joined_at = self.num_timesteps
             self._join()
@@ -348,19 +368,53 @@ class SelfPlayCallback(BaseCallback):
         return self._random.choice(copies, count, replace=False, p=chances / chances.sum()) if count else copies[:0]
 
 
-class Snapshot(Policy):
-    """A frozen copy of a Stable-Baselines3 model's policy, which plays greedily while the model goes on learning.
-
-    It plays what `predict(..., deterministic=True)` gives with illegal actions left out, but answers many positions at
-    a time and computes only what the choice needs, in a fifth of the time.
+def scorer(policy: Any) -> Callable[[Any], npt.NDArray[np.float32]] | None:
+    """The scores by which a policy of Stable-Baselines3 or sb3-contrib chooses its greedy action.
 
     Args:
-        model: a DQN, PPO, A2C or MaskablePPO that sees planes, also with the planes last as in PettingZoo, or boards;
-            also flattened.
+        policy: a model's `policy`.
+
+    Returns:
+        A function from B observations to Q-values (DQN), means of quantiles (QR-DQN) or logits (PPO, A2C, TRPO, ARS and
+        MaskablePPO): float32 (B, num_actions). None for other policies, and for those that remember (RecurrentPPO).
+    """
+    actor = hasattr(policy, "action_net") and isinstance(policy.action_space, spaces.Discrete)
+    scored = hasattr(policy, "q_net") or hasattr(policy, "quantile_net") or actor
+    return partial(_scores, policy) if scored and not hasattr(policy, "lstm_actor") else None
+
+
+def _scores(policy: Any, observations: Any) -> npt.NDArray[np.float32]:
+    if policy.training:
+        policy.set_training_mode(False)
+    with torch.inference_mode():
+        shown, _ = policy.obs_to_tensor(observations)
+        if hasattr(policy, "q_net"):
+            scores = getattr(policy, "q_net_ema", policy.q_net)(shown)
+        elif hasattr(policy, "quantile_net"):
+            scores = policy.quantile_net(shown).mean(dim=1)
+        elif hasattr(policy, "mlp_extractor"):
+            features = policy.extract_features(shown, policy.pi_features_extractor)
+            scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
+        else:
+            scores = policy.action_net(policy.extract_features(shown, policy.features_extractor))
+    values: npt.NDArray[np.float32] = scores.cpu().numpy()
+    return values
+
+
+class Snapshot(Policy):
+    """A frozen copy of a Stable-Baselines3 model's policy, which plays greedily while the model continues to learn.
+
+    It plays what `predict(..., deterministic=True)` returns with illegal actions left out, but answers many positions
+    at a time and computes only what the choice needs, in a fifth of the time. The statistics of a `VecNormalize` are
+    frozen too.
+
+    Args:
+        model: a DQN, QR-DQN, PPO, A2C, TRPO, ARS or MaskablePPO, with the observations of `ModelPolicy`.
         name: its name in tables.
 
     Raises:
-        ValueError: the model sees something else; or at the first move, it was made for boards of another size.
+        ValueError: the model is of another algorithm, such as RecurrentPPO, or has lost its `VecNormalize`; or it sees
+            something else (if the model does not know its game, at the first move).
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv, Snapshot
@@ -374,9 +428,14 @@ class Snapshot(Policy):
     budget = "no search; one evaluation of a network"
 
     def __init__(self, model: Any, name: str = "snapshot") -> None:
-        shape = model.observation_space.shape
-        if not shape or len(shape) > 3 or (len(shape) == 3 and 2 not in (shape[0], shape[2])):
-            raise ValueError(f'a model that plays against itself needs obs_type="planes" or "board", not {shape}')
+        if scorer(model.policy) is None:
+            raise ValueError(
+                f"{type(model).__name__} has no scores of single actions from which illegal ones can be left out; DQN, "
+                "QR-DQN, PPO, A2C, TRPO, ARS and MaskablePPO have"
+            )
+        check_normalizer(model)
+        if (game := own_game(model)) is not None:
+            seen_type(game, model.observation_space, model.env)
         # Play needs neither the optimiser nor the last distribution, which holds a graph that cannot be copied.
         parts = vars(model.policy)
         left_out = {name: parts[name] for name in ("optimizer", "action_dist") if name in parts}
@@ -386,6 +445,7 @@ class Snapshot(Policy):
         finally:
             parts.update(left_out)
         self._policy.set_training_mode(False)
+        self._normalizer = copy.deepcopy(normalizer_of(model))  # without its boards
         self._space = model.observation_space
         self._obs_types: dict[Game, str] = {}
         self.name = name
@@ -404,29 +464,18 @@ class Snapshot(Policy):
     @property
     def gives_values(self) -> bool:
         """True if the scores are Q-values; otherwise they are logits."""
-        return isinstance(self._policy, DQNPolicy)
+        return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
 
     def scores_many(self, batch: PositionBatch) -> npt.NDArray[np.float32]:
         """The Q-values or logits in B positions: float32 (B, num_actions), -inf for illegal actions."""
-        observations = fit(batch.observations(self._obs_type_of(batch.game)), self._space, many=True, who=self)
-        policy = self._policy
-        with torch.inference_mode():
-            shown = torch.as_tensor(observations, device=policy.device)
-            if self.gives_values:
-                scores = getattr(policy, "q_net_ema", policy.q_net)(shown)
-            else:
-                features = policy.extract_features(shown, policy.pi_features_extractor)
-                scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
         masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-        return np.where(masks, scores.cpu().numpy(), np.float32(-np.inf))
+        observations = batch.observations(self._obs_type_of(batch.game))
+        shown = as_seen(observations, masks, self._space, self._normalizer, many=True, who=self)
+        return np.where(masks, _scores(self._policy, shown), np.float32(-np.inf))
 
     def _obs_type_of(self, game: Game) -> str:
         if game not in self._obs_types:
-            try:
-                self._obs_types[game] = observation_type_of(game, self._space).name
-            except ValueError:
-                shape = self._space.shape
-                raise ValueError(f"{self} sees observations of shape {shape}, which are none of {game!r}") from None
+            self._obs_types[game] = seen_type(game, self._space)
         return self._obs_types[game]
 
 
@@ -469,7 +518,8 @@ class ProgressCallback(BaseCallback):
         self._refresh = self._bar.enter_context(bar)
 
     def _on_step(self) -> bool:
-        infos, ended = self.locals["infos"], self.locals["dones"].nonzero()[0].tolist()
+        _, dones, infos = last_step(self)
+        ended = dones.nonzero()[0].tolist()
         begun = self.training_env.unwrapped.reset_infos  # of the games that follow those that have ended
         answered = [*infos, *(begun[board] for board in ended)]
         self._plies += len(infos) + sum(info["opponent_action"] >= 0 for info in answered)

@@ -7,23 +7,27 @@ hold. Its own `load` unpickles them, and so runs the code of the file's author. 
 
 from __future__ import annotations
 
+import base64
 import io
 import math
 import operator
 import os
+import pickletools
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from tictac_agents.deep.networks import ConvFeatures, LineFeatures
 from tictac_env.checks import positive
 from tictac_env.games import Game, get_game
 from tictac_env.lazy import needing
-from tictac_env.observation import observation_type_of
+from tictac_env.policies.adapters import check_normalizer, seen_type
 from tictac_env.storage import archive_in, json_in
 
 with needing("Stable-Baselines3 is missing", "rl"):
@@ -59,8 +63,8 @@ def load_model(
 
     It may have been trained anywhere, on a game's planes, board or codes, flattened or with the planes last too.
 
-    DQN, PPO, A2C (as a PPO, whose policy is the same) and MaskablePPO, with "MlpPolicy". A `tictac_agents.DQN` has a
-    `load` of its own.
+    DQN, QR-DQN, PPO, A2C and TRPO (as a PPO, whose policy is the same), ARS and MaskablePPO, with "MlpPolicy". A
+    `tictac_agents.DQN` has a `load` of its own.
 
     Args:
         path: the file.
@@ -70,8 +74,8 @@ def load_model(
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is damaged; it was made for another observation space or algorithm; or it needs `policy_kwargs`
-            and there are none.
+        ValueError: it is damaged; it was made for another observation space or algorithm; it learned through
+            `VecNormalize`, whose statistics are not in the file; or it needs `policy_kwargs` and there are none.
 
     Example:
         >>> import tempfile
@@ -86,6 +90,8 @@ def load_model(
         "stable_baselines3.dqn.policies": sb3.DQN,
         "stable_baselines3.common.policies": sb3.PPO,
         "sb3_contrib.common.maskable.policies": sb3_contrib.MaskablePPO,
+        "sb3_contrib.qrdqn.policies": sb3_contrib.QRDQN,
+        "sb3_contrib.ars.policies": sb3_contrib.ARS,
     }
     rules = get_game(game)
     data, tensors = read_checkpoint(path)
@@ -103,6 +109,8 @@ def load_model(
         model.observation_space = fitting_space(data, rules)
         model.action_space = spaces.Discrete(rules.num_actions)
         model.n_envs = 1
+        model._last_obs = last_observations(data)
+        check_normalizer(model)
         model._setup_model()
         model.policy.load_state_dict(tensors["policy"])
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
@@ -205,19 +213,60 @@ def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:
     Raises:
         ValueError: the game has no such observations.
     """
-    described = data["observation_space"]
+    space = _recorded_space(data["observation_space"])
+    seen_type(game, space)
+    return space
+
+
+def check_space(data: Mapping[str, Any], space: spaces.Space[Any]) -> None:
+    """Checks that boards show what a file's model has learned on, dtype and flattening aside.
+
+    Raises:
+        ValueError: they show something else.
+    """
+    if isinstance(space, spaces.Dict):
+        return  # whose parts a file has in a pickle
+    learned = _recorded_space(data["observation_space"])
+    same = learned == space
+    if isinstance(learned, spaces.Box) and isinstance(space, spaces.Box):
+        same = learned.shape == space.shape or 1 in (len(learned.shape), len(space.shape))
+        for bounds, others in ((learned.low, space.low), (learned.high, space.high)):
+            same = same and np.array_equal(bounds.ravel(), others.ravel())
+    if not same:
+        raise ValueError(
+            f"it has learned on observations of {learned}, and the boards show {space}; give its own as env"
+        )
+
+
+def _recorded_space(described: Mapping[str, Any]) -> spaces.Space[Any]:
     shape, codes = tuple(described.get("_shape") or ()), described.get("n")
     if codes is not None:
-        space: spaces.Space[Any] = spaces.Discrete(positive("the number of codes", int(codes)))
-    elif all(isinstance(side, int) and side > 0 for side in shape) and math.prod(shape) <= MAX_SIZE:
-        space = spaces.Box(-1, 1, shape, np.int8)  # whatever their bounds
-    else:
-        raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on")
-    try:
-        kind = observation_type_of(game, space)
-    except ValueError:
-        raise ValueError(f"no observation of {game!r} has the shape {shape} it was trained on") from None
-    return kind.space(game) if shape in ((), kind.shape(game)) else space
+        return spaces.Discrete(positive("the number of codes", int(codes)))
+    if not shape or not all(isinstance(side, int) and side > 0 for side in shape) or math.prod(shape) > MAX_SIZE:
+        raise ValueError(f"no observation of a game has the shape {shape} it was trained on")
+    low, high = (_bounds(described[side], shape, described["dtype"]) for side in ("low", "high"))
+    return spaces.Box(low, high, shape, low.dtype.type)
+
+
+def _bounds(text: str, shape: tuple[int, ...], dtype: str) -> npt.NDArray[Any]:
+    """The bounds of a `Box` from NumPy's text of them."""
+    if not re.fullmatch(r"u?int\d+|float\d+", dtype):
+        raise ValueError(f"observations must be integers or floats, not {dtype}")
+    return np.array(text.replace("[", " ").replace("]", " ").split(), np.float64).reshape(shape).astype(dtype)
+
+
+def last_observations(data: Mapping[str, Any]) -> npt.NDArray[Any] | None:
+    """The numbers that a file's model was shown last, flat, by the opcodes of their pickle; nothing in it is run.
+
+    None if the model has not learned, or the pickle is not one of an array of numbers.
+    """
+    described = data.get("_last_obs")
+    if not isinstance(described, Mapping) or described.get(":type:") != str(np.ndarray):
+        return None
+    arguments = [argument for _, argument, _ in pickletools.genops(base64.b64decode(described[PICKLED]))]
+    contents = [argument for argument in arguments if isinstance(argument, (bytes, bytearray))]
+    dtypes = [argument for argument in arguments if isinstance(argument, str) and re.fullmatch("[iuf][1248]", argument)]
+    return np.frombuffer(contents[0], dtypes[0]) if contents and dtypes else None
 
 
 def with_suffix(path: str | os.PathLike[str]) -> Path:

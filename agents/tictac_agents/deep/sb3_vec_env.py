@@ -147,7 +147,8 @@ class SB3VecEnv(VecEnv):
             self._returns[ended], self._lengths[ended] = 0, 0
         for info in infos:
             info["TimeLimit.truncated"] = False
-        return observations, rewards.astype(np.float32), dones, infos
+        self.buf_rews, self.buf_dones, self.buf_infos = rewards.astype(np.float32), dones, infos  # as in a DummyVecEnv
+        return observations, self.buf_rews, dones, infos
 
     def close(self) -> None:
         self.envs.close()

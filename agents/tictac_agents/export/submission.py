@@ -24,8 +24,8 @@ from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.observation import observation_type_of
 from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
+from tictac_env.policies.adapters import normalizer_of, seen_type
 from tictac_env.policies.heuristics import RandomPolicy, RulePolicy
 from tictac_env.policies.human import HumanPolicy
 from tictac_env.policies.pool import Mixture
@@ -222,12 +222,16 @@ def _network(model: Any, game: KInARow) -> str | None:
     """The call for a model of Stable-Baselines3, or for a `Snapshot` of one; None for anything else.
 
     Raises:
-        ValueError: the network has a part that the template does not have, or it sees neither planes nor boards.
+        ValueError: the network has a part that the template does not have, or it sees neither planes nor boards, or
+            sees them normalised.
     """
     policy = getattr(model, "policy", getattr(model, "_policy", None))
     space = getattr(model, "observation_space", getattr(model, "_space", None))
-    if policy is None or space is None or not hasattr(policy, "set_training_mode"):
+    if policy is None or space is None or not (hasattr(policy, "q_net") or hasattr(policy, "mlp_extractor")):
         return None
+    normalizer = normalizer_of(model) or getattr(model, "_normalizer", None)
+    if normalizer is not None and normalizer.norm_obs:
+        raise ValueError("a network that sees boards through VecNormalize cannot be exported")
     from stable_baselines3.common.torch_layers import FlattenExtractor  # needs torch, as the others here
 
     from tictac_agents.deep.networks import (
@@ -238,7 +242,7 @@ def _network(model: Any, game: KInARow) -> str | None:
         windows,
     )
 
-    kind = observation_type_of(game, space).name
+    kind = seen_type(game, space)
     if kind not in ("planes", "board"):
         raise ValueError(f"a network that sees {kind!r} cannot be exported; planes and boards can")
     sees = "planes last" if space.shape == (game.rows, game.cols, 2) != (2, game.rows, game.cols) else kind

@@ -23,6 +23,7 @@ from tictac_env.wrappers import OpponentPool
 pytest.importorskip("sb3_contrib")
 import sb3_contrib
 import stable_baselines3 as sb3
+import torch
 from sb3_pairs import C4, OFF_POLICY, ON_POLICY, TTT, dummy, self_play
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
@@ -216,7 +217,7 @@ def test_the_bar_goes_when_a_run_breaks_off(monkeypatch: pytest.MonkeyPatch) -> 
 
 def model_of(algorithm: Any, name: str = TTT, obs_type: str = "planes") -> Any:
     off_policy = "DQN" in algorithm.__name__
-    settings = OFF_POLICY if off_policy else {"seed": 0} if algorithm is sb3.A2C else ON_POLICY
+    settings = OFF_POLICY if off_policy else {"seed": 0} if algorithm in (sb3.A2C, sb3_contrib.ARS) else ON_POLICY
     return algorithm("MlpPolicy", SB3VecEnv(name, 8, obs_type=obs_type), **settings)
 
 
@@ -235,9 +236,52 @@ def test_a_snapshot_plays_as_the_model_did(algorithm: Any, obs_type: str, name: 
         assert before.as_second == found.as_second
 
 
-@pytest.mark.parametrize("algorithm", [sb3.DQN, sb3.PPO, sb3.A2C])
-def test_snapshots_of_models_without_masks_play_legally(algorithm: Any) -> None:
-    check_policy(Snapshot(model_of(algorithm)), TTT)
+WITHOUT_MASKS = [sb3.DQN, sb3_contrib.QRDQN, sb3.PPO, sb3.A2C, sb3_contrib.TRPO, sb3_contrib.ARS]
+
+
+@pytest.mark.parametrize("algorithm", WITHOUT_MASKS)
+def test_illegal_actions_of_a_model_without_masks_are_left_out(algorithm: Any, tmp_path: Path) -> None:
+    """Of the object, of its file and of its snapshot alike; and where it chooses a legal action, that is played."""
+    model = model_of(algorithm)
+    for weights in model.policy.parameters():  # ARS begins with zeros
+        weights.data.copy_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(weights.numel())))
+    model.save(tmp_path / "model.zip")
+    check_policy(Snapshot(model), TTT)
+    judged = [verdict(player) for player in (model, tmp_path / "model.zip", Snapshot(model))]
+    assert judged[0].as_first == judged[1].as_first == judged[2].as_first
+    assert judged[0].as_second == judged[1].as_second == judged[2].as_second
+    positions = [Position.from_moves(TTT, moves) for moves in ("", "1", "9", "37", "42", "159", "753", "1234")]
+    raw = [ModelPolicy(model, masked=False).act(position, 0) for position in positions]
+    played = [ModelPolicy(model).act(position, 0) for position in positions]
+    legal = [action in position.legal_actions for action, position in zip(raw, positions, strict=True)]
+    assert legal[0] and all(mine == its for mine, its, fits in zip(played, raw, legal, strict=True) if fits)
+
+
+@pytest.mark.parametrize("algorithm", [sb3_contrib.QRDQN, sb3_contrib.ARS])
+def test_copies_of_any_algorithm_join_its_pool(algorithm: Any) -> None:
+    """And its games are counted, on single boards too."""
+    settings = OFF_POLICY if algorithm is sb3_contrib.QRDQN else {"n_delta": 1, "device": "cpu", "seed": 0}
+    counted = []
+    for made in (SB3VecEnv, dummy):
+        pool = OpponentPool(["random"])
+        keywords = {"opponent": pool, "play_as": "alternate"}
+        boards = SB3VecEnv(TTT, 4, **keywords) if made is SB3VecEnv else dummy(4, id=TTT, **keywords)
+        callback = SelfPlayCallback(pool, 32)
+        algorithm("MlpPolicy", boards, **settings).learn(160, [callback, GamesCallback(64), ProgressCallback()])
+        counted.append((callback.games.tolist(), callback.wins.tolist(), [str(player) for player in pool.players]))
+    assert counted[0] == counted[1] and len(counted[0][2]) > 2 and min(counted[0][0][:2]) > 0
+
+
+def test_a_model_that_remembers_is_refused_by_name() -> None:
+    model = sb3_contrib.RecurrentPPO("MlpLstmPolicy", SB3VecEnv(TTT), n_steps=8, batch_size=8, device="cpu")
+    for use in (Snapshot, verdict, lambda model: OpponentPool([model])):
+        with pytest.raises(ValueError, match="RecurrentPPO"):
+            use(model)
+    pool = OpponentPool(["random"])
+    model.set_env(SB3VecEnv(TTT, opponent=pool))
+    with pytest.raises(ValueError, match="RecurrentPPO"):
+        model.learn(8, SelfPlayCallback(pool))
+    assert model.num_timesteps == 0
 
 
 @pytest.mark.parametrize("algorithm", [sb3.DQN, sb3_contrib.MaskablePPO])
@@ -253,11 +297,10 @@ def test_a_snapshot_may_see_the_planes_last(algorithm: Any) -> None:
 
 
 def test_models_that_see_something_else_are_refused() -> None:
-    with pytest.raises(ValueError, match="obs_type"):
-        Snapshot(model_of(sb3.PPO, obs_type="code"))
-    with pytest.raises(ValueError, match="obs_type"):
+    check_policy(Snapshot(model_of(sb3.PPO, obs_type="code")), TTT)
+    with pytest.raises(ValueError, match=r"no observation of .* VecFrameStack has changed them"):
         Snapshot(sb3.PPO("MlpPolicy", VecFrameStack(SB3VecEnv(TTT), 2, "first"), device="cpu"))
-    with pytest.raises(ValueError, match=r"shape \(2, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"no observation of .* fits .*\(2, 3, 3\)"):
         Snapshot(model_of(sb3.PPO)).act(Position.from_moves(C4, ""), 0)
 
 

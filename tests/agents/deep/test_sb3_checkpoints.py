@@ -26,6 +26,7 @@ import sb3_contrib
 import stable_baselines3 as sb3
 import torch
 from sb3_pairs import C4, TTT
+from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, load_model
 
@@ -128,13 +129,16 @@ def test_models_trained_elsewhere_are_judged_and_played_against(algorithm: str, 
         gym.make(TTT, opponent=back).reset(seed=0)
 
 
-@pytest.mark.parametrize("place", ["observation_space", "_recorded_settings", "policy_kwargs", "verbose"])
+@pytest.mark.parametrize("place", ["observation_space", "_recorded_settings", "policy_kwargs", "_last_obs", "verbose"])
 def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "exploded"
     bomb = {
         ":type:": "dict",
         ":serialized:": base64.b64encode(pickle.dumps(Bomb(folder))).decode(),
         "_shape": [2, 3, 3],
+        "dtype": "int8",
+        "low": str(np.zeros((2, 3, 3))),
+        "high": str(np.ones((2, 3, 3))),
         "net_arch": "<class 'nobody.knows'>",
     }
     for model, load in (
@@ -252,6 +256,40 @@ def test_what_json_cannot_hold_is_given_again_and_everything_else_comes_back(
         assert not back.replay_buffer.handle_timeout_termination
     else:
         assert (back.clip_range_vf(1.0), back.batch_size, back.n_steps) == (0.2, None, 16)
+
+
+@pytest.mark.parametrize("algorithm", MADE)
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_boards_that_normalise_observations_are_refused(algorithm: str, obs_type: str, tmp_path: Path) -> None:
+    """At once and in every way to give them; and the model and its boards stay as they are."""
+    model: Any = MADE[algorithm](own := boards(obs_type=obs_type))
+    model.save(tmp_path / "model")
+    wrapped = VecFrameStack(VecNormalize(boards(obs_type=obs_type)), 1)
+    for use in (MADE[algorithm], model.set_env, lambda env: type(model).load(tmp_path / "model", env, device="cpu")):
+        with pytest.raises(ValueError, match="norm_obs=False"):
+            use(wrapped)
+    assert model.get_env() is own
+    rewards_only = VecNormalize(boards(obs_type=obs_type), norm_obs=False)
+    assert type(model).load(tmp_path / "model", rewards_only, device="cpu").learn(64).num_timesteps >= 64
+
+
+@pytest.mark.parametrize("wrapper", ["normalised", "planes last", "flat"])
+def test_a_file_is_not_loaded_on_boards_that_show_something_else(wrapper: str, tmp_path: Path) -> None:
+    space = gym.spaces.Box(0, 1, (3, 3, 2), np.int8)
+    env: Any = {
+        "normalised": gym.wrappers.NormalizeObservation,
+        "planes last": lambda env: gym.wrappers.TransformObservation(env, lambda x: np.moveaxis(x, 0, -1), space),
+        "flat": gym.wrappers.FlattenObservation,
+    }[wrapper](gym.make(TTT, opponent=None))
+    model = MaskablePPO("MlpPolicy", env, batch_size=16, **ON_POLICY)
+    model.save(tmp_path / "model")
+    assert MaskablePPO.load(tmp_path / "model", env, device="cpu").observation_space == env.observation_space
+    if wrapper == "flat":  # which networks do by themselves
+        assert verdict(MaskablePPO.load(tmp_path / "model", device="cpu")) == verdict(model)
+        return
+    for given in (None, boards()):
+        with pytest.raises(ValueError, match=r"model cannot be loaded .* learned on observations of Box"):
+            MaskablePPO.load(tmp_path / "model", given, device="cpu")
 
 
 @pytest.mark.parametrize("algorithm", MADE)

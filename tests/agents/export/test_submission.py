@@ -300,6 +300,22 @@ def worth(names: dict[str, Any], position: Position, action: int) -> float:
     return float(network.outputs(position.own, position.opp)[action])
 
 
+def test_models_that_the_file_cannot_play_like_are_refused() -> None:
+    contrib, sb3 = pytest.importorskip("sb3_contrib"), pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    small: dict[str, Any] = {"policy_kwargs": {"net_arch": [4]}, "device": "cpu"}
+    quantiles = contrib.QRDQN("MlpPolicy", gym.make(GAME), buffer_size=10, **small)
+    normalised = sb3.A2C("MlpPolicy", VecNormalize(tictac_agents.SB3VecEnv(GAME)), **small)
+    for player, reason in (
+        (quantiles, "cannot be exported for ConnectFour-v0; can: random"),
+        (normalised, "VecNormalize"),
+    ):
+        for given in (player, tictac_agents.Snapshot(player)):
+            with pytest.raises(ValueError, match=reason):
+                submission(given)
+
+
 def test_a_model_of_stable_baselines3_is_exported(tmp_path: Path) -> None:
     sb3 = pytest.importorskip("stable_baselines3")
     plain = sb3.DQN("MlpPolicy", gym.make(GAME), buffer_size=10, policy_kwargs={"net_arch": [16]}, seed=0, device="cpu")
