@@ -24,6 +24,7 @@ AGENTS = {
     "training": "tictac_agents.live_training",
     "plans": "tictac_agents.training_plans",
     "warm": "tictac_agents.warm",
+    "snapshot": "tictac_agents.deep.callbacks:Snapshot",
     "scorer": "tictac_agents.deep.callbacks:scorer",
     "masked": "tictac_agents.deep.sb3_vec_env:MaskedVecEnv",
 }

@@ -24,7 +24,7 @@ import tictac_agents
 from tictac_env import connect_four_v0
 from tictac_env.arena import move_accuracy, play_match, round_robin, verdict
 from tictac_env.observation import Observer
-from tictac_env.policies import ModelPolicy, load_player
+from tictac_env.policies import ModelPolicy, Policy, load_player
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.wrappers import MaskedObservation, OpponentPolicyEnv, OpponentPool
@@ -303,3 +303,24 @@ def test_the_spec_stays_whole_and_does_not_copy_the_model() -> None:
         twin = gym.make(spec)
         assert twin.unwrapped.opponent is policy and twin.unwrapped.opponent.model is model
     assert gym.make(env.spec).reset(seed=0)[1]["seat"] == 1
+
+
+def test_a_learner_joins_a_pool_as_it_plays_now() -> None:
+    """And not as what it learns later; a model as a `Snapshot`."""
+    learner = tictac_agents.QLearning(TTT, seed=0).learn(total_episodes=20, progress_bar=False)
+    model = sb3.A2C("MlpPolicy", gym.make(TTT), policy_kwargs=dict(TINY), seed=0, device="cpu")  # which A2C adds to
+    pool = OpponentPool([learner, model])
+    for opponent in (learner, ModelPolicy(learner, "board"), model, ModelPolicy(model)):
+        pool.add(opponent)
+    assert str(pool) == "pool(QLearning, A2C, QLearning, QLearning, A2C, A2C)"
+    positions = [Position.from_moves(TTT, moves) for moves in ("", "1", "5", "15", "51", "159", "537")]
+
+    def moves_of(player: Policy) -> list[int]:
+        return [player.act(position, 0) for position in positions]
+
+    members = [pool.member(number, positions[0].game) for number in range(6)]
+    before = [moves_of(member) for member in members]
+    learner.learn(total_episodes=400, progress_bar=False)
+    model.policy.action_net.weight.data.neg_()
+    assert [moves_of(member) for member in members] == before
+    assert moves_of(learner) not in before and moves_of(ModelPolicy(model)) not in before

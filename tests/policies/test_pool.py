@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
+from multiprocessing.context import set_spawning_popen
 from typing import Any
 
 import gymnasium as gym
@@ -295,3 +300,58 @@ def test_one_opponent_of_a_pool_plays_a_whole_game_of_a_match() -> None:
 
 
 # Copies
+
+
+def forked(pool: OpponentPool) -> None:
+    """Lets another process play with the pool, as the environments of an `AsyncVectorEnv` do where processes fork."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system forks no processes")
+    process = multiprocessing.get_context("fork").Process(target=pool.member, args=(0, get_game(TTT)))
+    process.start()
+    process.join()
+
+
+def spawned(pool: OpponentPool) -> None:
+    """Pickles the pool as the arguments of a process that starts afresh."""
+    set_spawning_popen(pool)
+    try:
+        pickle.dumps(pool)
+    finally:
+        set_spawning_popen(None)
+
+
+def in_environments_of_gymnasium(pool: OpponentPool) -> None:
+    gym.vector.AsyncVectorEnv([partial(gym.make, TTT, opponent=pool)]).close()
+
+
+def in_environments_of_stable_baselines3(pool: OpponentPool) -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    vec_env.SubprocVecEnv([partial(gym.make, TTT, opponent=pool)]).close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(
+    "hand_over",
+    [
+        forked,
+        spawned,
+        pytest.param(in_environments_of_gymnasium, marks=pytest.mark.slow),
+        pytest.param(in_environments_of_stable_baselines3, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("obs_type", ["planes", "board"])
+def test_a_pool_with_copies_in_other_processes_is_not_changed(hand_over: Any, obs_type: str) -> None:
+    """They would not get the change."""
+    pool = OpponentPool(["random", "rule"])
+    hand_over(pool.seeing(get_game(TTT), obs_type))
+    for change in (lambda: pool.add("minimax"), lambda: setattr(pool, "weights", [1, 0])):
+        with pytest.raises(ValueError, match=r"another process.*new OpponentPool"):
+            change()
+    assert (pool.players, pool.weights) == (["random", "rule"], [1, 1])
+
+
+def test_copies_of_a_pool_in_one_process_may_be_changed() -> None:
+    pool = OpponentPool(["random"])
+    for twin in (pickle.loads(pickle.dumps(pool)), copy.deepcopy(pool), pool):
+        twin.add("rule")
+        assert twin.players == ["random", "rule"]

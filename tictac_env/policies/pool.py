@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import mmap
+import os
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import inf
+from multiprocessing.context import get_spawning_popen
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +16,8 @@ import numpy.typing as npt
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
+from tictac_env.lazy import of_agents
+from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.loading import as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.position import Position
@@ -53,15 +58,26 @@ class Mixture(Policy):
         self._members: dict[tuple[int, Game, str], Policy] = {}
         self._weights: list[float] = []
         self.cumulative: list[float] = []
+        self._own_process()
         self.weights = [1.0] * len(self.players) if weights is None else weights
 
     @property
     def weights(self) -> list[float]:
-        """The relative probability of each policy; assign a new list to change it."""
+        """The relative probability of each policy; assign a new list to change it.
+
+        Raises:
+            ValueError: they are not such weights; or another process plays with a copy, which would keep its own.
+        """
         return list(self._weights)
 
     @weights.setter
     def weights(self, weights: Sequence[float]) -> None:
+        if self._elsewhere[0]:
+            raise ValueError(
+                f"this {self.name} plays in another process too, which would not get the change; make the environments "
+                "in one process, as SB3VecEnv, DummyVecEnv and gym.make_vec do, or make them again with a new "
+                f"{type(self).__name__}"
+            )
         count = len(self.players)
         try:
             numbers = [float(weight) for weight in weights]
@@ -91,6 +107,7 @@ class Mixture(Policy):
         if self.obs_type == "planes" and obs_type != "planes":
             twin = copy.copy(self)
             twin.obs_type = obs_type
+            twin._elsewhere, twin._process = self._elsewhere, self._process
         for number in range(len(self.players)):
             twin.member(number, game)
         return twin
@@ -101,10 +118,26 @@ class Mixture(Policy):
         Raises:
             ValueError: the policy does not play `game`.
         """
+        if os.getpid() != self._process:  # in a forked process, whose lists are copies
+            self._elsewhere[0] = 1
         key = number, game, obs_type or self.obs_type
         if key not in self._members:
             self._members[key] = as_policy(self.players[number], *key[1:])
         return self._members[key]
+
+    def _own_process(self) -> None:
+        """Notes that the mixture belongs to this process, and that no other plays with a copy."""
+        self._process = os.getpid()
+        self._elsewhere = mmap.mmap(-1, 1)  # 1 once another process does; forked processes share this byte
+
+    def __getstate__(self) -> dict[str, Any]:
+        if get_spawning_popen() is not None:  # pickled as an argument of a new process
+            self._elsewhere[0] = 1
+        return {name: value for name, value in vars(self).items() if name not in ("_elsewhere", "_process")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._own_process()
 
     def act(self, position: Position, seed: int) -> int:
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
@@ -158,7 +191,10 @@ class OpponentPool(Mixture):
     """Opponents with weights, of which the board's random state draws one for each game, at the reset.
 
     A pool can be used wherever an opponent can. Opponents may be added and weights changed while environments use the
-    pool; a game under way keeps its opponent.
+    pool; a game under way keeps its opponent. Once environments in other processes (`SubprocVecEnv`, `AsyncVectorEnv`)
+    have a copy of the pool, it can no longer be changed.
+
+    A learner joins as a copy that learns no more: a Stable-Baselines3 model as a `tictac_agents.Snapshot`.
 
     Environments and `play_match` draw once for each game: at the reset, or before the first move. As a policy (`act`,
     `probabilities`, the exact measures) a pool is a function of the position alone: there, and as a member of another
@@ -176,19 +212,39 @@ class OpponentPool(Mixture):
 
     name = "pool"
 
+    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        super().__init__(policies, weights)
+        self.players[:] = map(frozen, self.players)
+
     def add(self, opponent: Any, weight: float = 1.0) -> None:
-        """Adds an opponent.
+        """Adds an opponent; of a learner, a copy that learns no more.
 
         Raises:
-            ValueError: the opponent does not play or is an unknown name, or the weight is not a finite number >= 0.
+            ValueError: the opponent does not play or is an unknown name; the weight is not a finite number >= 0; or
+                another process plays with a copy of the pool.
         """
         check_player(opponent)
-        self.players.append(opponent)
+        self.players.append(frozen(opponent))
         try:
             self.weights = [*self._weights, weight]
         except ValueError:
             self.players.pop()
             raise
+
+
+def frozen(player: Any) -> Any:
+    """A copy of a player that can learn, as it plays now; any other player itself.
+
+    Raises:
+        ValueError: it is a Stable-Baselines3 model of which `tictac_agents.Snapshot` makes no copy.
+    """
+    learner = player.model if isinstance(player, ModelPolicy) else player
+    if not callable(getattr(learner, "learn", None)):
+        return player
+    if hasattr(getattr(learner, "policy", None), "is_vectorized_observation"):
+        return of_agents("snapshot")(learner, str(player) if isinstance(player, Policy) else type(learner).__name__)
+    twin = copy.deepcopy(learner)
+    return ModelPolicy(twin, player.obs_type) if isinstance(player, ModelPolicy) else twin
 
 
 class Setting(NamedTuple):
