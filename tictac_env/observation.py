@@ -314,17 +314,22 @@ def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType
             own = _space(kind, game)
         except ValueError:  # no codes of large boards
             continue
-        if space == own:
-            return kind
-        if (
-            isinstance(own, spaces.Box)
-            and isinstance(space, spaces.Box)
-            and space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
-            and np.array_equal(space.low, fit(own.low, space))
-            and np.array_equal(space.high, fit(own.high, space))
-        ):
+        if shows_same(space, own):
             return kind
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
+
+
+def shows_same(space: spaces.Space[Any], own: spaces.Space[Any]) -> bool:
+    """True if a space is that of the observations of `own`, in any dtype: as they are, flattened, or with the planes
+    last.
+    """
+    if not isinstance(own, spaces.Box) or not isinstance(space, spaces.Box):
+        return bool(space == own)
+    return (
+        space.shape in (own.shape, (math.prod(own.shape),), planes_last(own.shape))
+        and np.array_equal(space.low, fit(own.low, space))
+        and np.array_equal(space.high, fit(own.high, space))
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -288,6 +288,14 @@ def test_a_model_trained_on_pettingzoos_game_plays_ours() -> None:
         assert env.step(action)[4]["opponent_action"] == ours.step(action)[4]["opponent_action"]
 
 
+def test_a_model_of_changed_observations_plays_no_other_packages_boards() -> None:
+    model = maskable(NormalizeObservation(OpponentPolicyEnv(connect_four_v0.env())))
+    for aec in (connect_four_v0.env(), pettingzoo.make("aec", "classic/connect_four_v3")):
+        for opponent in (model, OpponentPool([model])):
+            with pytest.raises(ValueError, match=r"no observation of .* fits .* observation space"):
+                OpponentPolicyEnv(aec, opponent, "second").reset()
+
+
 # Specs and copies
 
 
@@ -309,16 +317,16 @@ def test_a_learner_joins_a_pool_as_it_plays_now() -> None:
     """And not as what it learns later; a model as a `Snapshot`."""
     learner = tictac_agents.QLearning(TTT, seed=0).learn(total_episodes=20, progress_bar=False)
     model = sb3.A2C("MlpPolicy", gym.make(TTT), policy_kwargs=dict(TINY), seed=0, device="cpu")  # which A2C adds to
-    pool = OpponentPool([learner, model])
+    pool = OpponentPool(["random"])
     for opponent in (learner, ModelPolicy(learner, "board"), model, ModelPolicy(model)):
         pool.add(opponent)
-    assert str(pool) == "pool(QLearning, A2C, QLearning, QLearning, A2C, A2C)"
+    assert str(pool) == "pool(random, QLearning, QLearning, A2C, A2C)"
     positions = [Position.from_moves(TTT, moves) for moves in ("", "1", "5", "15", "51", "159", "537")]
 
     def moves_of(player: Policy) -> list[int]:
         return [player.act(position, 0) for position in positions]
 
-    members = [pool.member(number, positions[0].game) for number in range(6)]
+    members = [pool.member(number, positions[0].game) for number in range(1, 5)]
     before = [moves_of(member) for member in members]
     learner.learn(total_episodes=400, progress_bar=False)
     model.policy.action_net.weight.data.neg_()

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from tictac_env.games import Game
 from tictac_env.lazy import of_agents
-from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of
+from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of, shows_same
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
@@ -182,6 +182,18 @@ class ModelPolicy(FunctionPolicy):
         keywords = {"action_masks": masks} if self._masked else {}
         actions, _ = self.model.predict(shown, deterministic=True, **keywords)
         return actions
+
+    def check_boards(self, space: spaces.Space[Any]) -> None:
+        """Checks that boards of another package show what the model sees.
+
+        Args:
+            space: the space of their observations, without the mask.
+
+        Raises:
+            ValueError: they show something else.
+        """
+        if self._space is not None and not shows_same(_plain(self._space), space):
+            raise ValueError(f"no observation of {space} fits {self}'s observation space {self._space}")
 
     @property
     def _space(self) -> spaces.Space[Any] | None:

@@ -194,7 +194,8 @@ class OpponentPool(Mixture):
     pool; a game under way keeps its opponent. Once environments in other processes (`SubprocVecEnv`, `AsyncVectorEnv`)
     have a copy of the pool, it can no longer be changed.
 
-    A learner joins as a copy that learns no more: a Stable-Baselines3 model as a `tictac_agents.Snapshot`.
+    A learner that is added joins as a copy that learns no more: a Stable-Baselines3 model as a
+    `tictac_agents.Snapshot`. The first members are the objects themselves.
 
     Environments and `play_match` draw once for each game: at the reset, or before the first move. As a policy (`act`,
     `probabilities`, the exact measures) a pool is a function of the position alone: there, and as a member of another
@@ -211,10 +212,6 @@ class OpponentPool(Mixture):
     """
 
     name = "pool"
-
-    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
-        super().__init__(policies, weights)
-        self.players[:] = map(frozen, self.players)
 
     def add(self, opponent: Any, weight: float = 1.0) -> None:
         """Adds an opponent; of a learner, a copy that learns no more.

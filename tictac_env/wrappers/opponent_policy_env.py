@@ -15,7 +15,7 @@ from tictac_env.envs.protocol import PLAY_AS, draw_seat
 from tictac_env.envs.single import SharesOpponent
 from tictac_env.games import shown
 from tictac_env.policies import FunctionPolicy, Policy, as_policy
-from tictac_env.policies.adapters import adapted
+from tictac_env.policies.adapters import ModelPolicy, adapted
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action, as_integer
 from tictac_env.rng import advance, mix, new_state
@@ -68,9 +68,9 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._play_as = one_of("play_as", play_as, PLAY_AS)
         position = getattr(env.unwrapped, "position", None)
         self._game = position.game if isinstance(position, Position) else None  # which policies need to know
-        self._opponent = self._playing = self._as_player(opponent)
         space = env.observation_space(agents[0])
         self.observation_space = space["observation"] if isinstance(space, gym.spaces.Dict) else space
+        self._opponent = self._playing = self._as_player(opponent)
         self.action_space = env.action_space(agents[0])
         self._num_actions = int(env.action_space(agents[0]).n)
         self._state = -1  # of the randomness of seat and opponent; not yet seeded
@@ -163,6 +163,8 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         seed = self._draw()
         while isinstance(opponent, Mixture):  # as it does by itself, but a function gets this environment's observation
             opponent, seed = self._member(opponent, seed), mix(seed)
+        if isinstance(opponent, ModelPolicy):
+            opponent.check_boards(self.observation_space)
         if opponent == RANDOM_PLAYER:
             choice = legal[seed % len(legal)]
         elif isinstance(opponent, FunctionPolicy):
