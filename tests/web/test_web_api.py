@@ -11,7 +11,7 @@ from web_client import Client, shared_client  # noqa: F401  # the fixture `clien
 
 from tictac_env.games import Game, game_name
 from tictac_env.position import Position
-from tictac_env.solver import solve
+from tictac_env.solver import Bounds, solve
 from tictac_env.web.insight import exact_values
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
