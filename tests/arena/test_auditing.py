@@ -47,7 +47,7 @@ def test_it_holds_what_the_single_measures_say() -> None:
             assert [measure.value, measure.low, measure.high, measure.random] == list(rate)
     match = play_match("rule", "random", TTT, 10, 3)
     assert found.matches == (
-        {"opponent": "random", "as first": list(match.as_first), "as second": list(match.as_second)},
+        {"opponent": "random", "as first": list(match.as_first), "as second": list(match.as_second), "drawing": []},
     )
     assert (found.version, found.seed, found.game) == (tictac_env.__version__, 3, TTT)
     assert found.suite["sha256"] == suite("TTT-Exact-v1").sha256 and found.suite["basis"] == "probabilities"
@@ -282,7 +282,7 @@ def test_a_large_game_has_its_lost_games_in_the_record(monkeypatch: pytest.Monke
     def counted(*arguments: Any) -> Any:
         pytest.fail("the positions of a game with an opening book are not counted, which takes half a second")
 
-    monkeypatch.setattr(auditing, "strategy_of", counted)
+    monkeypatch.setattr(auditing, "strategies_of", counted)
     monkeypatch.setattr(auditing, "opening_book_of", lambda game: object())
     record = auditing.audit("rule", TTT, progress=False)
     assert record.verdict is not None

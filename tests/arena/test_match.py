@@ -20,6 +20,7 @@ class Recorder(Policy):
     """Plays the lowest action and keeps what it was asked."""
 
     name = "recorder"
+    asked_twice = False
 
     def __init__(self) -> None:
         self.seen: list[tuple[Position, int]] = []

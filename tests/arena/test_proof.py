@@ -145,6 +145,7 @@ class Interrupted(Policy):
     """Plays as minimax, and is stopped now and then."""
 
     name = "minimax"
+    asked_twice = False
 
     def __init__(self) -> None:
         self.random = random.Random(0)

@@ -17,6 +17,7 @@ from chromium import needs_chromium
 from conftest import breadth
 
 from tictac_agents.bench.page import page
+from tictac_agents.bench.results import own_lines
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "tournament.json"
 """The record that the docs show, of both games."""
@@ -201,6 +202,18 @@ def test_players_of_the_reader_are_marked_out(record: dict[str, Any]) -> None:
 def test_a_strange_name_is_escaped(record: dict[str, Any]) -> None:
     strange = renamed(record, "mcts:100", STRANGE)
     assert STRANGE in read(strange) and escape(STRANGE) in page(strange) and STRANGE not in page(strange)
+
+
+def test_a_player_that_draws_its_moves_is_said_to_and_nothing_is_proven_of_it(record: dict[str, Any]) -> None:
+    (agent,) = (agent for agent in record["games"][0]["agents"] if agent["role"] == "yours")
+    assert "draws its moves" not in read(record) + "".join(own_lines(record["games"][0]))
+    agent["verdict"]["basis"] = "draws its moves"
+    for seat in ("first", "second"):
+        agent["verdict"][f"as {seat}"] |= {"infallible": None, "losing line": None}
+        agent["losing"][seat] = None
+    shown = "".join(own_lines(record["games"][0]))
+    assert "another run gives other figures" in read(record) and "another run gives other figures" in shown
+    assert "not beaten this time" in shown and "unbeatable" not in shown
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)

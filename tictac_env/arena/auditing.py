@@ -19,8 +19,8 @@ import tictac_env
 from tictac_env.arena.outcomes import percentage
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, exact_results
 from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite, move_accuracy, suite
-from tictac_env.arena.tournament import play_match
-from tictac_env.arena.verdicts import V_BEST, Strategy, fixed_actions, given_away, strategy_of, verdict_of
+from tictac_env.arena.tournament import drawing_in_words, play_match
+from tictac_env.arena.verdicts import BASES, V_BEST, Strategy, fixed_actions, given_away, strategies_of, verdict_of
 from tictac_env.checks import SEATS, flag, positive, whole
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
@@ -106,13 +106,15 @@ class Audit:
             game they also have "infallible", the shortest game that the player loses, and what the best reply gains; on
             a large one the mean ply at which games are decided and, if they were sampled, the 95 % "intervals" of the
             three shares. "given away" is the move that lost the losing line (None if none did). On a large game
-            "infallible" is None if it is not known, "walked" has how far every reply was played ("plies" of the
+            "infallible" is None if it is not known (also on a small one, if the player answers differently when it is
+            asked again and these answers are not beaten), "walked" has how far every reply was played ("plies" of the
             player's, "positions" of them), and "shortest" is true if the losing line is known to be a shortest one.
         suite: the name, the hash ("sha256") and the number of "positions" of the suite, and what the moves were judged
             by ("basis"); None if there was none. If every reply was walked, "erring" counts the positions in which the
             player may err, and "erring reached" those of them to which its own play leads in either seat.
         measures: the figures on the suite.
-        matches: for each match the "opponent", and "as first" and "as second", games won, drawn and lost.
+        matches: for each match the "opponent", "as first" and "as second", games won, drawn and lost, and "drawing",
+            the names of those who answer differently when they are asked again: the seed does not repeat their games.
         seconds: how long it took (wall-clock).
         answers: of a language model the number of "positions" that it was asked about; whether it was asked about one
             of those that are images of each other ("symmetric"); the "counts" of its answers (`AnswerCounts`) among
@@ -254,15 +256,15 @@ def audit(
         if scored is not None:  # all at once, and the verdict finds its answers
             examined.act_many(scored.positions, np.zeros(len(scored), np.int64))
     policy = judged.policy if examined is None else examined
-    truth, about, measures, walked = None, None, list[Measure](), tuple[Strategy, ...]()
+    truth, about, measures, walked = None, None, list[Measure](), list[Strategy]()
     if exact and opening_book_of(rules) is not None:  # too many positions to walk; without a book, too many to solve
         truth = _results(policy, rules, seed, max_positions, exact_games, progress)
         for seat, name in enumerate(AS_SEATS if replies else ()):
             truth[name] |= lost_game(replace(judged, policy=policy), rules, seat, seed, replies, progress)
     elif exact:
         with suppress(TooManyPositions):
-            walked = tuple(strategy_of(policy, rules, seat, seed) for seat in (0, 1))
-            truth = _verdict(policy, walked)
+            basis, *walked = strategies_of(policy, rules, seed)
+            truth = _verdict(policy, basis, walked)
     if scored is not None:
         accuracy = move_accuracy(policy, scored, rules, seed=seed, progress=progress)
         about = {"name": scored.name, "sha256": scored.sha256, "positions": len(scored), "basis": accuracy.basis}
@@ -282,7 +284,13 @@ def audit(
         suite=about,
         measures=tuple(measures),
         matches=tuple(
-            {"opponent": m.opponent, "as first": list(m.as_first), "as second": list(m.as_second)} for m in matches
+            {
+                "opponent": m.opponent,
+                "as first": list(m.as_first),
+                "as second": list(m.as_second),
+                "drawing": list(m.drawing),
+            }
+            for m in matches
         ),
         seconds=round(time.monotonic() - began, 3),
         answers=None if examined is None else examined.report(rules),
@@ -312,11 +320,11 @@ def _erring(accuracy: MoveAccuracy, walked: Sequence[Strategy]) -> dict[str, int
     return {"erring": len(rows), "erring reached": reached}
 
 
-def _verdict(policy: Policy, walked: Sequence[Strategy]) -> dict[str, Any]:
-    truth = verdict_of(policy, *walked)
+def _verdict(policy: Policy, basis: str, walked: Sequence[Strategy]) -> dict[str, Any]:
+    truth = verdict_of(policy, basis, *walked)
     seats = {
         name: {
-            "infallible": seat.unbeatable,
+            "infallible": None if basis == "draws its moves" and seat.unbeatable else seat.unbeatable,
             "losing line": seat.losing_line,
             "given away": seat.given_away,
             "v random": list(seat.against_random),
@@ -349,7 +357,8 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
 
     Ply by ply every reply is played, so the first loss found is a shortest one. If that would ask about too many
     positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's seed
-    is derived from the position and `seed`. A game that it forfeits (`Policy.forfeits`) is lost, too.
+    is derived from the position and `seed`. One that answers differently when it is asked again only plays that one
+    game. A game that it forfeits (`Policy.forfeits`) is lost, too.
 
     Args:
         player: the player.
@@ -367,13 +376,15 @@ def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: i
     Raises:
         IllegalMove: the player's choice is illegal; the message names it and the position.
     """
-    from tictac_env.arena.proof import prove  # these two are compiled, which other measures do not need
+    from tictac_env.arena.proof import NoFixedMap, prove  # these two are compiled, which other measures do not need
     from tictac_env.solver.exact import shared_solver
 
     try:
         found = prove(player, seat, game, seed=seed, max_positions=max_positions, progress=progress)
         line, holds, complete = next(iter(found.refutations), None), found.holds, found.complete
         walked = {"plies": len(found.plies), "positions": found.positions}
+    except NoFixedMap:
+        line, walked, holds, complete = None, {"plies": 0, "positions": 0}, False, False
     except IllegalMove:
         if not player.policy.forfeits:
             raise
@@ -448,6 +459,8 @@ def _lines(found: Audit, width: int) -> Iterator[str]:
         if "exploitability" in found.verdict:
             yield f"    exploitability {found.verdict['exploitability']:.5f}"
             yield f"    ({TERMS})"
+        if found.verdict["basis"] == "draws its moves":
+            yield f"    ({BASES['draws its moves']})"
         for name in AS_SEATS:
             yield from _lost_game_lines(found, name, width)
     if found.suite:
@@ -462,7 +475,7 @@ def _lines(found: Audit, width: int) -> Iterator[str]:
         yield from answer_lines(found.answers)
     for match in found.matches:
         seats = ", ".join(f"{name} {'/'.join(map(str, match[name]))}" for name in AS_SEATS)
-        yield f"  games won/drawn/lost v {match['opponent']}: {seats}"
+        yield f"  games won/drawn/lost v {match['opponent']}: {seats}{drawing_in_words(match['drawing'])}"
     yield f"  {found.seconds:.1f} s"
 
 

@@ -25,8 +25,9 @@ from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.policies import OpponentPool, Player, Policy, answer, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
+from tictac_env.policies.check_policy import ASKING_SECONDS, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
-from tictac_env.position import IllegalMove, Position, as_integer
+from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import advance, mix
 
@@ -206,16 +207,19 @@ def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: Clock) -> None
     elif failed is None:
         board.go_on(*after)
     else:
-        board.give_up(raised(failed))
+        board.give_up(raised(failed, board.policy))
 
 
-def raised(error: BaseException) -> str:
-    """An illegal move, or an error of a player's own code with the place where it was raised."""
+def raised(error: BaseException, policy: Policy) -> str:
+    """An illegal move of a policy, or an error of its own code with the place where it was raised."""
     if isinstance(error, IllegalMove):
         return f"illegal move: {error}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}"[:1000] + where
+    code = getattr(getattr(policy, "function", None), "__code__", None)
+    graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
+    hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
+    return f"{type(error).__name__}: {error}"[:1000] + where + hint
 
 
 class Clock:
@@ -284,32 +288,26 @@ def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str,
     return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
 
 
-def check_first_moves(sides: Mapping[Entrant, Policy], position: Position, limited: bool) -> None:
-    """Asks each player once, so that what it compiles or loads is there when its time counts.
+def ask_first_moves(sides: Mapping[Entrant, Policy], position: Position, time_limit: float | None) -> set[str]:
+    """Asks each player for its first moves, so that what it compiles or loads is there when its time counts.
 
-    Each has `WARM_UP` seconds if its time is `limited`. Policies that play `one_game_at_a_time` are not asked: they
-    would remember it. An illegal action, or one that comes too late, is no error here: it loses the games in which it
-    happens.
+    Each has `WARM_UP` seconds for the first if there is a time limit. Policies that play `one_game_at_a_time` are not
+    asked: they would remember it. Errors do not count here: a player loses the games in which they happen.
 
-    Raises:
-        ValueError: a player raised an error; the message names the player, the error and the position.
+    Returns:
+        The names of the players that answer differently when they are asked again (`draws_its_moves`).
     """
-    with Clock(WARM_UP if limited else None) as clock:
-        for entrant, policy in sides.items():
-            if policy.one_game_at_a_time:
-                continue
-            try:
-                with contextlib.suppress(IllegalMove, TimeUp), clock.running():
-                    if policy.batched:
-                        actions_of(policy, PositionBatch.of([position]), np.zeros(1, np.int64))
-                    elif as_integer(choice := policy.act(position, 0)) is None:
-                        raise TypeError(f"an action must be an int, not {shown(choice)}")
-            except (Exception, SystemExit) as error:
-                code = getattr(getattr(policy, "function", None), "__code__", None)
-                graded = code is not None and code.co_varnames[:2] == ("cells", "legal")
-                hint = "; functions of (cells, legal) enter by `tictac grade --tournament`" if graded else ""
-                what = f"fails at its first move, in {position!r}: {raised(error)}{hint}"
-                raise ValueError(f"{entrant.name} {what}") from error
+    drawing = set()
+    for entrant, policy in sides.items():
+        if policy.one_game_at_a_time:
+            continue
+        with contextlib.suppress(Exception, SystemExit, TimeUp):
+            with Clock(time_limit and WARM_UP) as clock, clock.running():
+                policy.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))
+            with Clock(time_limit and time_limit + ASKING_SECONDS) as clock, clock.running(2):
+                if draws_its_moves(policy, position):
+                    drawing.add(entrant.name)
+    return drawing
 
 
 def entrant_of(player: Player, name: str = "") -> Entrant:
@@ -420,6 +418,7 @@ def play_by_workers(
     players: Any,
     game: Game,
     workers: Workers,
+    drawing: set[str],
 ) -> Iterator[GameRecord]:
     """The same by workers, which load the players themselves.
 
@@ -431,6 +430,7 @@ def play_by_workers(
         players: from what each worker loads the players.
         game: the rule book.
         workers: the workers.
+        drawing: gets the names of the players that answer differently when they are asked again.
     """
     many = workers if isinstance(workers, int) else workers.workers or UNKNOWN
 
@@ -440,7 +440,8 @@ def play_by_workers(
             while some := _Games(islice(missing, max(1, min(together, len(fixtures) // (PARTS * many))))):
                 yield some
 
-    for _, records in map_jobs(_Worker(players, tuple(sides), game, starts), jobs(), workers):
+    for _, (records, names) in map_jobs(_Worker(players, tuple(sides), game, starts), jobs(), workers):
+        drawing |= names
         yield from records
 
 
@@ -466,12 +467,14 @@ class _Worker:
     def __init__(self, players: Any, entrants: Sequence[Entrant], game: Game, starts: Mapping[str, Position]) -> None:
         self._players, self._entrants, self._game, self._starts = players, entrants, game, starts
         self._sides: dict[Entrant, Policy] | None = None
+        self._drawing: set[str] = set()
 
-    def __call__(self, fixtures: Sequence[Fixture]) -> list[GameRecord]:
+    def __call__(self, fixtures: Sequence[Fixture]) -> tuple[list[GameRecord], set[str]]:
         if self._sides is None:
             self._sides = self._load()
-            check_first_moves(self._sides, next(iter(self._starts.values())), fixtures[0].time_limit is not None)
-        return list(play_here(fixtures, self._sides, self._starts, {}))
+            start = next(iter(self._starts.values()))
+            self._drawing = ask_first_moves(self._sides, start, fixtures[0].time_limit)
+        return list(play_here(fixtures, self._sides, self._starts, {})), self._drawing
 
     def _load(self) -> dict[Entrant, Policy]:
         loaded = load_entrants(self._players, self._game)

@@ -39,6 +39,7 @@ from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import Policy, as_policy, game_for, load_player
+from tictac_env.policies.check_policy import DRAWS, advice_on_drawing, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -142,6 +143,10 @@ class Ply(NamedTuple):
     lost: int
     sha256: str
     """The hash of its positions and moves: of the files "ply-NN.own", ".opp" and ".moves", one after another."""
+
+
+class NoFixedMap(ValueError):
+    """A player that answers differently when it is asked again, of which nothing can be proven."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +259,8 @@ def prove(
             the player itself and gets a part of a ply at a time. The folder is written by this process alone.
 
     Raises:
-        ValueError: an argument is out of its range; or the folder holds another proof, a damaged one, or an unfinished
+        ValueError: an argument is out of its range; the player answers differently when it is asked again
+            (`NoFixedMap`); or the folder holds another proof, a damaged one, or an unfinished
             one of an earlier version, which has not all hashes: the message names the file.
         IllegalMove: the player's choice is illegal; the message names it and the position.
 
@@ -271,6 +277,8 @@ def prove(
     limit = None if max_positions is None else positive("max_positions", max_positions)
     flag("to_the_end", to_the_end)
     who = load_player(player, rules)
+    if draws_its_moves(who.policy, Position.start(rules)):
+        raise NoFixedMap(f"{who} {DRAWS}; a proof needs a fixed map: {advice_on_drawing(who.policy)}")
     from tictac_env import __version__
 
     cell_bits = [[rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)] for row in range(rules.rows)]

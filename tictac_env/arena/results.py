@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -90,7 +91,8 @@ class OpponentResult:
         policy: its name.
         opponent: the opponent's name.
         game: the game's name, or its rule book as text.
-        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position, "draws
+            its moves" if it answers differently when it is asked again, so that another run gives other results.
         opponent_basis: the same of the opponent.
         seed: what the seeds were derived from.
         as_first: the policy in the first player's seat.
@@ -122,7 +124,12 @@ class OpponentResult:
 
     def __str__(self) -> str:
         rows = [f"  v {self.opponent} as {name}: {result}" for name, result in self._seats()]
-        return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *rows, f"  {BASES[self.basis]}"])
+        legend = [f"  {line}" for line in self._legend()]
+        return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *rows, *legend])
+
+    def _legend(self) -> list[str]:
+        drawing = self.opponent_basis == "draws its moves"
+        return [BASES[self.basis], *([f"{self.opponent} {BASES[self.opponent_basis]}"] if drawing else [])]
 
     def _repr_html_(self) -> str:
         heads = ("against", "plays", "won %", "drawn %", "lost %", "", "decided after")
@@ -134,7 +141,8 @@ class OpponentResult:
             ]
             known = "exact" if seat.exact else f"sampled, {seat.games:,} games"
             rows.append([self.opponent, name, *shares, known, f"{seat.plies:.1f} plies"])
-        return html_table(f"{self.policy} ({self.basis}) on {self.game}", heads, rows)
+        below = [f"<p>{escape(line)}</p>" for line in self._legend()]
+        return html_table(f"{self.policy} ({self.basis}) on {self.game}", heads, rows, below)
 
 
 def exact_results(
@@ -154,7 +162,8 @@ def exact_results(
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
-            is derived from the position and `seed`, so that the policy is a fixed map.
+            is derived from the position and `seed`, so that the policy is a fixed map. `basis` says if it answers
+            differently when it is asked again.
         opponent: the same. If the solver has no opening book, on boards larger than Connect Four's, "perfect" may take
             hours.
         game: a game's name or rule book; None for an agent's own (`own_game`), else Connect Four.
@@ -183,13 +192,14 @@ def exact_results(
     positive("max_positions", max_positions)
     positive("games", games)
     number("min_chance", min_chance, 0, 1)
+    bases = basis_of(sides[0], rules), basis_of(sides[1], rules)
     found = []
     for seat in (0, 1):
         title = " v ".join(map(str, sides if seat == 0 else sides[::-1]))
         with progress_bar(rules.cells, title, progress) as update:
             found.append(seat_result(*sides, rules, seat, seed, max_positions, games, update, min_chance))
     names = str(sides[0]), str(sides[1]), game_name(rules) or repr(rules)
-    return OpponentResult(*names, basis_of(sides[0], rules), basis_of(sides[1], rules), seed, *found)
+    return OpponentResult(*names, *bases, seed, *found)
 
 
 class Layer(NamedTuple):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tictac_env.arena.outcomes import mean_interval
 from tictac_env.arena.probability import sign_test
-from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
+from tictac_env.arena.verdicts import action_probabilities, basis_of
 from tictac_env.checks import Floats, parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.policies import as_policy
@@ -484,7 +484,9 @@ class MoveAccuracy:
 
     Attributes:
         policy: its name.
-        basis: "probabilities" if the policy gave its own, so that nothing is sampled, else the number of seeds drawn.
+        basis: "probabilities" if the policy gave its own, so that nothing is sampled, else the number of seeds drawn;
+            "draws its moves" and the number of answers if it answers differently when it is asked again: another run
+            gives other rates.
         overall: the rates on all positions, those included in which no move is a mistake.
         critical: the rates if exactly one of several moves keeps the win/draw/loss value.
         by_phase: the rates in each phase of the game that has positions: "opening", "middle", "end" (see `phases`).
@@ -605,11 +607,12 @@ def move_accuracy(
     best = scores.max(axis=1, keepdims=True)
     keeping = legal & (np.sign(scores) == np.sign(best))
     perfect = scores == best
-    draws = gives_probabilities(player, rules)
-    numbers = range(seed, seed + 1 if draws else seed + seeds)
+    basis = basis_of(player, rules)
+    exact = basis == "probabilities"
+    numbers = range(seed, seed + 1 if exact else seed + seeds)
     played = np.zeros(scores.shape)
     for number in track(numbers, f"moves of {player}", progress):
-        played += action_probabilities(player, batch, legal, number, draws)
+        played += action_probabilities(player, batch, legal, number, exact)
     played /= len(numbers)
     missing = (1 - played.sum(axis=1)) * bool(player.forfeits)  # a move that is missing loses the game
     random = legal / legal.sum(axis=1, keepdims=True)
@@ -626,7 +629,9 @@ def move_accuracy(
         regret = Loss(*(2 * value for value in halves))
         return Accuracy(int(among.sum()), rate(wrong, random_wrong), rate(right, random_right), regret)
 
-    basis = "probabilities" if draws else f"{seeds} seed{'s' * (seeds > 1)}"
+    if not exact:
+        many = "s" * (seeds > 1)
+        basis = f"{seeds} seed{many}" if basis == "fixed map" else f"{basis}: {seeds} answer{many} a position"
     overall = accuracy(np.ones(len(batch), np.bool_))
     by_phase = {
         name: accuracy(scored.phases == number) for number, name in enumerate(PHASES) if (scored.phases == number).any()

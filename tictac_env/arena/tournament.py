@@ -26,8 +26,8 @@ from tictac_env.arena.game_record import (
 from tictac_env.arena.outcomes import WinDrawLoss, aligned, percentage
 from tictac_env.arena.play import (
     Job,
+    ask_first_moves,
     boards_together,
-    check_first_moves,
     given_players,
     load_entrants,
     play_by_workers,
@@ -40,6 +40,7 @@ from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
 from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies.check_policy import DRAWS, draws_its_moves
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.rng import STATES
@@ -56,6 +57,8 @@ class MatchResult:
         as_second: its games as the second.
         distinct: the number of different games; None if that was not counted. Players that do not draw repeat
             themselves, and the intervals, which take all games as independent, are then too narrow.
+        drawing: the names of those of the two who answer differently when they are asked again; the seed does not
+            repeat their games.
 
     Example:
         >>> from tictac_env import play_match
@@ -69,6 +72,7 @@ class MatchResult:
     as_first: WinDrawLoss
     as_second: WinDrawLoss
     distinct: int | None = None
+    drawing: tuple[str, ...] = ()
 
     @property
     def total(self) -> WinDrawLoss:
@@ -78,7 +82,7 @@ class MatchResult:
     def reversed(self) -> MatchResult:
         """The same match from the other side."""
         return MatchResult(
-            self.opponent, self.player, self.as_second.reversed(), self.as_first.reversed(), self.distinct
+            self.opponent, self.player, self.as_second.reversed(), self.as_first.reversed(), self.distinct, self.drawing
         )
 
     def __str__(self) -> str:
@@ -86,7 +90,13 @@ class MatchResult:
         different = "" if self.distinct in (None, games) else f" ({self.distinct} different ones)"
         sides = (("first", self.as_first), ("second", self.as_second))
         seats = ", ".join(f"as {name} {'/'.join(f'{count:g}' for count in side)}" for name, side in sides if side.games)
-        return f"{self.player} against {self.opponent}, {games} games{different}: {self.total}; W/D/L {seats}"
+        result = f"{self.player} against {self.opponent}, {games} games{different}: {self.total}; W/D/L {seats}"
+        return result + drawing_in_words(self.drawing)
+
+
+def drawing_in_words(names: Sequence[str]) -> str:
+    """The end of a line of results, if some players draw their moves; "" if none does."""
+    return "".join(f"; {name} {DRAWS}, so the seed does not repeat these games" for name in names)
 
 
 def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position:
@@ -151,6 +161,7 @@ def play_match(
     rules = game_for(game, player, opponent)
     starts = [start for _, start in opening_of_each(games, as_openings(rules, openings), seed)]
     sides = as_policy(player, rules), as_policy(opponent, rules)
+    drawing = tuple(dict.fromkeys(str(side) for side in sides if draws_its_moves(side, starts[0])))
     states = (np.random.SeedSequence(seed).generate_state(len(starts), np.uint64) & np.uint64(STATES)).tolist()
     jobs = (
         Job((sides[number % 2], sides[1 - number % 2]), state, start)
@@ -163,7 +174,7 @@ def play_match(
         counts[seat, 1 - (-played.result if seat else played.result)] += 1
         lines.add((seat, played.final.moves))
     as_first, as_second = (WinDrawLoss(*map(int, row)) for row in counts)
-    return MatchResult(str(sides[0]), str(sides[1]), as_first, as_second, len(lines))
+    return MatchResult(str(sides[0]), str(sides[1]), as_first, as_second, len(lines), drawing)
 
 
 SECONDS_BETWEEN_WRITES = 0.5
@@ -178,6 +189,8 @@ class Tournament:
         game: the rule book.
         names: the players' names.
         games: the records of all games, in the order of the schedule.
+        drawing: the names of those who answer differently when they are asked again; the seed does not repeat their
+            games. Players whose games were all in the store have not been asked.
 
     Example:
         >>> from tictac_env import round_robin
@@ -189,6 +202,7 @@ class Tournament:
     game: Game
     names: tuple[str, ...]
     games: tuple[GameRecord, ...]
+    drawing: tuple[str, ...] = ()
 
     @cached_property
     def matches(self) -> dict[tuple[str, str], MatchResult]:
@@ -202,7 +216,8 @@ class Tournament:
             counts = Counter((record.fixture.second.name == one, record.result) for record in records)
             as_first = WinDrawLoss(*(counts[False, result] for result in (1, 0, -1)))
             as_second = WinDrawLoss(*(counts[True, result] for result in (-1, 0, 1)))
-            match = MatchResult(one, two, as_first, as_second, distinct_games(records))
+            drawing = tuple(name for name in (one, two) if name in self.drawing)
+            match = MatchResult(one, two, as_first, as_second, distinct_games(records), drawing)
             found[one, two], found[two, one] = match, match.reversed()
         return found
 
@@ -252,6 +267,7 @@ class Tournament:
         for record in self.forfeits:
             reasons.setdefault(str(record.forfeited_by), []).append(record.forfeit)
         lines += [f"{name} forfeited {len(why):,} games, the first: {why[0]}" for name, why in reasons.items()]
+        lines += [f"{name} {DRAWS}, so the seed does not repeat its games" for name in self.drawing]
         return "\n".join(lines)
 
 
@@ -271,7 +287,8 @@ def round_robin(
 
     A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the tournament
     continues; the result names the player and the reason. Before the first game each player that has games to play is
-    asked once in the first opening; a player that raises an error there is refused. Ctrl-C stops everything.
+    asked in the first positions, and again, so that the result names those who answer differently then, whose games no
+    seed repeats. Ctrl-C stops everything.
 
     With a store every game is kept as it ends, and is not played again. So a tournament that was stopped at any moment,
     even killed, continues where it was, and ends as an unbroken one would have (but for the times). So does one with
@@ -298,8 +315,8 @@ def round_robin(
             a lost worker are played again by another, so the result is the same.
 
     Raises:
-        ValueError: fewer than two players, two of one name, one that does not play, or fails at its first move; no such
-            game or openings; a number out of its range; a store that is damaged, or another kind of file.
+        ValueError: fewer than two players, two of one name, or one that does not play; no such game or openings; a
+            number out of its range; a store that is damaged, or another kind of file.
         OSError: the store cannot be read or written.
         WorkerLost: worker after worker ended while it played the same games.
 
@@ -323,17 +340,20 @@ def round_robin(
         for count, (round, opening) in enumerate(turns)
     ]
     sides = {entrant: player.policy for entrant, player in entrants.items()}
+    drawing: set[str] = set()
 
     def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
         if workers == 1:
             playing = {entrant for one in todo if one not in played for entrant in (one.first, one.second)}
             asked = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
-            check_first_moves(asked, next(iter(starts.values())), time_limit is not None)
+            drawing.update(ask_first_moves(asked, next(iter(starts.values())), time_limit))
             return play_here(todo, sides, starts, played)
-        return play_by_workers(todo, sides, starts, played, players, rules, workers)
+        return play_by_workers(todo, sides, starts, played, players, rules, workers, drawing)
 
     played = _play(schedule, games_of, store, progress)
-    return Tournament(rules, tuple(one.name for one in entrants), tuple(played[fixture] for fixture in schedule))
+    names = tuple(one.name for one in entrants)
+    records = tuple(played[fixture] for fixture in schedule)
+    return Tournament(rules, names, records, tuple(name for name in names if name in drawing))
 
 
 def _play(

@@ -16,6 +16,7 @@ from tictac_env.arena.outcomes import WinDrawLoss, html_game, html_table
 from tictac_env.checks import SEATS, Floats, Ints, whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies.check_policy import DRAWS, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
 from tictac_env.position import Position, format_moves
 from tictac_env.position_batch import PositionBatch
@@ -25,6 +26,7 @@ from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
 BASES = {
     "probabilities": "probabilities: over all draws of the policy",
     "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
+    "draws its moves": f"{DRAWS}; judged by one answer in each position, so another run gives other figures",
 }
 """The bases of judgement, as legends explain them."""
 V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
@@ -37,7 +39,9 @@ def gives_probabilities(policy: Policy, game: Game) -> bool:
 
 def basis_of(policy: Policy, game: Game) -> str:
     """The key in `BASES` of what a policy is judged by."""
-    return "probabilities" if gives_probabilities(policy, game) else "fixed map"
+    if gives_probabilities(policy, game):
+        return "probabilities"
+    return "draws its moves" if draws_its_moves(policy, Position.start(game)) else "fixed map"
 
 
 def action_probabilities(
@@ -175,7 +179,9 @@ class Verdict:
         policy: its name.
         as_first: in the first player's seat.
         as_second: in the second's.
-        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position.
+        basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position, "draws
+            its moves" if it answers differently when it is asked again: then the verdict is that of one answer in each
+            position, another run gives another, and `unbeatable` says only that these answers cannot be beaten.
         game: the rule book.
 
     Example:
@@ -211,11 +217,15 @@ class Verdict:
         """The mean of the gains, `nash_conv / 2`: 0 for perfect play."""
         return self.nash_conv / 2
 
+    @property
+    def _unbeatable(self) -> str:
+        return "not beaten this time" if self.basis == "draws its moves" else "unbeatable"
+
     def __str__(self) -> str:
         rows = []
         for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
             blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = "unbeatable" if seat.unbeatable else f"beaten by {seat.losing_line}{blunder}"
+            beaten = self._unbeatable if seat.unbeatable else f"beaten by {seat.losing_line}{blunder}"
             rows.append(
                 f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
                 f"v best {seat.against_best.percentages} (W/D/L)"
@@ -230,7 +240,7 @@ class Verdict:
         rows, below = [], [f"<p>{escape(f'{BASES[self.basis]}; {V_BEST}')}</p>"]
         for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
             blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = "no: unbeatable" if seat.unbeatable else f"yes, by {seat.losing_line}{blunder}"
+            beaten = f"no: {self._unbeatable}" if seat.unbeatable else f"yes, by {seat.losing_line}{blunder}"
             shares = seat.against_random.percentages, seat.against_best.percentages
             rows.append((name, beaten, *shares, f"{seat.gain:.5f}"))
             if seat.losing_line is not None:
@@ -267,7 +277,8 @@ def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdi
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
-            is derived from the position and `seed`, so that the policy is a fixed map.
+            is derived from the position and `seed`, so that the policy is a fixed map. A policy that answers
+            differently when it is asked again is judged by one answer in each position; `basis` says so.
         game: a game's name or rule book, of at most a million positions; None for the agent's own (`own_game`), else
             tic-tac-toe.
         seed: see above; in [0, 2**63).
@@ -285,20 +296,20 @@ def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdi
     """
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
-    return verdict_of(player, *(strategy_of(player, rules, seat, seed) for seat in (0, 1)))
+    return verdict_of(player, *strategies_of(player, rules, seed))
 
 
-def verdict_of(policy: Policy, first: Strategy, second: Strategy) -> Verdict:
-    """The verdict on a policy whose strategies in both seats are known."""
-    rules = first.table.game
-    return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis_of(policy, rules), rules)
+def verdict_of(policy: Policy, basis: str, first: Strategy, second: Strategy) -> Verdict:
+    """The verdict on a policy by its `strategies_of`."""
+    return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis, first.table.game)
 
 
 def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
     """The gains of the best replies to each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
-    Arguments and errors are those of `verdict`.
+    Arguments and errors are those of `verdict`. A warning names a policy that answers differently when it is asked
+    again.
 
     Example:
         >>> from tictac_env.arena import exploitability
@@ -307,24 +318,30 @@ def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -
     """
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
-    return Exploitability(*(_gain(strategy_of(player, rules, seat, seed)) for seat in (0, 1)))
+    basis, *strategies = strategies_of(player, rules, seed)
+    if basis == "draws its moves":
+        warnings.warn(f"{player} {BASES[basis]}", stacklevel=2)
+    return Exploitability(*map(_gain, strategies))
 
 
-def strategy_of(policy: Policy, game: Game, seat: int, seed: int = 0) -> Strategy:
-    """The strategy of a policy in one seat; arguments and errors are those of `verdict`."""
+def strategies_of(policy: Policy, game: Game, seed: int = 0) -> tuple[str, Strategy, Strategy]:
+    """The basis of judgement of a policy (`basis_of`), and its strategies in both seats.
+
+    Arguments and errors are those of `verdict`.
+    """
     seed = whole("seed", seed, 2**63 - 1)
     try:
         table = tabulate(game)
     except TooManyPositions as error:
         instead = "`exact_results` gives the policy's results against an opponent, `move_accuracy` counts its mistakes"
         raise TooManyPositions(f"{error}, as walking every reply needs; {instead}") from None
-    draws = gives_probabilities(policy, game)
+    basis = basis_of(policy, game)
 
     def chances(rows: Ints) -> Floats:
         batch = PositionBatch(game, table.own[rows], table.opp[rows])
-        return action_probabilities(policy, batch, table.children[rows] >= 0, seed, draws)
+        return action_probabilities(policy, batch, table.children[rows] >= 0, seed, basis == "probabilities")
 
-    return walked(table, seat, chances)
+    return basis, walked(table, 0, chances), walked(table, 1, chances)
 
 
 def walked(table: GameTable, seat: int, chances: Callable[[Ints], Floats]) -> Strategy:

@@ -428,6 +428,7 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "cross_table": ratings.cross_table(),
         "first_advantage": ratings.first_advantage.to_dict(),
         "draws": ratings.draws.to_dict(),
+        "drawing": list(tournament.drawing),
         "forfeits": [
             {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
         ],

@@ -420,6 +420,10 @@ class Corrected(Policy):
     def batched(self) -> bool:
         return bool(self.policy.batched)
 
+    @property
+    def asked_twice(self) -> bool:
+        return bool(self.policy.asked_twice)
+
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         chances = self.policy.probabilities(position)
         action = self._actions.get((position.own, position.opp))

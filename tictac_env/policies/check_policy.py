@@ -1,8 +1,10 @@
-"""A check that a policy of your own keeps the contract of `Policy`."""
+"""Checks that a policy keeps the contract of `Policy`, and that it answers the same question alike."""
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,12 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, advance, mix
 
 MAX_SEED = 2**63 - 1
+ASKED_TWICE = 16
+"""The number of first positions in which a policy is asked twice."""
+ASKING_SECONDS = 0.5
+"""The time after which a slow policy is asked about no further position."""
+DRAWS = "draws its moves: the same question gets different answers"
+"""The finding of `draws_its_moves` in words."""
 
 
 def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
@@ -57,12 +65,9 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
     for position, number in zip(sample, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
         if action_of(player, position, number) != action:
-            advice = "it must draw from `seed` alone and remember nothing"
-            if isinstance(player, FunctionPolicy) and not player.seeded:
-                advice = "give it a third parameter, `seed`, and draw from that alone"
             raise ValueError(
                 f"{player} answers differently to the same position and seed ({number}): {position!r}; if it draws, "
-                f"{advice}"
+                f"{advice_on_drawing(player)}"
             )
         chosen.append(action)
         other = action_of(player, position, mix(number))
@@ -87,6 +92,48 @@ def check_policy(policy: Any, game: str | Game | None = None, positions: int = 1
         warnings.warn(
             f"{player} draws but has no `probabilities`: exact measures will judge one fixed map", stacklevel=2
         )
+
+
+def advice_on_drawing(policy: Policy) -> str:
+    """Advice for the author of a policy that answers differently to the same position and seed."""
+    if isinstance(policy, FunctionPolicy) and not policy.seeded:
+        return "give it a third parameter, `seed`, and draw from that alone"
+    return "it must draw from `seed` alone and remember nothing"
+
+
+def draws_its_moves(policy: Policy, start: Position) -> bool:
+    """True if a policy answers differently when it is asked again: it draws without the seed, or remembers.
+
+    It is asked in the first positions from `start`, at most 16, in fewer if it is slow, and again in reverse order.
+    People and policies that are not `asked_twice` are not asked. An error is left to who asks for its moves.
+    """
+    if policy.one_game_at_a_time or not policy.asked_twice:
+        return False
+    positions = _first_positions(start)
+    seeds = np.array([mix(number) for number in range(len(positions))], np.int64)  # a mixture draws its member by them
+    try:
+        if policy.batched:  # in the same order: the last bits of a network's values may depend on it
+            batch = PositionBatch.of(positions)
+            return not np.array_equal(actions_of(policy, batch, seeds), actions_of(policy, batch, seeds))
+        answers, end = list[tuple[Position, int, int]](), time.monotonic() + ASKING_SECONDS
+        for position, seed in zip(positions, seeds.tolist(), strict=True):
+            answers.append((position, seed, action_of(policy, position, seed)))
+            if time.monotonic() > end:
+                break
+        return any(action_of(policy, position, seed) != action for position, seed, action in reversed(answers))
+    except (Exception, SystemExit):
+        return False
+
+
+def _first_positions(start: Position) -> Sequence[Position]:
+    """The first unfinished positions of the games from `start`, ply by ply."""
+    positions = [start]
+    for position in positions:  # which grow meanwhile
+        following = [position.play(action) for action in position.legal_actions]
+        positions += [after for after in following if not after.is_over][: ASKED_TWICE - len(positions)]
+        if len(positions) == ASKED_TWICE:
+            break
+    return positions
 
 
 def _random_positions(game: Game, count: int, seed: int) -> list[Position]:

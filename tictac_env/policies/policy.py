@@ -57,6 +57,10 @@ class Policy(ABC):
     """True if `act_many` returns -1 when it has no legal action. Exact measures then count the position as lost; a -1
     of any other policy is an error."""
 
+    asked_twice: Any = True  # Any, as above
+    """False if an answer costs too much to ask for it again, as of a language model. Others are asked twice in the
+    first positions, to find those that draw their moves without the seed (see `draws_its_moves`)."""
+
     @property
     def one_game_at_a_time(self) -> bool:
         """True if `play_match` must not play games in parallel, as for a person or a player that remembers its game."""

@@ -157,6 +157,10 @@ class Mixture(Policy):
         return any(member.batched for member in self._members.values())
 
     @property
+    def asked_twice(self) -> bool:
+        return all(member.asked_twice for member in self._members.values())
+
+    @property
     def one_game_at_a_time(self) -> bool:
         return any(member.one_game_at_a_time for member in self._members.values())
 

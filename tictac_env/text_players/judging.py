@@ -41,6 +41,8 @@ class Examined(Policy):
         progress: whether to show progress bars.
     """
 
+    asked_twice = False
+
     def __init__(self, player: TextPolicy, seed: int = 0, symmetric: bool = True, progress: bool = False) -> None:
         self.player, self.seed, self.symmetric, self.progress = player, seed, symmetric, progress
         self.name, self.budget, self.illegal_hint = str(player), player.budget, player.illegal_hint

@@ -107,6 +107,8 @@ class TextPolicy(Policy):
         61 moves, 61 answers, 0 unparsed, 0 illegal, 0 failures
     """
 
+    asked_twice = False
+
     def __init__(
         self,
         complete: Callable[..., str],

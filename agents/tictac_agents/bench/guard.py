@@ -45,7 +45,7 @@ class Guarded(Policy):
     def __init__(self, player: Player, source: str, game: Game, time_limit: float) -> None:
         self.source, self.game, self.time_limit = source, game, time_limit
         self.name, self.budget, self.illegal_hint = player.name, player.budget, player.policy.illegal_hint
-        self.batched = player.policy.batched
+        self.batched, self.asked_twice = player.policy.batched, player.policy.asked_twice
         self._loaded: Policy | None = player.policy
         self._home = os.getpid()
         self._set_up()

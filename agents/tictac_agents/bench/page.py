@@ -26,6 +26,7 @@ from tictac_agents.bench.charts import (
     whisker,
 )
 from tictac_agents.bench.results import PHASES, measured, rating_text, shares_text
+from tictac_env.arena.verdicts import BASES
 from tictac_env.checks import SEATS
 
 SCHEMA = 2
@@ -163,9 +164,10 @@ def _seats_sentence(agent: Record) -> str:
     if not agent["verdict"]:
         return "It was not judged."
     found = {seat: _seat_words(agent, seat) for seat in SEATS}
+    draws = f" It {BASES['draws its moves']}." if agent["verdict"]["basis"] == "draws its moves" else ""
     if found["first"] == found["second"]:
-        return f"In both seats it {found['first']}."
-    return f"As first it {found['first']}; as second it {found['second']}."
+        return f"In both seats it {found['first']}.{draws}"
+    return f"As first it {found['first']}; as second it {found['second']}.{draws}"
 
 
 def _seat_words(agent: Record, seat: str) -> str:

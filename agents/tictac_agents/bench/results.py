@@ -15,6 +15,7 @@ import numpy as np
 from tictac_agents.bench.cast import NOTES, TITLES, Contestant
 from tictac_agents.bench.records import Row
 from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
+from tictac_env.arena.verdicts import BASES
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.position import Position, parse_moves
@@ -206,6 +207,8 @@ def own_lines(record: Record) -> Iterator[str]:
         phases = ", ".join(f"{among} {percent(measured(agent, 'mistakes', among))}" for among in PHASES)
         yield f"  mistakes: {percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
         move = agent["seconds"]["move"]
+        if agent["verdict"] and agent["verdict"]["basis"] == "draws its moves":
+            yield f"  it {BASES['draws its moves']}"
         yield f"  judged in {agent['seconds']['judge']:.1f} CPU-s" + (f"; {1000 * move:.3g} ms a move" if move else "")
         for seat in SEATS:
             line = agent["losing"][seat]
@@ -244,7 +247,9 @@ def truth_text(agent: Record, seat: str) -> str:
         return str(agent["failure"] or "unknown")
     told = agent["verdict"][f"as {seat}"]
     if "exploitability" in agent["verdict"]:  # every reply was walked
-        return "unbeatable" if told["infallible"] else f"loses {told['losing line']}"
+        if told["losing line"] is not None:
+            return f"loses {told['losing line']}"
+        return "unbeatable" if told["infallible"] else "not beaten this time"
     sampled = " sampled" if told["intervals"] else ""
     return f"{shares_text(told['v perfect'])}{sampled}"
 

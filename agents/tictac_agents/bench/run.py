@@ -320,7 +320,7 @@ def prepare(job: Job, key: tuple[str, str], lost: str = "") -> dict[str, Any]:
                 if not one.yours:
                     raise
                 late = f"no move within {job.time_limit:g} s"
-                failure = late if isinstance(error, TimeUp) else raised(error)
+                failure = late if isinstance(error, TimeUp) else raised(error, player.policy)
     compiling = seconds_compiling() - compiled
     train = training["cpu_seconds"] if training else None
     judging = max(0.0, time.process_time() - began - compiling - (train or 0))
