@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pytest
 from conftest import ALL_GAMES, title
 
+from tictac_agents import QLearning
 from tictac_env.arena import verdict
-from tictac_env.games import GAMES, Game
-from tictac_env.policies import POLICIES, Policy, check_policy, make_policy, uniform
+from tictac_env.games import GAMES, Game, get_game
+from tictac_env.policies import POLICIES, OpponentPool, Policy, as_policy, check_policy, make_policy, uniform
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 
@@ -64,6 +65,17 @@ def test_every_policy_by_name_passes(name: str, game: str) -> None:
     fixed = name not in ("mcts", "level") or policy.probabilities(Position.start(game)) is not None
     with nullcontext() if fixed else pytest.warns(UserWarning, match="draws but has no `probabilities`"):
         check_policy(policy, game, positions=25)
+
+
+@pytest.mark.parametrize("name", [*BY_NAME, "human", "mine", "function", "model", "pool"])
+@pytest.mark.parametrize(("game", "moves"), [("TicTacToe-v0", "14253"), ("ConnectFour-v0", "1212121")])
+def test_every_policy_refuses_a_finished_position_in_the_same_words(name: str, game: str, moves: str) -> None:
+    players: dict[str, Any] = {"mine": Mine(), "function": lambda observation, mask: 0, "pool": OpponentPool(["rule"])}
+    players["model"] = QLearning(game)
+    known = players[name] if name in players else {"level": "level:2", "mcts": "mcts:5"}.get(name, name)
+    policy = as_policy(known, get_game(game))
+    with pytest.raises(ValueError, match=f"the game is over, there is nothing for .* to play: Position.*{moves}"):
+        policy.act(Position.from_moves(game, moves), 0)
 
 
 def test_names_functions_and_models_are_checked_too() -> None:

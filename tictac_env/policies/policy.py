@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.games import Game, shown
+from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
 
@@ -46,8 +47,11 @@ class Policy(ABC):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Resets inherited methods that depend on an `act` or `probabilities` that the subclass overrides."""
+        """Makes `act` refuse finished positions, and resets inherited methods that depend on what is overridden."""
         super().__init_subclass__(**kwargs)
+        if "act" in vars(cls):
+            cls._act = vars(cls)["act"]  # type: ignore[method-assign]
+            cls.act = _unfinished_only(cls._act)  # type: ignore[method-assign]
         if "probabilities" in vars(cls) and "probabilities_many" not in vars(cls):
             cls.probabilities_many = Policy.probabilities_many  # type: ignore[method-assign]
         if not {"act", "probabilities"}.isdisjoint(vars(cls)) and "sure_wins" not in vars(cls):
@@ -92,7 +96,14 @@ class Policy(ABC):
         Args:
             position: the position, with the policy to move.
             seed: an integer in [0, 2**63), the only source of randomness.
+
+        Raises:
+            ValueError: the game is over. Subclasses need not check this.
         """
+
+    def _act(self, position: Position, seed: int) -> int:
+        """`act` without its check, which costs a microsecond, for callers that know that the position is unfinished."""
+        return self.act(position, seed)
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
         """The probability of each action over all seeds, float64 (num_actions,); None if unknown."""
@@ -140,6 +151,18 @@ class Policy(ABC):
         return self.name or type(self).__name__
 
 
+def _unfinished_only(act: Callable[..., int]) -> Callable[..., int]:
+    """An `act` that raises `ValueError` once the game is over."""
+
+    @functools.wraps(act)
+    def checked(self: Policy, position: Position, *seed: int, **named: int) -> int:
+        if position.game.result(position.own, position.opp) != UNFINISHED:
+            raise ValueError(f"the game is over, there is nothing for {self} to play: {position!r}")
+        return act(self, position, *seed, **named)
+
+    return checked
+
+
 def wrong_probabilities(policy: Policy, position: Position, chances: object) -> ValueError:
     """The error for probabilities of the wrong shape, or missing in some positions."""
     wanted = f"{position.game.num_actions}, none negative, everywhere or nowhere"
@@ -159,12 +182,12 @@ def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64
 
 
 def action_of(policy: Policy, position: Position, seed: int) -> int:
-    """The action of `policy`, as an int in [0, num_actions), legal or not.
+    """The action of `policy` in an unfinished position, as an int in [0, num_actions), legal or not.
 
     Raises:
         IllegalMove: the choice is not such an integer; the message names the policy, the choice and the position.
     """
-    choice = policy.act(position, seed)
+    choice = policy._act(position, seed)
     action = as_integer(choice)
     if action is None:
         legal = ", ".join(map(str, position.legal_actions))

@@ -225,8 +225,6 @@ class Learner(Predicts, Policy):
             ValueError: the position is of another game, or finished.
         """
         self._check_game(position.game)
-        if position.is_over:
-            raise ValueError(f"the game is over, there is nothing to play: {position!r}")
         return self.best_action(position.own, position.opp, position.legal_actions)
 
     def _check_game(self, game: Game) -> None:
