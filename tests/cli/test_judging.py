@@ -131,6 +131,32 @@ def test_ratings_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(int(row["games"]) == 12 for row in rows)
 
 
+@pytest.mark.parametrize("form", ["", "--json", "--csv", "--csv-games"])
+def test_every_form_of_a_tournament_may_go_to_a_file(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, path = ["tournament", "random", "rule", "--games", "4", *filter(None, [form])], tmp_path / "result"
+    assert cli.main(words) == 0
+    printed = capsys.readouterr().out
+    assert cli.main([*words, "-o", str(path)]) == 0
+    shown, told = capsys.readouterr().out, path.read_text()
+    assert "forfeits" in shown and str(path) in shown
+    if form == "--csv-games":  # the times differ
+        rows, games = (list(csv.DictReader(io.StringIO(text))) for text in (printed, told))
+        assert [row["moves"] for row in games] == [row["moves"] for row in rows] and len(rows) == 4
+        assert {row["first"] for row in rows} == {"random", "rule"}
+    else:
+        assert told == printed
+
+
+@pytest.mark.parametrize("words", [["audit", "rule", "--quick"], ["prove", "rule"]], ids=lambda words: words[0])
+def test_other_results_go_to_files_too(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main([*words, "--json", "--output", str(tmp_path / "result.json")])
+    assert json.loads((tmp_path / "result.json").read_text())["game"] == TTT and "rule" in capsys.readouterr().out
+    assert cli.main([*words, "-o", str(tmp_path)]) == 2
+    assert "directory" in capsys.readouterr().err
+
+
 def test_a_tournament_goes_on_in_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["tournament", "random", "rule", "--games", "10", "--store", str(tmp_path / "results"), "--json"]
     assert cli.main(words) == 0

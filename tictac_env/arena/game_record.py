@@ -18,7 +18,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES
 from tictac_env.solver.enumerate import tabulate
-from tictac_env.storage import read_json
+from tictac_env.storage import csv_of, read_json
 
 
 class Entrant(NamedTuple):
@@ -142,6 +142,14 @@ class GameRecord:
             "first_checkpoint": fixture.first.checkpoint,
             "second_checkpoint": fixture.second.checkpoint,
         }
+
+
+def games_as_csv(records: Iterable[GameRecord]) -> str:
+    """A line for each game, below a line of the columns: those of `GameRecord.to_dict`, the settings as JSON."""
+    names = GameRecord(Fixture("", Entrant(""), Entrant(""), ""), "", 0).to_dict()
+    rows = (record.to_dict() for record in records)
+    flat = ({name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows)
+    return csv_of(list(names), flat)
 
 
 def distinct_games(records: Iterable[GameRecord]) -> int:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, game_called
-from tictac_env.storage import csv_of, save_text
+from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, game_called, games_as_csv
+from tictac_env.storage import save_text
 
 APPLICATION_ID = 0x74747234
 """Marks a result store in the file's header ("ttr4")."""
@@ -173,13 +173,10 @@ class ResultStore:
         kind = Path(path).suffix
         if kind not in (".csv", ".jsonl"):
             raise ValueError(f"a store is exported as .csv or .jsonl, not as {os.fspath(path)!r}")
-        rows = [record.to_dict() for record in self]
         if kind == ".jsonl":
-            save_text(path, "".join(json.dumps(row) + "\n" for row in rows))
-            return
-        names = GameRecord(Fixture("", Entrant(""), Entrant(""), ""), "", 0).to_dict()
-        flat = ({name: json.dumps(one) if isinstance(one, dict) else one for name, one in row.items()} for row in rows)
-        save_text(path, csv_of(list(names), flat))
+            save_text(path, "".join(json.dumps(record.to_dict()) + "\n" for record in self))
+        else:
+            save_text(path, games_as_csv(self))
 
     def close(self) -> None:
         """Closes the file; the next use opens it again."""

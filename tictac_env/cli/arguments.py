@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise, product
 from pathlib import Path
@@ -22,6 +22,7 @@ from tictac_env.games.registry import import_game, known_names
 from tictac_env.jobs import Cluster, Workers
 from tictac_env.policies import POLICIES, game_for
 from tictac_env.policies.loading import ACCEPTED
+from tictac_env.storage import check_writable, save_text
 
 WRONG = 2
 """The exit status after an error."""
@@ -139,7 +140,7 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
     and the output is for programs, stderr names it.
     """
     game = game_for(options.game, *players, default=options.default_game)
-    if options.game is None and any(vars(options).get(form) for form in ("json", "csv")):
+    if options.game is None and any(vars(options).get(form) for form in ("json", "csv", "csv_games")):
         print(game_name(game) or game, file=sys.stderr)
     return game
 
@@ -182,12 +183,49 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
-def add_json_or_csv(parser: argparse.ArgumentParser, rows: str) -> argparse._ActionsContainer:
-    """Adds `--json` and `--csv`, a table of these rows, of which only one may be given; returns their group."""
+def add_forms(parser: argparse.ArgumentParser, **tables: str) -> argparse._ActionsContainer:
+    """Adds the forms of a result, of which only one may be given, and `--output`; returns the group of the forms.
+
+    The forms are `--json`, and a table for each keyword: `csv="the ratings"` adds `--csv`. `print_result` obeys them.
+    """
     forms = parser.add_mutually_exclusive_group()
     add_json(forms)
-    forms.add_argument("--csv", action="store_true", help=f"print {rows} as CSV")
+    for name, rows in tables.items():
+        forms.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=f"print {rows} as CSV")
+    add_file(parser, "-o", "--output", type=_writable, help="also write the result to this file")
     return forms
+
+
+def _writable(text: str) -> Path:
+    """A path at which a file can be written, found out now and not after an hour."""
+    path = Path(text)
+    check_writable(path)
+    return path
+
+
+def print_result(
+    options: argparse.Namespace,
+    text: str,
+    forms: Mapping[str, Callable[[], str]],
+    show: Callable[[str], None] = print,
+) -> None:
+    """Prints or writes a result in the form that the options name.
+
+    Args:
+        options: those of `add_forms`.
+        text: the result for people; it is also printed if a file is written.
+        forms: the functions that make the other forms, by the names of their options.
+        show: prints the text.
+    """
+    form = next((make().rstrip("\n") for name, make in forms.items() if vars(options)[name]), None)
+    if options.output is None and form is not None:
+        print(form, flush=True)
+        return
+    show(text)  # first, so that it is not lost if the file cannot be written
+    sys.stdout.flush()
+    if options.output is not None:
+        save_text(options.output, (text if form is None else form) + "\n")
+        print(options.output)
 
 
 def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
@@ -246,9 +284,9 @@ def continuing(path: Path | None, what: str) -> Iterator[None]:
         raise
 
 
-def print_json(value: Any) -> None:
-    """Prints a value as JSON that any program can read: no NaN, no infinities."""
-    print(json.dumps(value, indent=1, allow_nan=False))
+def as_json(value: Any) -> str:
+    """A value as JSON that any program can read: no NaN, no infinities."""
+    return json.dumps(value, indent=1, allow_nan=False)
 
 
 def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tictac_env.cli.arguments import add_file, add_json_or_csv, add_number, complete_words, game_named, whole_number
+from tictac_env.cli.arguments import (
+    add_file,
+    add_forms,
+    add_number,
+    as_json,
+    complete_words,
+    game_named,
+    print_result,
+    whole_number,
+)
 from tictac_env.games import get_game
 from tictac_env.grading.classes import class_tournament, grade_class
-from tictac_env.grading.grading import PAGE, grade, gradescope, nbgrader, points
+from tictac_env.grading.grading import PAGE, Grade, grade, gradescope, nbgrader, points
 from tictac_env.grading.rubric import assignment_folder, assignments, load_rubric
 from tictac_env.grading.submissions import handed_in_by_all, is_class
-from tictac_env.storage import check_writable, save_text
+from tictac_env.storage import save_text
 
 FORMATS = ("gradescope", "nbgrader")
 
@@ -32,9 +41,8 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
         metavar="GAME",
         help="the rubric's game; give it if the game is your own, as module:Name-v0",
     )
-    forms = add_json_or_csv(parser, "the points of all submissions")
+    forms = add_forms(parser, csv="the points of all submissions")
     forms.add_argument("--format", choices=FORMATS, help="print the result in the format of this platform")
-    add_file(parser, "-o", "--output", help="also write the result to this file")
     parser.add_argument("--cell", metavar="NAME", help="print only the points of this line of the rubric")
     parser.add_argument("--tournament", action="store_true", help="also let all submissions play each other")
     add_number(parser, "--workers", whole_number(1), "grade N submissions at once (default: one for each core)")
@@ -96,8 +104,6 @@ def _run(options: argparse.Namespace) -> int:
     for path in options.submissions:
         if not path.exists():
             raise ValueError(f"there is no submission {str(path)!r}")
-    if options.output is not None:
-        check_writable(options.output)  # now, and not after an hour
     alone = len(options.submissions) == 1 and not is_class(options.submissions[0], rubric.file)
     if alone or options.cell is not None or options.format == "gradescope":
         if len(options.submissions) > 1 or options.tournament or options.csv:
@@ -106,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
             print(points(options.submissions[0], rubric, options.cell, unconfined=options.unconfined))
             return 0
         found = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
-        _tell(options, str(found), found.to_dict, [found])
+        _print(options, str(found), found, [found])
         return 0
     class_ = handed_in_by_all(options.submissions, rubric.file)
     report = grade_class(class_, rubric, options.workers, options.page, progress=True, unconfined=options.unconfined)
@@ -114,30 +120,21 @@ def _run(options: argparse.Namespace) -> int:
     if options.tournament:
         played = class_tournament(report)
         text = f"{text}\n\n{played}\n\n{played.ratings()}"
-    _tell(options, text, report.to_dict, report.grades, report.to_csv)
+    _print(options, text, report, report.grades)
     return 0
 
 
-def _tell(options: argparse.Namespace, text: str, to_dict: Any, grades: Any, to_csv: Any = None) -> None:
-    """Prints or writes the result in the form that the options name; of what is written the text is printed, too."""
-    if options.csv:
-        told = to_csv().rstrip("\n")
-    elif options.format or options.json:
-        found: Any = to_dict()
+def _print(options: argparse.Namespace, text: str, report: Any, grades: Sequence[Grade]) -> None:
+    """Prints or writes the report in the form that the options name."""
+
+    def of_platform() -> str:
         if options.format == "gradescope":
-            found = gradescope(grades[0])
-        elif options.format == "nbgrader":
-            found = [nbgrader(one) for one in grades]
-            found = found[0] if len(found) == 1 else found
-        told = json.dumps(found, indent=1, allow_nan=False)
-    else:
-        told = text
-    if options.output is None:
-        print(told, flush=True)
-        return
-    print(text, flush=True)  # first, so that it is not lost if the file cannot be written
-    save_text(options.output, told + "\n")
-    print(options.output)
+            return as_json(gradescope(grades[0]))
+        each = [nbgrader(grade) for grade in grades]
+        return as_json(each[0] if len(each) == 1 else each)
+
+    forms = {"json": lambda: as_json(report.to_dict()), "csv": lambda: report.to_csv(), "format": of_platform}
+    print_result(options, text, forms)
 
 
 def _hand_out(assignment: str, folder: Path) -> int:

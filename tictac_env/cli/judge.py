@@ -16,24 +16,25 @@ from typing import Any
 import tictac_env
 from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
 from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
+from tictac_env.arena.game_record import games_as_csv
 from tictac_env.arena.proof import CLAIMS
 from tictac_env.checks import SEATS
 from tictac_env.cli.arguments import (
     add_file,
+    add_forms,
     add_game,
-    add_json,
-    add_json_or_csv,
     add_number,
     add_player,
     add_seed,
     add_workers,
+    as_json,
     chosen_game,
     chosen_workers,
     complete_words,
     continuing,
     decimal,
     game_named,
-    print_json,
+    print_result,
     whole_number,
 )
 from tictac_env.games import did_you_mean, game_name
@@ -95,7 +96,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         help="keep its answers there, and ask nothing again that it has answered (default: %(default)s)",
     )
     add_seed(parser)
-    add_json(parser)
+    add_forms(parser)
     add_file(
         parser,
         "--card",
@@ -156,10 +157,10 @@ def run_audit(options: argparse.Namespace) -> int:
                 replies=options.replies,
                 symmetric=not options.no_symmetry,
             )
-    if options.json:  # first, in case that nothing can be written
-        print(record.to_json(), flush=True)
-    else:
-        _print_in_colour(record.to_text(shutil.get_terminal_size().columns))
+    text = record.to_text(shutil.get_terminal_size().columns)
+    print_result(
+        options, text, {"json": record.to_json}, _print_in_colour
+    )  # first, in case that nothing can be written
     if folder is not None:
         save_card(record, folder)
     return 0
@@ -206,7 +207,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser)
     add_workers(parser)
-    add_json(parser)
+    add_forms(parser)
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -233,11 +234,12 @@ def run_prove(options: argparse.Namespace) -> int:
         to_the_end=options.to_the_end,
         workers=chosen_workers(options),
     )
-    if options.json:
+
+    def to_json() -> str:
         plies = [ply._asdict() for ply in proof.plies]
-        print_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
-    else:
-        print(proof)
+        return as_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
+
+    print_result(options, str(proof), {"json": to_json})
     return 0 if proof.holds else 1
 
 
@@ -265,7 +267,7 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser)
     add_workers(parser)
-    add_json_or_csv(parser, "the ratings")
+    add_forms(parser, csv="the ratings", csv_games="the games")
 
 
 def run_tournament(options: argparse.Namespace) -> int:
@@ -281,7 +283,7 @@ def run_tournament(options: argparse.Namespace) -> int:
       tictac tournament level:3 level:4 --game ConnectFour-v0 --openings 8 --sample 50 --store results
       tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --openings 2 --workers 4
       tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
-      tictac tournament random rule --csv > ratings.csv
+      tictac tournament random rule --csv -o ratings.csv
     """
     players = _by_name(options.players)
     if options.anchor is not None and options.anchor not in players:
@@ -304,13 +306,13 @@ def run_tournament(options: argparse.Namespace) -> int:
             workers=chosen_workers(options),
         )
     ratings = tournament.ratings(anchor=options.anchor)
-    if options.json:
-        print_json(_record(tournament, ratings))
-    elif options.csv:
-        rows = ratings.table()
-        print(csv_of(list(rows[0]), rows), end="")
-    else:
-        print(f"{tournament}\n\n{ratings}")
+    rows = ratings.table()
+    forms = {
+        "json": lambda: as_json(_record(tournament, ratings)),
+        "csv": lambda: csv_of(list(rows[0]), rows),
+        "csv_games": lambda: games_as_csv(tournament),
+    }
+    print_result(options, f"{tournament}\n\n{ratings}", forms)
     return 0
 
 

@@ -25,9 +25,9 @@ from tictac_env.cli.arguments import (
     add_json,
     add_moves,
     add_number,
+    as_json,
     chosen_game,
     decimal,
-    print_json,
     whole_number,
 )
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
@@ -82,7 +82,7 @@ def run_solve(options: argparse.Namespace) -> int:
         bounds = limit.bounds
         if options.json:
             proven = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
-            print_json(header | {"score": None} | proven)
+            print(as_json(header | {"score": None} | proven))
         else:
             print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
         return 1
@@ -91,7 +91,7 @@ def run_solve(options: argparse.Namespace) -> int:
     line = None if options.weak else _best_line(solver, position, end)
     if options.json:
         exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
-        print_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)})
+        print(as_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)}))
         return 0
     for action, score in enumerate(solution.action_scores):
         if score is not None:
@@ -214,7 +214,7 @@ def run_info(options: argparse.Namespace) -> int:
     """
     found = information()
     if options.json:
-        print_json(found)
+        print(as_json(found))
     else:
         print("\n".join(_lines(found)))
     return 0
