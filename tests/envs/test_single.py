@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -182,3 +183,21 @@ def test_an_unknown_render_mode_is_refused_and_none_renders_nothing() -> None:
     env.reset()
     with pytest.warns(UserWarning, match="without a render mode"):
         assert env.render() is None
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_an_opponent_that_is_assigned_is_refused_with_what_to_write(make: Callable[..., Any]) -> None:
+    env = make(TTT, opponent="rule")
+    with pytest.raises(AttributeError, match=r"'minimax': write gym\.make\(id, opponent=\.\.\.\), or .*OpponentPool"):
+        env.unwrapped.opponent = "minimax"
+    assert str(env.unwrapped.opponent) == "rule"
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+@pytest.mark.parametrize(("number", "name"), [(0, "first"), (1, "second")])
+def test_the_number_of_a_seat_is_answered_with_its_name(make: Callable[..., Any], number: int, name: str) -> None:
+    with pytest.raises(ValueError, match=f'write play_as="{name}" for {number}'):
+        make(TTT, play_as=number)
+    env = make(TTT)
+    with pytest.raises(ValueError, match=f'write play_as="{name}" for {number}'):
+        env.reset(options={"play_as": number})

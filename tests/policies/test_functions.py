@@ -174,3 +174,19 @@ def test_a_function_that_draws_without_a_seed_is_told_to_take_one() -> None:
 def test_a_function_that_does_not_say_its_parameters_gets_no_seed() -> None:
     assert not FunctionPolicy(max).seeded
     assert not FunctionPolicy(lambda observation, mask, **rest: 0).seeded
+
+
+class Network:
+    """As a network of PyTorch: its call takes anything."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def forward(self, planes: Any) -> Any:
+        raise AssertionError("it is not asked")
+
+
+def test_a_network_is_told_how_to_become_a_player() -> None:
+    for use in (verdict, lambda network: gym.make("TicTacToe-v0", opponent=network)):
+        with pytest.raises(ValueError, match=r"Network.* does not: .*BatchedPolicy\(lambda planes, masks"):
+            use(Network())

@@ -114,3 +114,19 @@ def test_the_last_board_of_a_match_is_shown() -> None:
     match = play_match(HumanPolicy(terminal.ask, terminal.shown.append), lambda _, mask: 3 if mask[3] else 4, games=1)
     assert match.as_first.wins == 1
     assert terminal.shown[-1].endswith("X wins with 1 2 3")
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [
+        (CONNECT_FOUR.game, "1-7"),
+        (KInARow.make(2, 5, 3, False), "1-9, a"),
+        (KInARow.make(4, 4, 4, False), "1-9, a-g"),
+        (WIDE.game, "1-44"),
+    ],
+    ids=str,
+)
+def test_moves_are_named_as_the_board_numbers_them(game: KInARow, words: str) -> None:
+    terminal = Terminal(words[-1] if "a" in words else "1")
+    terminal.act(Position.start(game))
+    assert f"({words})" in terminal.asked[0]

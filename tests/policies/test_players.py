@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from conftest import breadth
@@ -25,8 +26,8 @@ from tictac_agents import (
     ValueIteration,
     ValueTD,
 )
-from tictac_env.arena import verdict
-from tictac_env.policies import Policy, RandomPolicy, load_player, make_policy
+from tictac_env.arena import play_match, verdict
+from tictac_env.policies import OpponentPool, Policy, RandomPolicy, load_player, make_policy
 from tictac_env.policies.loading import Player
 from tictac_env.position import Position
 
@@ -224,3 +225,13 @@ def test_a_policy_may_state_its_budget() -> None:
     player = load_player(Mine(4), TTT)
     assert isinstance(player, Player)
     assert player.budget == "three looks" and player.settings == {"width": 4, "options": [1, 2]}
+
+
+def test_a_loaded_player_is_taken_wherever_a_policy_is() -> None:
+    player = load_player("minimax:2", TTT)
+    assert play_match(player, "random", games=4) == play_match("minimax:2", "random", games=4)
+    assert verdict(player) == verdict("minimax:2")
+    assert str(gym.make(TTT, opponent=player).unwrapped.opponent) == "minimax:2"  # type: ignore[attr-defined]
+    pool = OpponentPool([player])
+    pool.add(player)
+    assert str(pool) == "pool(minimax:2, minimax:2)"

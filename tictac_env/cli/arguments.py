@@ -101,7 +101,10 @@ class CommandParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> Any:
-        """Reports the error in one line, and ends the program with status 2."""
+        """Reports the error in one line, with the choices for a missing word, and ends the program with status 2."""
+        for action in self._actions:
+            if action.choices and message.endswith(f"required: {action.metavar or action.dest}"):
+                message += f", one of {', '.join(action.choices)}"
         self.exit(WRONG, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 

@@ -8,7 +8,7 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import cloudpickle
 import gymnasium as gym
@@ -33,6 +33,14 @@ ON_ILLEGAL = ("lose", "raise")
 NOT_SEEDED = -1
 """The state of a board's randomness before its first reset."""
 MAX_INT = 2**63 - 1
+
+
+def refuse_opponent(opponent: Any) -> NoReturn:
+    """Raises the error for an opponent that is assigned to an environment."""
+    raise AttributeError(
+        f"the opponent of an environment cannot be replaced, here by {shown(opponent)}: write "
+        "gym.make(id, opponent=...), or give it an OpponentPool, to which opponents can be added for the next games"
+    )
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,8 @@ class Arguments:
         Raises:
             ValueError: there is no such seat, or there is no opponent and `play_as` is not the default.
         """
+        if type(play_as) is int and play_as in (0, 1):
+            raise ValueError(f'play_as must be a name: write play_as="{PLAY_AS[play_as]}" for {play_as}')
         if self.opponent is None and play_as != PLAY_AS[0]:
             raise ValueError(f"play_as={shown(play_as)} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
@@ -345,8 +355,12 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     @property
     def opponent(self) -> Policy | None:
-        """The policy that answers the learner's moves; None if both sides step."""
+        """The policy that answers the learner's moves; None if both sides step. It cannot be replaced."""
         return self._opponent
+
+    @opponent.setter
+    def opponent(self, opponent: Any) -> None:
+        refuse_opponent(opponent)
 
     def describe(self) -> dict[str, Any]:
         """The arguments for JSON: equal for environments that play the same games."""

@@ -309,13 +309,15 @@ def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
         return ModelPolicy(player, obs_type)
     if not callable(player):
         return None
-    if (signature := signature_of(player)) is not None:
+    forward = getattr(player, "forward", None)  # of a network of PyTorch, whose call takes anything and passes it on
+    if (signature := signature_of(forward or player)) is not None:
         try:
             signature.bind(None, None, **({"seed": 0} if takes_seed(player) else {}))
         except TypeError as error:
             name = getattr(player, "__name__", type(player).__name__)
             needed = f"a function that plays must take (observation, mask); {name}{signature} does not: {error}"
-            raise ValueError(needed) from None
+            hint = "; for a network write BatchedPolicy(lambda planes, masks: ...), which returns legal actions"
+            raise ValueError(needed + (hint if forward else "")) from None
     return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
 
 

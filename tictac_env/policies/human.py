@@ -100,5 +100,9 @@ def _keypad(game: Game) -> str:
 
 
 def moves_in_words(game: Game) -> str:
-    """The moves that may be typed, as in "1-7"."""
-    return f"1-{game.num_actions}" + (" or qwe/asd/zxc" if _keypad(game) else "")
+    """The moves that may be typed, as boards number them: "1-7", "1-9, a-g", or "1-49" if letters do not suffice."""
+    actions = game.num_actions
+    if not 9 < actions <= len(MOVE_CHARACTERS):
+        return f"1-{actions}" + (" or qwe/asd/zxc" if _keypad(game) else "")
+    letters = MOVE_CHARACTERS[9:actions]
+    return f"1-9, {letters if len(letters) == 1 else f'{letters[0]}-{letters[-1]}'}"

@@ -115,7 +115,8 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     `BatchedPolicy` and `ModelPolicy`.
 
     Args:
-        player: the player. A function with a parameter `seed` gets the seed too. `make_policy` reads strings.
+        player: the player, or the `Player` that `load_player` returns. A function with a parameter `seed` gets the seed
+            too. `make_policy` reads strings.
         game: the game.
         obs_type: the observation type for functions, including those in a mixture.
 
@@ -134,6 +135,8 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     """
     if isinstance(player, (str, os.PathLike)):
         return make_policy(player, game)
+    if isinstance(player, Player):
+        return as_policy(player.policy, game, obs_type)
     if hasattr(getattr(player, "model", player), "save") and (own := own_game(player)) not in (None, game):
         learned, wanted = (game_name(rules) or repr(rules) for rules in (own, game))
         name = player if isinstance(player, Policy) else type(player).__name__
@@ -152,7 +155,7 @@ def check_player(player: Any) -> None:
     if isinstance(player, str):
         if is_name(player):
             _check_name(player)
-    elif not isinstance(player, (Policy, os.PathLike)) and adapted(player) is None:
+    elif not isinstance(player, (Policy, Player, os.PathLike)) and adapted(player) is None:
         _refuse(player)
 
 

@@ -18,7 +18,7 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
 from tictac_env.lazy import of_agents
 from tictac_env.policies.adapters import ModelPolicy
-from tictac_env.policies.loading import as_policy, check_player
+from tictac_env.policies.loading import Player, as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -184,8 +184,9 @@ class Mixture(Policy):
         return mean
 
     def __str__(self) -> str:
+        named = (str, Policy, Player)
         titles = (
-            str(player) if isinstance(player, (str, Policy)) else getattr(player, "__name__", type(player).__name__)
+            str(player) if isinstance(player, named) else getattr(player, "__name__", type(player).__name__)
             for player in self.players
         )
         return f"{self.name}({', '.join(titles)})"

@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
-from tictac_env.envs.single import Arguments, SharesOpponent, check_options, unfinished
+from tictac_env.envs.single import Arguments, SharesOpponent, check_options, refuse_opponent, unfinished
 from tictac_env.envs.vector.board_batch import (
     BoardBatch,
     Infos,
@@ -167,8 +167,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def opponent(self) -> Policy | None:
-        """The policy that answers the learners' moves; None if both sides step."""
+        """The policy that answers the learners' moves; None if both sides step. It cannot be replaced."""
         return self.arguments.opponent
+
+    @opponent.setter
+    def opponent(self, opponent: Any) -> None:
+        refuse_opponent(opponent)
 
     @property
     def batch(self) -> PositionBatch:
@@ -505,7 +509,7 @@ def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
 
 def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
     """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), by default the environment's `play_as`."""
-    each = _each("play_as", given, (str, type(None)), len(chosen))
+    each = _each("play_as", given, (str, int, type(None)), len(chosen))
     seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
     for i in np.flatnonzero(chosen).tolist() if given is not None else ():
         play_as = each[i]
