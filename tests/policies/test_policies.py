@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from naive import NaiveBoard
 
 from tictac_agents import QLearning
+from tictac_agents.export.submission import ALLOWED, submission
 from tictac_env.arena import (
     audit,
     exact_results,
@@ -26,7 +29,7 @@ from tictac_env.arena import (
     verdict,
 )
 from tictac_env.envs.vector.vector_env import read_actions
-from tictac_env.games import GAMES, Game, KInARow
+from tictac_env.games import GAMES, Game, KInARow, get_game
 from tictac_env.policies import (
     POLICIES,
     FunctionPolicy,
@@ -45,6 +48,8 @@ from tictac_env.policies import (
 from tictac_env.policies.loading import is_name
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
+from tictac_env.web.limits import Limits
+from tictac_env.web.opponents import Opponents
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 every_size = pytest.mark.parametrize("game", [game for game in ALL_GAMES if isinstance(game, KInARow)], ids=title)
@@ -255,3 +260,41 @@ def test_a_game_that_an_agent_has_not_learned_is_refused_with_its_own(use: Any) 
 def test_agents_of_two_games_do_not_meet() -> None:
     with pytest.raises(ValueError, match=f"different games, {TTT} and {C4}"):
         play_match(QLearning(TTT), QLearning(C4))
+
+
+@pytest.mark.parametrize("game", [TTT, "ConnectFour-v0"])
+@pytest.mark.parametrize("name", ["minimax", "minimax-first"])
+def test_minimax_without_a_depth_says_if_it_is_not_exhaustive(name: str, game: str) -> None:
+    named, exhaustive = make_policy(name, game), game == TTT
+    assert str(named) == (name if exhaustive else f"{name}:4")
+    assert named.budget == ("the whole game, tabulated" if exhaustive else "4 plies")
+    offered = [one["name"] for one in Opponents(Limits()).menu(get_game(game))["opponents"]]
+    assert str(named) in offered and (name in offered) == exhaustive
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_list_of_policies_has_every_name(name: str) -> None:
+    """`test_check_policy.py` plays each of them, so a new policy has a test; these lists are written by hand."""
+    root = Path(__file__).parents[2]
+    rows = [line.split("|")[1] for line in (root / "docs/opponents.md").read_text().splitlines() if line[:2] == "| "]
+    assert any(re.search(f"`{name}[`:]", row) for row in rows), "it has no row in docs/opponents.md"
+    if name == "human":  # people play on the page and are not exported
+        return
+    lines = (root / "tictac_env/web/static/play.js").read_text().partition("const LINES = {")[2].partition("};")[0]
+    assert re.search(rf'^  "?{name}"?: "', lines, re.MULTILINE), "it has no sentence in LINES of play.js"
+    for game in GAMES.values():
+        offered = {one["name"].partition(":")[0] for one in Opponents(Limits()).menu(game)["opponents"]}
+        assert name in offered, "the page does not offer it"
+    exportable = {word.partition("[")[0].partition(":")[0] for word in re.split("[,;] ", ALLOWED)}
+    player = {"level": "level:2", "minimax": "minimax:2", "minimax-first": "minimax-first:2"}.get(name, name)
+    with nullcontext() if name in exportable else pytest.raises(ValueError, match="cannot be exported"):
+        submission(player, "ConnectFour-v0")
+
+
+@pytest.mark.parametrize("name", ["corner"])
+def test_a_policy_that_is_added_and_listed_nowhere_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, name, "tictac_env.policies.heuristics:RulePolicy")
+    with pytest.raises(AssertionError, match="it has no row"):
+        test_every_list_of_policies_has_every_name(name)
+    offered = [one["name"] for one in Opponents(Limits()).menu(GAMES[TTT])["opponents"]]
+    assert name in offered

@@ -73,7 +73,8 @@ def make_policy(name: str | os.PathLike[str], game: str | Game | None = None) ->
     Args:
         name: "random", "rule", "minimax:4", ...: a name of `POLICIES`, for some with an argument after a colon; or the
             file of an agent, such as "q.npz", or any other string that `load_player` accepts. Some of these run code:
-            for untrusted names use `named_policy`.
+            for untrusted names use `named_policy`. Without a depth "minimax" is exhaustive on boards of up to 12 cells,
+            and "minimax:4" on larger ones; the policy's own name says which.
         game: a game or its name; None for the game that the agent in the file plays, or tic-tac-toe.
 
     Raises:

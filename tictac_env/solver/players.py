@@ -39,6 +39,8 @@ def _searched(position: Position, depth: int) -> list[int | None]:
 class Minimax(Policy):
     """Plays a move that keeps the value of the position; the seed draws among equally good moves.
 
+    The policy named "minimax" has no depth on boards of up to 12 cells, and a depth of 4 on larger ones.
+
     Without a depth the game is tabulated, and all moves that keep the outcome are equally good. With a depth the
     position is searched that many plies ahead; then nearer wins and farther losses are preferred, and games that last
     longer count as draws. The search is compiled: the first one on a machine takes about two seconds longer (see

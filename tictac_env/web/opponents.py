@@ -18,7 +18,7 @@ from tictac_env.policies import POLICIES, Mixture, Policy, named_policy, own_gam
 from tictac_env.policies.loading import REMOVED, SUFFIXES, load_player
 from tictac_env.policies.pool import level_settings
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.solver.players import Perfect
+from tictac_env.solver.players import DEFAULT_DEPTH, Perfect
 from tictac_env.web.insight import own_solver
 from tictac_env.web.kept import KeptAgents
 from tictac_env.web.limits import Limits
@@ -83,7 +83,8 @@ class Opponents:
         """
         small = game.cells <= SMALL_CELLS
         levels = [f"level:{number}" for number in range(1, len(level_settings(game)) + 1)]
-        minimax = ("minimax", "minimax-first") if small else ("minimax:2", "minimax", "minimax:8", "minimax-first")
+        depths = ("minimax:2", f"minimax:{DEFAULT_DEPTH}", "minimax:8", f"minimax-first:{DEFAULT_DEPTH}")
+        minimax = ("minimax", "minimax-first") if small else depths
         names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
         kept = self._kept.agents(game) if self._kept else []
         offered = {name.partition(":")[0] for name in names} | {"level", "human"}
