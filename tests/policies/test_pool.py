@@ -280,6 +280,8 @@ def test_a_mixture_is_judged_exactly() -> None:
 class Noted(Policy):
     """Plays the lowest legal action and notes at which ply."""
 
+    asked_twice = False
+
     def __init__(self) -> None:
         self.plies: list[int] = []
 
