@@ -80,7 +80,7 @@ format: .venv/dev.done
 wheel: .venv/release.done
 	rm -rf build/dist build/placeholder
 	$(RELEASE)/hatchling build -d build/dist
-	cd tools/tictac-agents && $(CURDIR)/$(RELEASE)/hatchling build -t wheel -d $(CURDIR)/build/placeholder
+	cd tools/tictac-agents && "$(CURDIR)/$(RELEASE)/hatchling" build -t wheel -d "$(CURDIR)/build/placeholder"
 	$(RELEASE)/twine check --strict build/dist/* build/placeholder/*
 
 # In an empty environment, from outside the tree; WITH=python3.13 takes another interpreter.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -146,7 +147,7 @@ def test_the_package_can_be_run() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -m tictac_env render 4583 | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{shlex.quote(sys.executable)} -m tictac_env render 4583 | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (141, "")
 

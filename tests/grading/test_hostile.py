@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,8 @@ WAYS = [
 ]
 LAYERS = {"bubblewrap": GUARDS, "no bubblewrap": ("files", "calls"), "what there is": GUARDS}
 NOBODY = 65534
+PLACES = [Path(path) for path in (sys.base_prefix, sys.prefix, process.PROGRAM.parents[1])]
+"""What grading needs to read, wherever this tree and its Python lie."""
 
 
 class Submit:
@@ -90,9 +92,13 @@ class Submit:
     def __call__(self, source: str, guards: tuple[str, ...] | None = None, unconfined: bool = False) -> Grade:
         (self.folder / "pupil.py").write_text(source)
         chosen = self.guards if guards is None else guards
-        found = (as_nobody if self.user == "as nobody" else lambda action: action())(
-            lambda: self._graded(chosen, unconfined)
-        )
+        if self.user == "as nobody":
+            try:
+                found = as_nobody(lambda: self._graded(chosen, unconfined), self.folder)
+            except NoOtherUser as error:
+                pytest.skip(str(error))
+        else:
+            found = self._graded(chosen, unconfined)
         if guards is None:
             assert "calls" in found.layers and ("namespaces" in found.layers) == ("namespaces" in chosen and NAMESPACES)
         return found
@@ -135,16 +141,21 @@ def submit_each_way(folder: Path, request: pytest.FixtureRequest) -> Iterator[Su
     made.check()
 
 
-def as_nobody(action: Callable[[], Any]) -> Any:
-    """What an action returns in a child that gave up being root."""
+class NoOtherUser(Exception):
+    """This process cannot become a user who reads what a test needs; the message says why."""
+
+
+def as_nobody(action: Callable[[], Any], folder: Path) -> Any:
+    """What an action returns in a child that gave up being root, and sees the folder and `PLACES`.
+
+    Raises:
+        NoOtherUser: there is no such child.
+    """
     ours, theirs = multiprocessing.Pipe(False)
     child = os.fork()
     if child == 0:
         try:
-            open_to_all(sys.base_prefix)
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            become_nobody((*PLACES, folder))
             theirs.send(action())
         except BaseException as error:
             theirs.send(error)
@@ -160,19 +171,46 @@ def as_nobody(action: Callable[[], Any]) -> Any:
     return found
 
 
-def open_to_all(path: str) -> None:
-    """Shows this process a path that lies in a folder for root alone, such as /root, which then has nothing else."""
-    closed = [one for one in Path(path).parents if not one.stat().st_mode & 1]
-    if not closed:
+def become_nobody(shown: Sequence[Path]) -> None:
+    os.umask(0o022)
+    try:
+        open_to_all(shown)
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    except OSError as error:
+        raise NoOtherUser(f"this root cannot become another user: {error}") from error
+    for path in (*shown, Path(sys.executable)):
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise NoOtherUser(f"another user cannot read {path}")
+
+
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x00020000, 0x1000, 0x4000, 0x40000
+
+
+def open_to_all(shown: Sequence[Path]) -> None:
+    """Mounts what lies below a folder for root alone, such as /root, so that others reach it; nothing else is there."""
+    tops = {
+        path: closed[-1] for path in shown if (closed := [one for one in path.parents if not one.stat().st_mode & 1])
+    }
+    if not tops:
         return
-    assert ctypes.CDLL(None).unshare(0x00020000) == 0  # CLONE_NEWNS; Python has it from 3.12 on
-    aside = tempfile.mkdtemp()
-    hidden = ["-t", "tmpfs", "-o", "mode=755", "tmpfs", str(closed[-1])]
-    for words in (["--make-rprivate", "/"], ["--bind", path, aside], hidden):
-        subprocess.run(["mount", *words], check=True)
-    os.makedirs(path)
-    subprocess.run(["mount", "--move", aside, path], check=True)
-    os.rmdir(aside)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def mount(source: str, target: Path, kind: str, flags: int, data: str = "") -> None:
+        if libc.mount(source.encode(), bytes(target), kind.encode(), flags, data.encode()):
+            raise OSError(ctypes.get_errno(), f"mount {source}")
+
+    if libc.unshare(CLONE_NEWNS):  # Python has it from 3.12 on
+        raise OSError(ctypes.get_errno(), "unshare")
+    mount("none", Path("/"), "", MS_REC | MS_PRIVATE)
+    opened = {path: os.open(path, os.O_PATH) for path in sorted(tops)}
+    for top in set(tops.values()):
+        mount("tmpfs", top, "tmpfs", 0, "mode=755")
+    for path, descriptor in opened.items():
+        path.mkdir(parents=True, exist_ok=True)
+        mount(f"/proc/self/fd/{descriptor}", path, "", MS_BIND | MS_REC)
+        os.close(descriptor)
 
 
 def children() -> list[str]:
@@ -196,6 +234,25 @@ def test_what_is_fair_gets_all_points(submit) -> None:
     assert (found.score, found.trouble) == (3, "")
     assert found.layers == ("limits", *(GUARDS if NAMESPACES else GUARDS[1:]))
     assert submit(FAIR, guards=(), unconfined=True).layers == ("limits", "hook")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="this is an ordinary user already")
+@linux
+def test_another_user_needs_no_place_that_everybody_reads(folder: Path) -> None:
+    place = folder / "closed" / "place"
+    place.mkdir(parents=True)
+    (place / "file").touch()
+    place.parent.chmod(0o700)
+    folder.chmod(0o755)
+    try:
+        assert as_nobody(lambda: os.listdir(place), place) == ["file"]
+    except NoOtherUser as error:
+        if str(place) in str(error):
+            raise
+        pytest.skip(str(error))
+    place.chmod(0o700)
+    with pytest.raises(NoOtherUser, match=str(place)):
+        as_nobody(lambda: os.listdir(place), place)
 
 
 TRICKS = {
