@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,7 +78,7 @@ class Submit:
     """Grades a source, confined in one of several ways; no process and no file may be left that was not there."""
 
     def __init__(self, folder: Path, layers: str = "what there is", user: str = "as it is") -> None:
-        if layers == "bubblewrap" and not confinement.bubblewrap_works():
+        if layers == "bubblewrap" and confinement.bubblewrap() is None:
             pytest.skip("bubblewrap is not installed, or not allowed namespaces")
         if user == "as nobody" and os.geteuid() != 0:
             pytest.skip("this is an ordinary user already")
@@ -114,7 +115,7 @@ class Submit:
         assert not list(self.temporary.iterdir())
 
 
-NAMESPACES = confinement.bubblewrap_works()
+NAMESPACES = confinement.bubblewrap() is not None
 
 
 @pytest.fixture
@@ -516,6 +517,39 @@ def test_a_program_that_does_not_begin_is_no_fault_of_the_submission(
 
 
 @linux
+def test_a_program_that_cannot_be_started_is_no_fault_of_the_submission(
+    submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(Unprotected, match="/nowhere/python"):
+        submit(FAIR, guards=("files", "calls"))
+
+
+@linux
+def test_a_scratch_folder_that_cannot_be_made_is_no_fault_of_the_submission(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "pupil.py").write_text(FAIR)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "nowhere"))
+    with pytest.raises(Unprotected, match="nowhere"):
+        grade(folder / "pupil.py", "rules")
+
+
+@pytest.mark.skipif(not NAMESPACES, reason="bubblewrap is not installed, or not allowed namespaces")
+def test_bubblewrap_is_run_where_it_was_found(submit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = tmp_path / "calls"
+    (tmp_path / "bwrap").write_text(f'#!/bin/sh\necho >> {calls}\nexec {shutil.which("bwrap")} "$@"\n')
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    confinement.bubblewrap.cache_clear()
+    try:
+        assert submit(FAIR).score == 3
+    finally:
+        confinement.bubblewrap.cache_clear()
+    assert len(calls.read_text()) == 2, "once to try it, and once for the submission"
+
+
+@linux
 def test_no_program_below_a_folder_of_libraries_can_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments of Python with the solver in them may lie there."""
     (folder / "environment" / "lib").mkdir(parents=True)
@@ -540,7 +574,13 @@ def test_namespaces_hold_what_is_listed_alone(folder: Path) -> None:
     numbers, number = os.pipe()
     look = ["sh", "-c", f"cat $(find {folder}/library -type f | sort); touch {folder}/library/site/new"]
     words = confinement.wrapped(
-        look, [*read, *system, *programs], Path(__file__), str(folder / "scratch"), 4096, number
+        confinement.bubblewrap(),
+        look,
+        [*read, *system, *programs],
+        Path(__file__),
+        str(folder / "scratch"),
+        4096,
+        number,
     )
     found = subprocess.run(words, pass_fds=[number], capture_output=True, text=True, check=False)
     os.close(number)

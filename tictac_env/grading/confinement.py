@@ -120,12 +120,14 @@ def plain_name(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def bubblewrap_works() -> bool:
-    """Tries bubblewrap: namespaces, a tmpfs of a given size, and a look into it from outside."""
-    if not sys.platform.startswith("linux") or shutil.which("bwrap") is None:
-        return False
+def bubblewrap() -> str | None:
+    """The path of bubblewrap; None unless namespaces, a tmpfs of a given size and a look into it from outside work."""
+    program = shutil.which("bwrap") if sys.platform.startswith("linux") else None
+    if program is None:
+        return None
+    program = os.path.abspath(program)
     numbers, number = os.pipe()
-    words = ["bwrap", *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
+    words = [program, *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
     words += ["--tmpfs", "/tmp", "sh", "-c", "echo; read line"]
     pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
     try:
@@ -135,9 +137,10 @@ def bubblewrap_works() -> bool:
         ):
             os.close(number)
             assert begun.stdout is not None
-            return begun.stdout.read(1) == b"\n" and os.listdir(files_of(child(told.read()), "/tmp")) == []
+            works = begun.stdout.read(1) == b"\n" and os.listdir(files_of(child(told.read()), "/tmp")) == []
     except (OSError, ValueError, KeyError):
-        return False
+        return None
+    return program if works else None
 
 
 def child(told: bytes) -> int:
@@ -151,11 +154,12 @@ def files_of(process: int, folder: str) -> str:
 
 
 def wrapped(
-    command: list[str], read: Iterable[str], program: Path, scratch: str, scratch_bytes: int, told: int
+    bubblewrap: str, command: list[str], read: Iterable[str], program: Path, scratch: str, scratch_bytes: int, told: int
 ) -> list[str]:
     """The command that runs another one in namespaces of its own.
 
     Args:
+        bubblewrap: the path of the program.
         command: what to run.
         read: files and folders that it may see; missing ones are left out.
         program: the file of the program, which the process finds at `PROGRAM`.
@@ -163,7 +167,7 @@ def wrapped(
         scratch_bytes: the size of that folder.
         told: the descriptor to which bubblewrap writes its number, as JSON: `{"child-pid": 7, ...}`.
     """
-    words = ["bwrap", *WHOLE, "--info-fd", str(told), *(word for one in _mounts(read) for word in one)]
+    words = [bubblewrap, *WHOLE, "--info-fd", str(told), *(word for one in _mounts(read) for word in one)]
     words += ["--ro-bind", str(program), PROGRAM, "--ro-bind", scratch, HANDED_IN]
     words += ["--size", str(scratch_bytes), "--tmpfs", scratch]
     return [*words, "--remount-ro", "/", "--chdir", scratch, *command]

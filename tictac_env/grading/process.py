@@ -102,8 +102,11 @@ class Process:
         self.printed = ""
         self._received, self._waiting = b"", b""
         self._looked = math.inf
-        self._wrapped = "namespaces" in guards and confinement.bubblewrap_works()
-        self._start(seen.read)
+        self._bubblewrap = confinement.bubblewrap() if "namespaces" in guards else None
+        try:
+            self._start(seen.read)
+        except OSError as error:
+            raise Unprotected(f"the program that runs submissions cannot be started: {error}") from error
         plan = {
             "source": str(source),
             "scratch": self._scratch,
@@ -117,7 +120,7 @@ class Process:
             "threads": MOST_THREADS,
             "patience": PATIENCE,
             "guards": guards,
-            "handed_in": confinement.HANDED_IN if self._wrapped else "",
+            "handed_in": confinement.HANDED_IN if self._bubblewrap else "",
         }
         try:
             self._send(plan)
@@ -147,12 +150,12 @@ class Process:
         ours, theirs = os.pipe()
         numbers, number = os.pipe()
         # Python finds its library by its own path; of an environment nothing is there in the namespaces.
-        executable = os.path.realpath(sys.executable) if self._wrapped else sys.executable
-        program = confinement.PROGRAM if self._wrapped else str(PROGRAM)
+        executable = os.path.realpath(sys.executable) if self._bubblewrap else sys.executable
+        program = confinement.PROGRAM if self._bubblewrap else str(PROGRAM)
         command = [executable, "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
-        if self._wrapped:
+        if self._bubblewrap:
             seen, size = (*read, executable), self._scratch_bytes
-            command = confinement.wrapped(command, seen, PROGRAM, self._scratch, size, number)
+            command = confinement.wrapped(self._bubblewrap, command, seen, PROGRAM, self._scratch, size, number)
         known = {"HOME": self._scratch, "TMPDIR": self._scratch, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
         known |= {"PYTHONHASHSEED": "0"} | dict.fromkeys(
             ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
@@ -180,7 +183,7 @@ class Process:
             os.close(number)
         self._pid = self._popen.pid
         with open(numbers, "rb") as told_by:
-            if self._wrapped and (told := told_by.read()):
+            if self._bubblewrap and (told := told_by.read()):
                 self._pid = confinement.child(told)
         assert self._popen.stdin is not None
         self._answers, self._questions = ours, self._popen.stdin
@@ -281,7 +284,7 @@ class Process:
             status = self._popen.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to the grader"
-        if self._wrapped and status > 128:  # which is how bubblewrap tells of a signal
+        if self._bubblewrap and status > 128:  # which is how bubblewrap tells of a signal
             status = 128 - status
         if status >= 0:
             return f"it ended the process, with status {status}"
@@ -301,7 +304,7 @@ class Process:
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
                 raise Gone(f"it began more than {MOST_THREADS} threads")
         size = count = 0
-        folders = [confinement.files_of(self._pid, self._scratch) if self._wrapped else self._scratch]
+        folders = [confinement.files_of(self._pid, self._scratch) if self._bubblewrap else self._scratch]
         while folders:
             try:
                 with os.scandir(folders.pop()) as found:
@@ -311,7 +314,7 @@ class Process:
                             folders.append(one.path)
                         else:
                             # A folder of bubblewrap's has a size, which it may fill.
-                            size += 0 if self._wrapped else one.stat(follow_symlinks=False).st_blocks * 512
+                            size += 0 if self._bubblewrap else one.stat(follow_symlinks=False).st_blocks * 512
                         if count > MOST_FILES or size > self._scratch_bytes:
                             allowed = f"{MOST_FILES} files or {self._scratch_bytes // MEGABYTE} MB"
                             raise Gone(f"it filled its folder with more than {allowed}")

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tictac_env.grading.process import printable
+from tictac_env.grading.process import Unprotected, printable
 from tictac_env.storage import read_json
 
 
@@ -118,12 +118,16 @@ def scratch_copy(handed_in: Path, name: str) -> Iterator[Path]:
 
     Raises:
         Unusable: as `main_file`; or it is too large, cannot be read, or is no notebook.
+        Unprotected: there is no place for the folder.
     """
     main = main_file(handed_in, name)
-    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
-        with contextlib.suppress(OSError), _locked(left):
-            remove(left)
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH)).resolve()
+    try:
+        for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+            with contextlib.suppress(OSError), _locked(left):
+                remove(left)
+        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH)).resolve()
+    except OSError as error:
+        raise Unprotected(f"a submission cannot be copied: {error}") from error
     with _locked(scratch, new=True):
         try:
             try:
