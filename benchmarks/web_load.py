@@ -61,7 +61,7 @@ VALUES = ("", None, True, -1, 2**70, 1e308, [], {}, "\ud800", "٣", "9" * 300, "
 @contextmanager
 def served() -> Iterator[tuple[str, int]]:
     """A server on a free port: its address and process id."""
-    command = [sys.executable, "-m", "tictac_env", "serve", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "tictac_env", "serve", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
     try:
         if server.stdout is None:

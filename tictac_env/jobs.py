@@ -40,6 +40,9 @@ LOOK_AGAIN = 5.0
 RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Ray does not report home, and its workers are as nice as processes are: at its own niceness, 15, they starve."""
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable of the environment that keeps Python from importing what happens to lie in the current folder."""
+
 
 class WorkerLost(OSError):
     """Jobs that were begun three times, and each time their worker ended without a result."""
@@ -189,8 +192,14 @@ class _Processes:
             with suppress(BrokenProcessPool):  # it was killed
                 self._latest[worker] = worker.submit(_do, _work_here, jobs)
                 return self._latest[worker]
-        worker = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._work, os.getpid()))
-        self._latest[worker] = worker.submit(_do, _work_here, jobs)
+        outside = os.environ.get(SAFE_PATH)
+        settings = self._work, os.getpid(), outside
+        worker = ProcessPoolExecutor(1, initializer=_begin, initargs=settings, env={SAFE_PATH: "1"})
+        os.environ[SAFE_PATH] = "1"  # for the processes, too, by which multiprocessing and loky track resources
+        try:
+            self._latest[worker] = worker.submit(_do, _work_here, jobs)
+        finally:
+            _set_safe_path(outside)
         return self._latest[worker]
 
     def close(self, kill: bool = False) -> None:
@@ -202,14 +211,21 @@ _pickled = b""
 """The work of this process, a worker."""
 
 
-def _begin(pickled: bytes, program: int) -> None:
+def _set_safe_path(value: str | None) -> None:
+    os.environ.pop(SAFE_PATH, None)
+    if value is not None:
+        os.environ[SAFE_PATH] = value
+
+
+def _begin(pickled: bytes, program: int, safe_path: str | None) -> None:
     """Prepares a process, which ends with its program, also if that is killed: loky's own do not.
 
     A terminal sends Ctrl-C to the workers too, where a learner would end early as if its run were complete: they
-    ignore it.
+    ignore it. The program's own `SAFE_PATH` is restored, for programs that players begin.
     """
     global _pickled
     _pickled = pickled
+    _set_safe_path(safe_path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_program() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -53,6 +54,16 @@ def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], 
         return found
 
     return get_attribute
+
+
+def see_current_folder() -> None:
+    """Lets this process import modules of the current folder that a user names; all others come first.
+
+    Our processes run with `-P`: of Python's own accord a file named `random.py` there would hide Python's.
+    """
+    with suppress(FileNotFoundError):  # the folder was deleted
+        if (folder := os.getcwd()) not in sys.path:
+            sys.path.append(folder)
 
 
 def import_named(module: str, asked: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Trainings that the page shows while they run: `python -m tictac_agents.live_training FOLDER [GAME...]`.
+"""Trainings that the page shows while they run: `python -P -m tictac_agents.live_training FOLDER [GAME...]`.
 
 The process reads lines of JSON from its input: first the plan, then `{"watch": MOVES}` for each position whose thoughts
 are wanted. Any other line, or the end of the input, asks it to stop: so it ends with the program that began it. It
@@ -27,6 +27,7 @@ from tictac_agents.train import new_agent
 from tictac_agents.training_plans import Plan
 from tictac_env.arena import play_match, verdict
 from tictac_env.games.registry import import_game
+from tictac_env.lazy import see_current_folder
 from tictac_env.policies import as_policy
 from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position, format_moves
@@ -282,6 +283,7 @@ def main(words: list[str] | None = None) -> int:
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # who plays comes before what learns
     output, sys.stdout = sys.stdout, sys.stderr  # what agents print is no line of ours
+    see_current_folder()
     try:
         for game in games:
             import_game(game)

@@ -188,6 +188,21 @@ def test_a_worker_that_is_killed_while_it_waits_is_replaced() -> None:
     assert len(rest) == 1 and first not in rest
 
 
+def test_files_of_the_current_folder_hide_no_module_of_python(tmp_path: Path) -> None:
+    """In a process of its own, as multiprocessing's helpers run in this one already."""
+    for name in ("random", "types", "signal"):
+        (tmp_path / f"{name}.py").write_text(f"raise ImportError('this is not {name} of Python')")
+    (tmp_path / "bots.py").write_text("import os\ndef safe_path(_): return os.environ.get('PYTHONSAFEPATH', 'unset')")
+    code = (
+        "import sys; sys.path.append('.'); import bots; from tictac_env.jobs import map_jobs\n"
+        "print(*map_jobs(bots.safe_path, [1], 1))"
+    )
+    words = [sys.executable, "-P", "-W", "error", "-c", code]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("(1, 'unset')\n", "")
+
+
 def test_closing_the_results_leaves_no_process() -> None:
     results = map_jobs(process_after, [0.0, 60.0, 60.0], 2, batch=1)
     began = time.monotonic()

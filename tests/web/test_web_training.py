@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
 
 
 def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None:
+    Path("random.py").write_text("raise ImportError('the current folder hides a module of Python')")
     with visited(Server(Limits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
         client = Client(http)
         names = [one["name"] for one in client.get("/api/about")["games"]]

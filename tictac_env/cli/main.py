@@ -23,6 +23,7 @@ from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
 from tictac_env.cli.arguments import WRONG, CommandParser
+from tictac_env.lazy import see_current_folder
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "play": ("play", "play against any player, in the terminal or in a window"),
@@ -70,8 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
         X to move
         0
     """
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # a player may be a function in a file of the current folder
+    see_current_folder()  # a player may be a function in a file of it
     try:
         with _terminable():
             parser = make_parser()

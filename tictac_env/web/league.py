@@ -28,7 +28,7 @@ from tictac_env.web.league_player import GAMES
 from tictac_env.web.opponents import LEAGUE
 from tictac_env.web.requests import Fields, Refused
 from tictac_env.web.results import GamesOfStore, Results, rated
-from tictac_env.web.trainings import Trainings
+from tictac_env.web.trainings import Trainings, start_process
 
 PERFECT = "perfect"
 REFERENCES = ("random", "rule", "level:4", "level:6", PERFECT)
@@ -269,14 +269,7 @@ class League(Results):
                 if self._closed:
                     return {}
                 if self._process is None:
-                    self._process = subprocess.Popen(
-                        [sys.executable, "-m", PROCESS, os.fspath(self.agents.folder / STORE), *self._named],
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.DEVNULL,
-                        text=True,
-                        env=os.environ | {"OMP_NUM_THREADS": "1"},
-                    )
+                    self._process = start_process(PROCESS, self.agents.folder / STORE, self._named)
                 process = self._process
         except OSError as error:
             return {"failed": f"the process of the league cannot be started: {error.strerror}"}

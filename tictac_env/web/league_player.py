@@ -1,4 +1,4 @@
-"""The process that plays the games of a league: `python -m tictac_env.web.league_player STORE [GAME...]`.
+"""The process that plays the games of a league: `python -P -m tictac_env.web.league_player STORE [GAME...]`.
 
 It reads jobs from its input, a line of JSON each, and answers each with a line: `{"game", "players"}` with two players,
 by name, plays their games, which the store keeps; with one it judges it. The answer is what it found, or
@@ -22,6 +22,7 @@ from tictac_env.arena import move_accuracy, round_robin, sampled_openings, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.games.registry import import_game
+from tictac_env.lazy import see_current_folder
 from tictac_env.policies import load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
 
@@ -77,6 +78,7 @@ def main() -> int:
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # who plays comes before what the league plays
     output, sys.stdout = sys.stdout, sys.stderr  # what agents print is no answer
+    see_current_folder()
     for game in games:
         import_game(game)
     for line in sys.stdin:

@@ -29,6 +29,27 @@ GRACE = 60.0
 UNFINISHED = ("waiting", "running")
 
 
+def start_process(module: str, path: Path, games: Sequence[str]) -> subprocess.Popen[str]:
+    """Starts a module as a process that answers by lines, and imports nothing unasked from the current folder.
+
+    Args:
+        module: its name; it calls `see_current_folder` for the modules of `games`.
+        path: its first argument.
+        games: its further arguments, the games of the server.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, os.fspath(path), *games],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
 class Training:
     """One training: its process, once it has begun, and what that has reported.
 
@@ -68,14 +89,7 @@ class Training:
             if self.state != "waiting":
                 return
             try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", AGENTS["training"], os.fspath(self.file.parent), *games],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    env=os.environ | {"OMP_NUM_THREADS": "1"},
-                )
+                self._process = start_process(AGENTS["training"], self.file.parent, games)
             except OSError as error:
                 self.state, self.reason = "failed", f"its process cannot be started: {error.strerror}"
                 return
