@@ -66,6 +66,22 @@ def see_current_folder() -> None:
             sys.path.append(folder)
 
 
+class Undivided:
+    """A block of third-party code that this process leaves alone, also if the code calls `os.fork`.
+
+    A copy of the process is ended when it leaves the block: it would continue the program beside the original.
+    """
+
+    __slots__ = ("process",)
+
+    def __enter__(self) -> None:
+        self.process = os.getpid()
+
+    def __exit__(self, *error: object) -> None:
+        if os.getpid() != self.process:
+            os._exit(1)
+
+
 def import_named(module: str, asked: str) -> ModuleType:
     """Imports the module that the user named within `asked`.
 
@@ -74,7 +90,8 @@ def import_named(module: str, asked: str) -> ModuleType:
         ModuleNotFoundError: the module exists, but not one that it imports.
     """
     try:
-        return importlib.import_module(module)
+        with Undivided():
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import pickle
+import signal
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,9 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tictac_env import check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
+from tictac_agents.bench.guard import guarded
+from tictac_env import Position, check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
 from tictac_env.arena import exact_results, move_accuracy, prove
+from tictac_env.games import get_game
 from tictac_env.policies import BatchedPolicy, FunctionPolicy, ReflexPolicy
+from tictac_env.policies.loading import run_file
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 
@@ -190,3 +198,55 @@ def test_a_network_is_told_how_to_become_a_player() -> None:
     for use in (verdict, lambda network: gym.make("TicTacToe-v0", opponent=network)):
         with pytest.raises(ValueError, match=r"Network.* does not: .*BatchedPolicy\(lambda planes, masks"):
             use(Network())
+
+
+FORKS = """
+import os
+copies = [os.fork()]
+def fails(observation, mask):
+    copies.append(os.fork())
+    raise RuntimeError("no idea")
+def player(observation, mask):
+    copies.append(os.fork())
+    return int(mask.argmax())
+def many(observations, masks):
+    copies.append(os.fork())
+    return masks.argmax(axis=1)
+many.batched = True
+def counts(observation, mask):
+    return sum(range(10**12))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no os.fork")
+def test_of_a_player_that_forks_only_one_process_returns(tmp_path: Path) -> None:
+    (tmp_path / "forks.py").write_text(FORKS)
+    here = os.getpid()
+    try:
+        module = run_file(tmp_path / "forks.py")
+        play_match(module.many, "random", games=1)
+        env = OpponentPolicyEnv(tictactoe_v0.env(), opponent=module.player, play_as="second")
+        env.reset(seed=0)
+        with pytest.raises(RuntimeError, match="no idea"):
+            verdict(module.fails)
+    finally:
+        if os.getpid() != here:
+            os._exit(0)  # a copy that returned
+    statuses = [os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) for copy in module.copies]
+    assert len(statuses) > 5 and set(statuses) == {1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no os.fork")
+@pytest.mark.parametrize(("name", "status"), [("player", -signal.SIGKILL), ("counts", 1)])
+def test_a_user_s_player_that_forks_or_cannot_be_interrupted_ends_its_worker(
+    name: str, status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "forks.py").write_text(FORKS.replace("[os.fork()]", "[]"))
+    game = get_game("TicTacToe-v0")
+    sent = pickle.dumps(guarded(f"{tmp_path}/forks.py:{name}", name, game, 0.1, os.getpid()).policy)
+    worker = os.fork()
+    if worker == 0:
+        pickle.loads(sent).act(Position.start(game), 0)
+        time.sleep(10)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == status

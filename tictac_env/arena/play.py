@@ -23,6 +23,7 @@ import numpy as np
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.jobs import Workers, map_jobs
+from tictac_env.lazy import Undivided
 from tictac_env.policies import OpponentPool, Player, Policy, answer, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import ASKING_SECONDS, draws_its_moves
@@ -301,7 +302,7 @@ def ask_first_moves(sides: Mapping[Entrant, Policy], position: Position, time_li
     for entrant, policy in sides.items():
         if policy.one_game_at_a_time:
             continue
-        with contextlib.suppress(Exception, SystemExit, TimeUp):
+        with contextlib.suppress(Exception, SystemExit, TimeUp), Undivided():
             with Clock(time_limit and WARM_UP) as clock, clock.running():
                 policy.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))
             with Clock(time_limit and time_limit + ASKING_SECONDS) as clock, clock.running(2):

@@ -17,7 +17,7 @@ from typing import Any
 
 from tictac_env.checks import number, one_of
 from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
-from tictac_env.lazy import AGENTS, import_named, of_agents
+from tictac_env.lazy import AGENTS, Undivided, import_named, of_agents
 from tictac_env.observation import OBSERVATION_TYPES, observation_type
 from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
 from tictac_env.policies.policy import Policy
@@ -510,7 +510,8 @@ def run_file(path: Path) -> ModuleType:
     if str(target.parent) not in sys.path:
         sys.path.append(str(target.parent))
     try:
-        exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
+        with Undivided():
+            exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(target)]
         line = getattr(error, "lineno", None) or (lines[-1] if lines else None)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import UNFINISHED, Game, shown
+from tictac_env.lazy import Undivided
 from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
 
@@ -175,7 +176,8 @@ def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64
     Raises:
         ValueError: `act_many` does not return B integers.
     """
-    actions = np.asarray(policy.act_many(batch, seeds))
+    with Undivided():
+        actions = np.asarray(policy.act_many(batch, seeds))
     if actions.shape != (len(batch),) or not np.issubdtype(actions.dtype, np.integer):
         raise ValueError(f"act_many of {policy} gave {actions.dtype} {actions.shape}, not int64 ({len(batch)},)")
     return actions
@@ -187,7 +189,8 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
     Raises:
         IllegalMove: the choice is not such an integer; the message names the policy, the choice and the position.
     """
-    choice = policy._act(position, seed)
+    with Undivided():
+        choice = policy._act(position, seed)
     action = as_integer(choice)
     if action is None:
         legal = ", ".join(map(str, position.legal_actions))

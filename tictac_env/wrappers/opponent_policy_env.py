@@ -14,6 +14,7 @@ from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS, draw_seat
 from tictac_env.envs.single import SharesOpponent
 from tictac_env.games import shown
+from tictac_env.lazy import Undivided
 from tictac_env.policies import FunctionPolicy, Policy, as_policy
 from tictac_env.policies.adapters import ModelPolicy, adapted
 from tictac_env.policies.pool import Mixture, OpponentPool
@@ -165,12 +166,13 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             opponent, seed = self._member(opponent, seed), mix(seed)
         if isinstance(opponent, ModelPolicy):
             opponent.check_boards(self.observation_space)
-        if opponent == RANDOM_PLAYER:
-            choice = legal[seed % len(legal)]
-        elif isinstance(opponent, FunctionPolicy):
-            choice = opponent.ask(observation, mask, seed)
-        else:
-            choice = opponent.act(self.env.unwrapped.position, seed)
+        with Undivided():
+            if opponent == RANDOM_PLAYER:
+                choice = legal[seed % len(legal)]
+            elif isinstance(opponent, FunctionPolicy):
+                choice = opponent.ask(observation, mask, seed)
+            else:
+                choice = opponent.act(self.env.unwrapped.position, seed)
         action = as_integer(choice)
         if action is None:
             what = f"must return an int, not {shown(choice)} ({type(choice).__name__})"

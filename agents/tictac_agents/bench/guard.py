@@ -1,9 +1,10 @@
-"""A user's player under guard: if it hangs or ends its process, it costs nobody but itself."""
+"""A user's player under guard: if it hangs, or ends or forks its process, it costs nobody but itself."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
-import threading
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,26 +34,28 @@ class TooSlow(RuntimeError):
 class Guarded(Policy):
     """A player whose moves are timed. It is loaded when it is first asked, in each process anew.
 
-    In a worker, a move that no `Clock` can interrupt ends the process.
+    In a worker, a move that no `Clock` can interrupt ends the process. So does a move that returns twice, as it called
+    `os.fork`.
 
     Args:
         player: the loaded player.
         source: what `load_player` makes it of.
         game: the rules.
         time_limit: seconds a move may take; positions that are asked together have theirs together.
+        program: the number of the program's process; every other one is a worker.
     """
 
-    def __init__(self, player: Player, source: str, game: Game, time_limit: float) -> None:
+    def __init__(self, player: Player, source: str, game: Game, time_limit: float, program: int) -> None:
         self.source, self.game, self.time_limit = source, game, time_limit
         self.name, self.budget, self.illegal_hint = player.name, player.budget, player.policy.illegal_hint
         self.batched, self.asked_twice = player.policy.batched, player.policy.asked_twice
         self._loaded: Policy | None = player.policy
-        self._home = os.getpid()
+        self._program = program
         self._set_up()
 
     def _set_up(self) -> None:
         self.clock: Clock | None = None
-        self._strikes, self._until, self._watched = 0, float("inf"), False
+        self._strikes = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("clock", "_loaded")}
@@ -95,30 +98,29 @@ class Guarded(Policy):
 
     @contextmanager
     def _watching(self, seconds: float) -> Iterator[None]:
-        """Ends the process, if it is a worker, once the block has lasted so long."""
-        if os.getpid() != self._home and not self._watched:
-            threading.Thread(target=self._watch, daemon=True).start()
-            self._watched = True
-        self._until = time.monotonic() + seconds
+        """Ends the process, if it is a worker, once the block has lasted so long, also if C holds the interpreter."""
+        if (process := os.getpid()) == self._program:
+            yield
+            return
+        faulthandler.dump_traceback_later(seconds, exit=True)
         try:
             yield
         finally:
-            self._until = float("inf")
+            if os.getpid() != process:  # this is a copy
+                if os.getppid() == process:
+                    os.kill(process, signal.SIGKILL)
+                os._exit(1)
+            faulthandler.cancel_dump_traceback_later()
 
-    def _watch(self) -> None:
-        while time.monotonic() < self._until:
-            time.sleep(0.2)
-        os._exit(1)
 
-
-def guarded(source: str, name: str, game: Game, time_limit: float) -> Player:
-    """A user's player under guard, under a name.
+def guarded(source: str, name: str, game: Game, time_limit: float, program: int) -> Player:
+    """A user's player under guard (see `Guarded`), under a name.
 
     Raises:
         ValueError: there is no such player, or it does not play the game.
         FileNotFoundError: its file is not there.
     """
     player = load_player(source, game, Reading(time_limit=time_limit))
-    policy = Guarded(player, source, game, time_limit)
+    policy = Guarded(player, source, game, time_limit, program)
     policy.name = name
     return replace(player, policy=policy, name=name)

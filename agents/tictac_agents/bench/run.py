@@ -86,7 +86,8 @@ def bench(
 
     Args:
         yours: players that join the cast, by their names: whatever `load_player` accepts as a string. A player that
-            raises an error, plays an illegal move, hangs or ends its process loses by it what it was asked for then.
+            raises an error, plays an illegal move, hangs, or ends or forks its process loses by it what it was asked
+            for then.
         games: the names of the games.
         output: the folder of the results.
         names: the players instead of the usual cast; "usual" stands for these.
@@ -127,7 +128,7 @@ def bench(
         if len(players[game]) < 2:
             raise ValueError(f"a tournament needs two players or more; {game} has {len(players[game])}")
     (output / "agents").mkdir(parents=True, exist_ok=True)
-    job = Job(players, rules, scales, output, seed, time_limit)
+    job = Job(players, rules, scales, output, seed, time_limit, os.getpid())
     judged = _judged(job, workers, clock)
     records = []
     for game, found in players.items():
@@ -166,6 +167,7 @@ class Job:
     output: Path
     seed: int
     time_limit: float
+    program: int
 
     def contestants(self) -> dict[tuple[str, str], Contestant]:
         """All players, by game and name."""
@@ -173,7 +175,7 @@ class Job:
 
     def guarded(self, game: str, one: Contestant) -> Player:
         """A user's player under guard."""
-        return guarded(one.source, one.name, self.rules[game], self.time_limit)
+        return guarded(one.source, one.name, self.rules[game], self.time_limit, self.program)
 
     def settings_of(self, game: str, one: Contestant) -> dict[str, Any]:
         """All that decides how a player is judged; the place of its file is no part of it."""
@@ -296,7 +298,7 @@ def _each(
         try:
             yield from map_jobs(work, [key], 1)
         except WorkerLost:
-            yield key, work(key, lost="it ended its process, or did not answer and could not be interrupted")
+            yield key, work(key, lost="it ended or forked its process, or did not answer and could not be interrupted")
 
 
 def prepare(job: Job, key: tuple[str, str], lost: str = "") -> dict[str, Any]:
