@@ -146,6 +146,26 @@ def test_the_package_can_be_run() -> None:
     assert done.stdout == f"tictac-env {tictac_env.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("streams", "status", "message"), [("2>&-", 0, ""), (">&-", 2, "standard output"), ("<&-", 0, "")]
+)
+def test_closed_streams_cost_a_line_at_most(streams: str, status: int, message: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m tictac_env render 45 {streams}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == status and message in done.stderr
+    assert (len(done.stdout.splitlines()) > 3, len(done.stderr.splitlines())) == (status == 0, status // 2)
+
+
+def test_a_current_folder_that_is_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert tictac_command.main(["info"]) == 2
+    assert capsys.readouterr().err.splitlines() == ["tictac: the current folder is gone"]
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{shlex.quote(sys.executable)} -m tictac_env render 4583 | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
