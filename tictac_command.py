@@ -35,7 +35,7 @@ def _fill_standard_streams() -> None:
         OSError: the standard output is closed, to which the answer would go.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)  # workers need it, too
     os.close(number)
     sys.stdin, sys.stderr = sys.stdin or open(os.devnull), sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
