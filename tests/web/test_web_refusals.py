@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
+import math
 import os
 import random
 import re
@@ -12,22 +14,29 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from conftest import breadth
+from starlette.requests import Request
 from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # the fixture `client`
 
 from tictac_env import cli
 from tictac_env.arena import round_robin
-from tictac_env.games import GAMES
+from tictac_env.games import GAMES, Game, get_game
+from tictac_env.policies import Policy
+from tictac_env.position import Position
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
+from tictac_env.web import app
+from tictac_env.web import opponents as opponents_module
 from tictac_env.web.app import STATIC, Server
 from tictac_env.web.limits import Limits
 from tictac_env.web.opponents import Opponents
-from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Rates
+from tictac_env.web.requests import HEADERS, MAX_ADDRESSES, Answer, Fields, Rates, Refused, host_names, unless_left
 
 GET = "about opponents position training/menu tournament tournament/table tournament/games"
 POST = "reply thoughts exact review training/begin training/look training/stop training/lesson"
@@ -52,6 +61,36 @@ def test_the_browser_keeps_files_until_they_change(client: Client) -> None:
     assert first.headers["content-type"].startswith("text/css") and first.headers["cache-control"] == "no-cache"
     again = client.http.get("/base.css", headers={"if-none-match": first.headers["etag"]})
     assert again.status_code == 304 and again.content == b""
+
+
+def test_the_limits_are_the_documented_ones() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "web.md").read_text(encoding="utf-8")
+    rows = [
+        row.split(" | ") for row in text.partition("## Limits")[2].partition("\n\nIf ")[0].splitlines() if " | " in row
+    ]
+    told = {row[0].strip("| "): [int(one.replace(",", "")) for one in re.findall(r"\d[\d,]*", row[1])] for row in rows}
+    limits = Limits()
+    assert told["a request"] == [limits.body_bytes]
+    assert told["requests from one address"] == [limits.rate, limits.burst, 429]
+    assert told["connections of one address"] == [limits.connections, 429]
+    assert told["a request on its way"] == [limits.read_seconds]
+    assert told["tree search"] == [limits.simulations]
+    assert told["`minimax`"] == [limits.depth, 4, 9, SMALL_CELLS]
+    assert told["`ntuple`"] == [limits.depth, limits.move_seconds]
+    assert told["`perfect`"] == [limits.move_seconds]
+    assert told["exact values"] == [limits.exact_seconds, limits.review_seconds]
+    assert told["sizes of board"] == [limits.sizes]
+    assert told["requests waiting for a thread"] == [limits.waiting, 429]
+    trainings = told["trainings"]
+    assert [*trainings[:2], trainings[-1]] == [limits.trainings, limits.training_seconds / 60, limits.kept_trainings]
+    assert limits.forgotten_after == 3600 and f"leaves it after {limits.waits_unasked:g} seconds" in text
+    kept = [limits.kept_agents, limits.kept_agent_bytes / 2**20, limits.kept_bytes / 2**30, limits.keeps_a_minute]
+    assert told["kept agents"] == kept
+    assert limits.threads >= 2
+    with pytest.raises(FrozenInstanceError):
+        limits.rate = 1e9  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Limits(1)  # type: ignore[misc]  # of which of them?
 
 
 @pytest.mark.parametrize(
@@ -109,13 +148,21 @@ def test_it_answers_to_its_names_and_to_numbers(name: str) -> None:
         assert http.get("/api/about").status_code == 200
 
 
-@pytest.mark.parametrize("name", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "127.1", ""])
+@pytest.mark.parametrize(
+    "name", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", "127.1", "1::1]", ""]
+)
 def test_a_page_whose_name_was_made_to_lead_here_learns_nothing(name: str) -> None:
     with visited(Server(allowed_hosts=["games.example.org"])) as http:
         for method, path in (("GET", "/"), ("GET", "/solve"), ("POST", "/api/training/begin")):
             refused = http.request(method, path, headers={"host": name})
             assert refused.status_code == 400 and "--allowed-host" in refused.json()["error"]
             assert HEADERS.items() <= dict(refused.headers).items()
+
+
+def test_names_are_compared_in_small_letters_and_without_the_last_dot() -> None:
+    names = ["Games.Example.", "pc-7", "10.0.0.1", "::1", "[::1]"]
+    assert host_names(names) == {"localhost", "games.example", "pc-7", "10.0.0.1", "::1", "[::1]"}
+    assert host_names([]) == {"localhost"}
 
 
 def test_a_person_who_types_a_name_that_is_not_allowed_reads_a_page() -> None:
@@ -180,6 +227,176 @@ def test_requests_must_be_json_objects_of_a_bounded_size(client: Client) -> None
     assert post("/api/reply", content=chunks, headers={"content-type": "application/json"}).status_code == 413
 
 
+def read(parts: list[bytes], most: int, kind: str = "application/json", ends: bool = True) -> Fields:
+    """The fields of a POST that comes in parts; the visitor leaves after the last one unless it `ends`."""
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    messages.append({"type": "http.request" if ends else "http.disconnect"})
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"content-type", kind.encode())],
+    }
+    return asyncio.run(Fields.of(Request(scope | {"server": ("a.example", 80), "scheme": "http"}, receive), most))
+
+
+def test_a_request_may_come_in_parts_and_be_as_long_as_is_allowed() -> None:
+    body = b'{"game": "TicTacToe-v0"}'
+    for kind in ("application/json", "Application/JSON ; charset=utf-8"):
+        fields = read([body[:5], body[5:]], len(body), kind)
+        assert fields == {"game": "TicTacToe-v0"} and (fields.address, fields.site) == ("", "http://a.example/")
+    for parts, ends, status in (([body, b" "], True, 413), ([body[:5]], False, 400), ([body[:5]], True, 400)):
+        with pytest.raises(Refused) as refused:
+            read(parts, len(body), ends=ends)
+        assert refused.value.status_code == status
+
+
+def test_work_for_a_visitor_who_leaves_is_cancelled() -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cancelled")
+
+    async def story() -> None:
+        messages = [{"type": "http.request"}, {"type": "http.disconnect"}]
+
+        async def receive() -> Any:
+            await asyncio.sleep(0)
+            return messages.pop(0)
+
+        with pytest.raises(Refused) as refused:
+            await unless_left(Request({"type": "http"}, receive), work())
+        await asyncio.sleep(0)
+        assert refused.value.status_code == 499 and ended == ["cancelled"] and not messages
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("value", [0, 9, "0", "9", "0" * 16])
+def test_integers_come_in_json_or_as_digits(value: Any) -> None:
+    assert Fields({"page": value}).integer("page", 9) == int(value) and Fields({}).integer("page", 9) == 0
+
+
+@pytest.mark.parametrize(
+    "value", [-1, 10, "-1", "", "1.5", "²", "٣", "0" * 17, True, False, 1.0, None, [1], math.nan, -math.inf]
+)
+def test_what_is_no_integer_of_the_range_is_shown(value: Any) -> None:
+    shown = "a number that is not finite" if isinstance(value, float) and value != 1.0 else ascii(value)
+    with pytest.raises(Refused) as refused:
+        Fields({"page": value}).integer("page", 9)
+    assert (
+        refused.value.detail == f"page must be an integer from 0 to 9, not {shown}" and refused.value.status_code == 400
+    )
+
+
+def test_strings_have_a_longest_length_and_errors_show_their_beginning() -> None:
+    for longest, fields in ((96, Fields({"w": "ж" * 96})), (7, Fields({"w": "ж" * 7}))):
+        assert fields.words("w", longest=longest) == "ж" * longest
+        with pytest.raises(Refused, match=f"w has {longest} characters; at most {longest - 1} are allowed"):
+            fields.words("w", longest=longest - 1)
+    with pytest.raises(Refused, match="97 characters; at most 96"):
+        Fields({"w": "x" * 97}).text("w")
+    assert Fields({}).text("w", "default") == "default"
+    for value, shown in (("x" * 58, repr("x" * 58)), ("x" * 59, f"'{'x' * 56}...")):
+        with pytest.raises(Refused) as refused:
+            Fields({"w": value}).integer("w", 1)
+        assert refused.value.detail.endswith(f"not {shown}")
+    for fields, told in (
+        ({"moves": "1" * 256}, "is taken"),
+        ({"moves": "1" * 257}, "at most 256"),
+        ({"game": "x" * 65}, "at most 64"),
+    ):
+        with pytest.raises(Refused, match=told):
+            Fields(fields).position()
+    with pytest.raises(Refused) as refused:
+        Fields({"game": "x" * 64}).position()
+    assert refused.value.status_code == 400 and "characters" not in refused.value.detail
+
+
+def test_answers_are_ascii_and_hold_no_number_that_json_lacks() -> None:
+    assert Answer({"é": "\ud800", "a": [1, None]}).body == b'{"\\u00e9":"\\ud800","a":[1,null]}'
+    with pytest.raises(ValueError, match="JSON"):
+        Answer({"value": math.nan})
+
+
+class Broken(Policy):
+    """Fails, or chooses a cell that is taken."""
+
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
+
+    def act(self, position: Position, seed: int) -> int:
+        if self.fails:
+            raise ValueError("out of order")
+        return position.moves[0]
+
+    def probabilities(self, position: Position) -> Any:
+        raise ValueError("out of order")
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_an_opponent_that_cannot_play_is_an_answer_of_the_server(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(Limits())
+    monkeypatch.setattr(server.opponents, "get", lambda *asked: Broken(fails))
+    fields = Fields({"game": "TicTacToe-v0", "moves": "5", "opponent": "rule"})
+    for answer, told in ((server.reply, "rule cannot play here"), (server.thoughts, "rule has no thoughts here")):
+        with pytest.raises(Refused, match=told) as refused:
+            answer(fields)
+        assert refused.value.status_code == 422
+    server.close()
+
+
+@pytest.mark.parametrize(("waited", "left"), [(0.25, [2.75, 5.75, 2.75]), (1.5, [1.5, 4.5, 1.5]), (60, [0, 0, 0])])
+def test_time_that_a_request_has_waited_is_no_time_to_search(
+    waited: float, left: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, seconds = Server(Limits()), list[float]()
+    for name in ("exact_values", "review", "page_scores"):
+        monkeypatch.setattr(app, name, lambda solver, position, time: seconds.append(time))
+    monkeypatch.setattr(app, "own_solver", lambda game: None)
+    fields = Fields({"game": "ConnectFour-v0", "pos": "44"})
+    fields.asked -= 100
+    assert 100 <= fields.waited < 200
+    monkeypatch.setattr(Fields, "waited", waited)
+    server.exact(fields)
+    server.review(fields)
+    assert server.solve(fields).status_code == 503
+    assert seconds == left
+    server.close()
+
+
+def test_the_server_prepares_what_the_first_visitors_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, asked = Server(Limits(), training=False), []
+
+    class Prepared(Policy):
+        def act(self, position: Position, seed: int) -> int:
+            asked.append((name, position.game, position.ply))
+            return 0
+
+    def prepared(opponent: str, game: Any) -> Policy:
+        nonlocal name
+        name = opponent
+        if opponent == "ntuple:2":
+            raise Refused("it has no network")
+        return Prepared()
+
+    name, solvers = "", list[str]()
+    monkeypatch.setattr(server.opponents, "get", prepared)
+    monkeypatch.setattr(app, "of_agents", lambda module: type("Warm", (), {"use_solver": solvers.append}))
+    server.warm()
+    names = ("mcts:10", "minimax:2", "rule", "perfect", "ntuple")
+    assert asked == [(one, game, 0) for game in GAMES.values() for one in names] and solvers == list(GAMES)
+    server.close()
+
+
 def test_unknown_addresses_and_methods_are_told_and_every_answer_has_the_headers(client: Client) -> None:
     for path, status in (("/nothing", 404), ("/../app.py", 404), ("/api/nothing", 404), ("/api/reply", 405)):
         assert client.refused("GET", path, status)
@@ -234,6 +451,62 @@ def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
     opponents = Opponents(Limits(move_seconds=2))
     players = [opponents.get("perfect", GAMES["ConnectFour-v0"], waited) for waited in (0, 1.5, 9)]
     assert [player.time_limit for player in players if isinstance(player, Perfect)] == [2, 0.5, 0.05]
+
+
+@pytest.mark.parametrize(
+    ("game", "allowed", "refused"),
+    [
+        ("TicTacToe-v0", "mcts:100000", "mcts:100001"),
+        ("TicTacToe-v0", "minimax:9", "minimax:10"),
+        ("ConnectFour-v0", "minimax-first:10", "minimax-first:11"),
+        ("KInARow-v0:4x9-4", "minimax:10", "minimax:11"),
+        ("KInARow-v0:4x10-4", "minimax:4", "minimax:5"),
+        ("ConnectFour-v0", "ntuple:10", "ntuple:11"),
+        ("ConnectFour-v0", "ntuple:2000ms", "ntuple:2001ms"),
+        ("TicTacToe-v0", "level:1", "level:0"),
+    ],
+)
+def test_opponents_are_as_strong_as_is_allowed(game: str, allowed: str, refused: str) -> None:
+    opponents = Opponents(Limits())
+    assert isinstance(opponents.get(allowed, get_game(game)), Policy)
+    with pytest.raises(Refused):
+        opponents.get(refused, get_game(game))
+
+
+def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
+    opponents = Opponents(Limits())
+    for game in GAMES.values():
+        menu = opponents.menu(game)
+        names = [one["name"] for one in menu["opponents"]]
+        assert names[:10] == [f"level:{number}" for number in range(1, 11)] and len(set(names)) == len(names)
+        assert {"random", "rule", "minimax-first", "ntuple", "perfect:0.1"} <= set(names) and "human" not in names
+        assert menu["league"] == menu["files"] == []
+        assert (menu["default"], "minimax:8" in names) == (("level:5", False) if game.cells == 9 else ("level:4", True))
+
+
+def test_files_that_are_missing_or_too_large_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def loaded(path: Path, changed: float, game: Game) -> Policy:
+        raise ValueError(f"{path} holds no agent")
+
+    monkeypatch.setattr(opponents_module, "_loaded", loaded)
+    game = GAMES["TicTacToe-v0"]
+    opponents = Opponents(Limits(), tmp_path, lambda token: tmp_path / "none.npz")
+    for size, status, told in (
+        (256 << 20, 422, "422: large.npz holds"),
+        ((256 << 20) + 1, 400, "is too large to load"),
+    ):
+        with (tmp_path / "large.npz").open("wb") as file:
+            file.truncate(size)  # without a byte on the disk
+        with pytest.raises(Refused, match=told) as refused:
+            opponents.get("file:large.npz", game)
+        assert refused.value.status_code == status
+    for name, status in (("training:x", 409), ("league:Al", 404), ("file:none.npz", 404)):
+        with pytest.raises(Refused) as refused:
+            opponents.get(name, game)
+        assert refused.value.status_code == status
+    with pytest.raises(Refused, match="trains no agents") as refused:
+        Opponents(Limits()).get("training:x", game)
+    assert refused.value.status_code == 404 and Opponents(Limits()).files() == {}
 
 
 WORDS = (
