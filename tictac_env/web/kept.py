@@ -91,8 +91,9 @@ class KeptAgents:
             print(f"{path.parent.name}/{path.name} is skipped: {reason}", file=sys.stderr)
 
     def _add(self, game: Game, name: str, path: Path) -> None:
-        agent = KeptAgent(name, path, sha256(path), path.stat().st_mtime_ns)
-        self._of_game.setdefault(game, {})[name.casefold()] = agent
+        agents, key = self._of_game.setdefault(game, {}), name.casefold()
+        agents.pop(key, None)  # a later copy is the last one, also if the clock has not moved since the one before it
+        agents[key] = KeptAgent(name, path, sha256(path), path.stat().st_mtime_ns)
 
     def games(self) -> list[Game]:
         """The games that have agents."""

@@ -160,9 +160,8 @@ class League(Results):
         played = self._recall()
         super().__init__(agents.folder)
         for game in agents.games():
-            listed = agents.agents(game)
-            for place, agent in enumerate(listed):
-                self._enter(game, agent, listed[max(0, place - OTHERS) : place], played)
+            for agent in agents.agents(game):
+                self._enter(game, agent, played)
 
     def _recall(self) -> set[Pair]:
         """Reads what was judged, and returns the pairs that have played; damaged files are put aside, and made anew."""
@@ -197,16 +196,16 @@ class League(Results):
         game = get_game(training.plan.game)
         name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address)
         training.kept = name
-        agent = self.agents.get(name, game)
-        self._enter(game, agent, [one for one in self.agents.agents(game) if one.since < agent.since][-OTHERS:])
+        self._enter(game, self.agents.get(name, game))
         return {"kept": name}
 
-    def _enter(self, game: Game, agent: KeptAgent, before: Sequence[KeptAgent], played: Collection[Pair] = ()) -> None:
+    def _enter(self, game: Game, agent: KeptAgent, played: Collection[Pair] = ()) -> None:
         """Adds the jobs of an agent that meets those before it, and those of the references if it is its game's first.
 
         Pairs that have `played` do not play again.
         """
         met, name = _references(game), name_of_game(game)
+        before = list(itertools.takewhile(lambda one: one.name != agent.name, self.agents.agents(game)))[-OTHERS:]
         jobs: list[tuple[int, tuple[str, ...]]] = []
         for other in [*((one, "") for one in met), *((one.name, one.sha256) for one in before)]:
             if (name, frozenset(((agent.name, agent.sha256), other))) not in played:
