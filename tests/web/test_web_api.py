@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import playout
@@ -10,9 +12,10 @@ from oracle import Hurried, Oracle, board_of
 from web_client import Client, shared_client  # noqa: F401  # the fixture `client`
 
 from tictac_env.games import Game, game_name
+from tictac_env.policies import Policy
 from tictac_env.position import Position
-from tictac_env.solver import Bounds, solve
-from tictac_env.web.insight import exact_values
+from tictac_env.solver import Bounds, NotProven, solve
+from tictac_env.web.insight import board_view, exact_values, page_scores, review, thoughts
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -135,6 +138,75 @@ def test_time_that_is_left_goes_to_the_moves_that_are_not_proven() -> None:
     found = exact_values(Twice(), position, 60)  # type: ignore[arg-type]
     assert [(move["action"], move["score"]) for move in found["moves"]] == [(2, 0), (5, -1), (6, None)]
     assert limits[0] == 60 and 0 < limits[1] < 60 and len(limits) == 2
+
+
+def test_what_is_not_known_in_the_time_is_left_out_of_a_review() -> None:
+    """The last positions are asked for first, each with the time that is left."""
+    final = Position.from_moves(TTT, "1524")
+    asked: list[tuple[int, float]] = []
+
+    class Late:
+        def score(self, position: Position, time_limit: float) -> int:
+            asked.append((position.ply, time_limit))
+            if position.ply in (0, 3):
+                raise NotProven(position, Bounds(-5, 5, 1, 0.0))
+            return {1: 0, 2: 0, 4: 3}[position.ply]
+
+    for seconds in (60, 0):
+        asked.clear()
+        found = review(Late(), final, seconds)  # type: ignore[arg-type]
+        assert [ply for ply, _ in asked] == [4, 3, 2, 1, 0] and not found["complete"]
+        limits = [limit for _, limit in asked]
+        assert limits == sorted(limits, reverse=True) and 0 <= min(limits) <= max(limits) <= seconds
+        assert seconds == 0 or min(limits) > 1
+        rows = [(one["ply"], one["score"], one["outcome"], one["text"], one["blunder"]) for one in found["plies"]]
+        unknown, draw = (None, None, "not known in the time there is", False), (0, 0, "a draw", False)
+        assert rows == [(0, *unknown), (1, *draw), (2, *draw), (3, *unknown), (4, 3, 1, "X wins in 1 move", False)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "blunders"),
+    [((0, 3, 3), [1, 2]), ((0, -3, 0), []), ((3, -2, 1), []), ((-1, 1, -1), []), ((0, 0, 3), [2]), ((3, 0, -2), [1])],
+)  # each for the side to move
+def test_a_blunder_gives_away_a_win_or_a_draw(scores: tuple[int, ...], blunders: list[int]) -> None:
+    solver: Any = SimpleNamespace(score=lambda position, time_limit: scores[position.ply])
+    plies = review(solver, Position.from_moves(TTT, "15"), 1)["plies"]
+    assert [one["ply"] for one in plies if one["blunder"]] == blunders
+    assert [one["score"] for one in plies] == [scores[0], -scores[1], scores[2]]
+
+
+def test_scores_of_the_well_known_page_are_all_proven_or_none() -> None:
+    position, known = Position.from_moves(TTT, "152489"), {2: (0, 0), 5: (-3, -3), 6: (-2, -2)}
+    scores = [100, 100, 0, 100, 100, -3, -2, 100, 100]
+    assert page_scores(Hurried(known), position, 1) == scores
+    assert page_scores(Hurried(known | {6: (-2, -1)}), position, 1) is None
+    assert page_scores(Hurried({}), Position.from_moves(TTT, "14253"), 1) == [100] * 9
+
+
+def test_a_player_that_does_not_say_what_it_thinks_has_no_moves() -> None:
+    class Silent(Policy):
+        name = "silent"
+
+        def act(self, position: Position, seed: int) -> int:
+            return 0
+
+    found = thoughts(Silent(), Position.start(TTT), 0)
+    assert found == {"kind": "nothing", "text": "silent does not say what it thinks", "moves": []}
+
+
+def test_perfect_play_chooses_among_the_best_moves_alike(client: Client) -> None:
+    found = client.post("/api/thoughts", game=TTT, moves="1", opponent="perfect")
+    chances = {move["action"]: move["chance"] for move in found["moves"]}
+    best = solve(Position.from_moves(TTT, "1")).best_actions
+    assert chances == {action: (action in best) / len(best) for action in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    ("game", "title"), [(TTT, "Tic-tac-toe"), (C4, "Connect Four"), ("KInARow-v0:5x6-4", "KInARow-v0:5x6-4")]
+)
+def test_a_game_has_a_title_and_begins_without_moves(game: str, title: str) -> None:
+    view = board_view(Position.start(game))
+    assert (view["title"], view["history"], view["names"], view["last"]) == (title, [""], [], None)
 
 
 def test_won_in_n_counts_the_winners_moves(client: Client) -> None:

@@ -97,6 +97,7 @@ def test_parts_that_keep_coming_gain_no_time_and_whole_requests_keep_their_conne
             local = kept.sock.getsockname()
             response = kept.getresponse()
             assert (response.status, kept.sock.getsockname()) == (200, local) and response.read()
+            assert response.getheader("server") is None
             time.sleep(0.5)
         kept.close()
 

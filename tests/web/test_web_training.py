@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from web_client import Client, visited
 
 from tictac_env.games import GAMES
+from tictac_env.web import trainings
 from tictac_env.web.app import Server
 from tictac_env.web.limits import Limits
+from tictac_env.web.opponents import Opponents
+from tictac_env.web.requests import Fields, Refused
+from tictac_env.web.trainings import Training, Trainings
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
 LOOK, BEGIN, REPLY = "/api/training/look", "/api/training/begin", "/api/reply"
@@ -53,6 +62,180 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     best = max(trainer.post("/api/thoughts", **fields)["moves"], key=lambda move: move["value"])
     assert trainer.post(REPLY, **fields)["action"] == best["action"]
     assert "holds an agent of the game" in trainer.refused("POST", REPLY, **(fields | {"game": "ConnectFour-v0"}))
+
+
+class Process:
+    """A process of a training that reports some lines, and ends once it is told to stop, or killed if it is `deaf`."""
+
+    lines: tuple[str, ...] = ()
+    deaf = False
+    all: list[Process]
+
+    def __init__(self, command: list[str], **how: Any) -> None:
+        self.command, self.env = command, how["env"]
+        self.stdin, self.ended, self.killed = io.StringIO(), threading.Event(), False
+        self.stdout = self._output()
+        Process.all.append(self)
+
+    def _output(self) -> Iterator[str]:
+        yield from self.lines
+        while not (self.deaf or '"stop"' in self.stdin.getvalue()) and not self.ended.wait(0.005):
+            pass
+        if self.deaf:
+            self.ended.wait(20)
+
+    def kill(self) -> None:
+        self.killed = True
+        self.ended.set()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
+    monkeypatch.setattr(trainings, "subprocess", SimpleNamespace(Popen=Process, PIPE=None, DEVNULL=None))
+    monkeypatch.setattr(Process, "all", [], raising=False)
+    monkeypatch.setattr(Process, "lines", ())
+    monkeypatch.setattr(Process, "deaf", False)
+    return Process.all
+
+
+def until_true(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+PLAN: Any = SimpleNamespace(file_name="agent.npz", total=50, unit="games", to_dict=lambda: {"total": 50})
+
+
+def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Event]:
+    """A training that has begun, and what is set once its process has ended."""
+    training, over = Training(PLAN, folder), threading.Event()
+    training.start(seconds, ["Own-v0"], over.set)
+    return training, over
+
+
+def reports(*lines: Any) -> tuple[str, ...]:
+    return tuple(line if isinstance(line, str) else json.dumps(line) for line in lines)
+
+
+def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp_path: Path) -> None:
+    rows = [{"kind": "row", "at": at} for at in range(501)]
+    lessons = [{"kind": "lesson", "at": at} for at in range(501)]
+    Process.lines = reports(
+        "", "no JSON", {"no": "kind"}, *rows, {"kind": "row"}, *lessons, {"kind": "progress", "done": 777},
+        {"kind": "thoughts", "moves": "5"}, {"kind": "level", "level": 3}, {"kind": "later"}, "{}",
+    )  # fmt: skip
+    training, over = started(tmp_path)
+    until_true(lambda: training.level)
+    report = training.report(0)
+    assert [row["at"] for row in report["rows"]] == report["lessons"] == list(range(500))
+    assert (report["done"], report["thoughts"], report["level"]) == (777, {"moves": "5"}, {"level": 3})
+    assert (report["state"], report["reason"], report["kept"], report["saved"]) == ("running", "", "", False)
+    assert (report["total"], report["unit"], report["plan"]) == (50, "games", {"total": 50})
+    assert training.report(498)["rows"] == [{"at": 498}, {"at": 499}] and training.lesson(499) == {"at": 499}
+    with pytest.raises(Refused, match="there are 500 games to walk through, and no number 500") as refused:
+        training.lesson(500)
+    assert refused.value.status_code == 404
+    (process,) = processes
+    assert process.command[-2:] == [str(tmp_path), "Own-v0"] and process.env["OMP_NUM_THREADS"] == "1"
+    assert process.env["PATH"] == os.environ["PATH"]
+    for moves in ("51", "51", "5"):
+        training.watch(moves)
+    training.stop()
+    training.stop()
+    assert over.wait(20)
+    training.watch("52")
+    told = [json.loads(line) for line in process.stdin.getvalue().splitlines()]
+    assert told == [{"total": 50}, {"watch": "51"}, {"watch": "5"}, "stop"]
+    assert training.report(500)["state"] == "stopped" and not process.killed
+
+
+@pytest.mark.parametrize(
+    ("last", "state", "reason"),
+    [
+        ({"kind": "end", "proven": True, "stopped": False}, "proven", ""),
+        ({"kind": "end", "proven": True, "stopped": True}, "proven", ""),
+        ({"kind": "end", "proven": False, "stopped": True}, "stopped", ""),
+        ({"kind": "end", "proven": False, "stopped": False}, "done", ""),
+        ({"kind": "error", "reason": "no memory"}, "failed", "no memory"),
+        ({"kind": "progress", "done": 1}, "failed", "its process exited without a result"),
+    ],
+)
+def test_a_training_ends_as_its_process_says(
+    last: Any, state: str, reason: str, processes: list[Process], tmp_path: Path
+) -> None:
+    Process.lines = reports(last)
+    training, over = started(tmp_path)
+    processes[0].ended.set()
+    assert over.wait(20) and (training.state, training.reason) == (state, reason)
+    training.start(60, [], over.clear)  # it is over
+    assert len(processes) == 1 and over.is_set()
+
+
+def test_a_training_is_stopped_after_its_time_and_ended_if_it_does_not_stop(
+    processes: list[Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainings, "GRACE", 0.02)
+    training, over = started(tmp_path, seconds=0.01)
+    assert over.wait(20) and training.state == "stopped" and not processes[0].killed
+    Process.deaf = True
+    training, over = started(tmp_path, seconds=0.01)
+    assert over.wait(20) and training.state == "stopped" and processes[1].killed
+    assert processes[1].stdin.getvalue().splitlines()[1:] == ['"stop"']
+    assert trainings.GRACE < 1 and training.reason == "its process exited without a result"
+
+
+def test_a_training_that_waits_or_cannot_begin_has_no_process(
+    processes: list[Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for leave in (Training.stop, Training.kill):
+        training = Training(PLAN, tmp_path)
+        assert training.state == "waiting" and training.report(0)["done"] == 0
+        leave(training)
+        training.start(60, [], lambda: None)
+        assert training.state == "stopped" and not processes
+
+    def refused(*command: Any, **how: Any) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(trainings.subprocess, "Popen", refused)  # that of the fixture
+    training, _ = started(tmp_path)
+    assert (training.state, training.reason) == ("failed", "its process cannot be started: Cannot allocate memory")
+
+
+def test_of_trainings_that_are_over_the_one_asked_for_least_recently_makes_room(processes: list[Process]) -> None:
+    opponents, limits = Opponents(Limits()), Limits(kept_trainings=3, trainings=2)
+    queue = Trainings(limits)
+
+    def begin() -> str:
+        return queue.begin(opponents, Fields(SMALL))["token"]
+
+    first, second, third = begin(), begin(), begin()
+    states = [queue.get(token).state for token in (first, second, third)]
+    assert states == ["running", "running", "waiting"] and len(processes) == 2
+    with pytest.raises(Refused, match="1 trainings are waiting") as refused:
+        begin()
+    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "60"})
+    for token in (first, second):
+        queue.stop(Fields({"token": token}))
+    until_true(lambda: [queue.get(token).state for token in (third, second, first)] == ["running", *["stopped"] * 2])
+    folders = {token: queue.get(token).file.parent for token in (second, third, first)}
+    fourth = begin()
+    with pytest.raises(Refused) as refused:
+        queue.get(second)
+    assert refused.value.status_code == 404 and not folders[second].exists() and folders[first].exists()
+    assert [queue.get(token).state for token in (first, third, fourth)] == ["stopped", "running", "running"]
+    assert len({token[:8] for token in (first, second, third, fourth)}) == 4 and min(map(len, (first, fourth))) == 24
+    running = [process for process in processes if not process.ended.is_set()]
+    queue.close()
+    assert all(process.killed for process in running[-2:]) and not folders[third].parent.exists()
 
 
 def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None:

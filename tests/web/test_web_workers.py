@@ -74,6 +74,40 @@ def test_who_leaves_while_waiting_costs_no_work() -> None:
     assert played(story, 10) == ["b1"]
 
 
+def test_closing_begins_no_further_job_and_waits_for_none() -> None:
+    begun: list[str] = []
+    held = threading.Event()
+
+    async def run() -> None:
+        workers = Workers(Limits(threads=1), "test")
+        first = asyncio.ensure_future(workers.do(held.wait, "a"))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(workers.do(lambda: begun.append("second"), "b"))
+        await asyncio.sleep(0)
+        threading.Timer(20, held.set).start()  # if closing waits
+        workers.close()
+        assert not held.is_set() and not first.done()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        held.set()
+        assert await first is True
+
+    asyncio.run(run())
+    assert begun == []
+
+
+def test_as_many_jobs_run_as_there_are_threads() -> None:
+    together = threading.Barrier(3)
+
+    async def run() -> None:
+        workers = Workers(Limits(threads=3, waiting=1), "test")
+        jobs = [asyncio.ensure_future(workers.do(lambda: together.wait(20))) for _ in range(3)]
+        assert sorted(await asyncio.gather(*jobs)) == [0, 1, 2]
+        workers.close()
+
+    asyncio.run(run())
+
+
 def test_an_error_of_a_job_is_its_answer_and_the_thread_goes_on() -> None:
     async def story(workers: Workers, ask: Callable[[str], Any]) -> None:
         failing = asyncio.ensure_future(workers.do(lambda: 1 // 0, "a"))
