@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,42 @@ def test_what_is_sent_is_a_chat_completion(server: Stub) -> None:
     assert str(player) == "tiny" and server.asked[-1][2]["seed"] == 5
 
 
+def test_by_default_the_likeliest_answer_is_asked_for(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TICTAC_CHAT_API_KEY", raising=False)
+    server.reply = completion("Move: 5")
+    for address, model in ((server.url, "default"), (f"{server.url}#tiny", "tiny")):
+        endpoint = ChatEndpoint.from_address(address)
+        assert endpoint("Which?", seed=2**31 - 2) == "Move: 5" and endpoint.timeout == 120
+        _, headers, body = server.asked[-1]
+        question = {"messages": [{"role": "user", "content": "Which?"}], "temperature": 0.0, "max_tokens": 1024}
+        assert body == question | {"model": model, "seed": 2**31 - 2} and "Authorization" not in headers
+        assert endpoint.__name__ == (model if model == "tiny" else server.url.split("/")[2])
+        assert repr(endpoint) == f"ChatEndpoint('{server.url}/chat/completions', {model!r})"
+
+
+def test_numbers_have_a_range() -> None:
+    url = "http://localhost:1/v1"
+    ChatEndpoint(url, temperature=0, max_tokens=1, timeout=0)
+    ChatEndpoint(url, temperature=100, max_tokens=10**6, timeout=86_400)
+    for name, wrong in (("temperature", -0.1), ("temperature", 100.1), ("timeout", -1), ("timeout", 86_401)):
+        with pytest.raises(ValueError, match=name):
+            ChatEndpoint(url, **{name: wrong})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_tokens"):
+        ChatEndpoint(url, max_tokens=0)
+
+
+def test_an_answer_may_be_long_and_an_error_shows_the_beginning(server: Stub) -> None:
+    whole = json.dumps(completion("x")).encode()
+    server.reply = whole + b" " * ((1 << 20) - len(whole))
+    assert ChatEndpoint(server.url)("Which?") == "x"
+    server.reply = b"y" * 300
+    with pytest.raises(ChatError, match=f"but '{'y' * 200}'$"):
+        ChatEndpoint(server.url)("Which?")
+    server.status, server.reply = 500, b"z" * 600
+    with pytest.raises(ChatError, match=f": {'z' * 500}$"):
+        ChatEndpoint(server.url)("Which?")
+
+
 def test_the_command_judges_it(
     server: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +98,8 @@ def test_the_command_judges_it(
         (200, b"<html>", "no chat completion, but '<html>'"),
         (200, {"choices": []}, "no chat completion"),
         (200, {"error": "no such model"}, "no such model"),
+        (200, {"choices": [None]}, "no chat completion"),
+        (200, {"choices": [{"message": {}}]}, "no chat completion"),
         (200, b" " * ((1 << 20) + 1), "more than 1,048,576 bytes"),
     ],
 )

@@ -8,10 +8,10 @@ from conftest import HEX, playouts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tictac_env.games import Game
+from tictac_env.games import Game, get_game
 from tictac_env.position import Position
 from tictac_env.text_players import BoardHarness, ParseResult, TextSession
-from tictac_env.text_players.harness import as_position
+from tictac_env.text_players.harness import as_position, moves_written, rules_text
 from tictac_env.wrappers import TextEnv
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
@@ -77,6 +77,41 @@ def test_the_prompt_says_what_was_wrong() -> None:
     assert said.endswith(long.strip()[-300:]) and len(said) < 2000
 
 
+def test_an_illegal_move_is_quoted_in_part() -> None:
+    position = Position.from_moves(TTT, "5")
+    for move, quoted in (("x" * 20, "x" * 20), ("x" * 21, "x" * 20)):
+        said = BoardHarness().make_prompt(position, [], f"Move: {move}", move)
+        assert f"Your last answer was the move {quoted}, which" in said
+
+
+def test_the_board_is_told_as_coordinates_or_as_moves() -> None:
+    position = Position.from_moves(TTT, "913")
+    coordinates = BoardHarness(board="coordinates").make_prompt(position, ["9", "1", "3"])
+    assert "row,column from 1,1 at the top left:\nX: 1,3 3,3\nO: 1,1\nThe moves so far: 9 1 3\nYou are O" in coordinates
+    start = BoardHarness(board="coordinates").make_prompt(Position.start(TTT))
+    assert "\nX: none\nO: none\nYou are X" in start
+    moves = BoardHarness(board="moves")
+    assert "\n\nThe moves so far: 9 1 3\nYou are O" in moves.make_prompt(position, ["9", "1", "3"])
+    assert "\n\nThe board is empty.\nYou are X" in moves.make_prompt(Position.start(TTT))
+    for unknown in ([], ["9"]):  # then there is a grid
+        assert " O  2  X\n" in moves.make_prompt(position, unknown)
+
+
+def test_the_moves_so_far_are_named_only_if_they_are_known() -> None:
+    position = Position.from_moves(C4, "4453")
+    assert moves_written(BoardHarness(), position) == ["4", "4", "5", "3"]
+    assert moves_written(BoardHarness.kaggle(), position) == ["3", "3", "4", "2"]
+    assert moves_written(BoardHarness(), Position(position.game, position.own, position.opp)) == []
+
+
+@pytest.mark.parametrize(("connect", "said"), [(3, "Three"), (4, "Four"), (5, "Five"), (6, "6")])
+def test_the_rules_say_how_many_win_and_how_moves_are_counted(connect: int, said: str) -> None:
+    for first in (0, 1):
+        rules = rules_text(get_game(f"KInARow-v0:6x7-{connect}"), first)
+        assert f"{said} in a row, column or diagonal win." in rules and ("counted from 0" in rules) == (first == 0)
+    assert "counted" not in rules_text(get_game(TTT)) and "the stone falls" in rules_text(get_game(C4))
+
+
 def test_other_games_and_other_words() -> None:
     assert "hexagons" in BoardHarness(rules="Hex: connect your sides of hexagons.").make_prompt(Position.start(HEX))
     assert "Hex" in BoardHarness().make_prompt(Position.start(HEX))
@@ -98,6 +133,8 @@ def test_it_reads_what_kaggle_shows() -> None:
     assert seen("tic_tac_toe()", "3\n2") == Position.from_moves(TTT, "43")
     assert seen("connect_four()", "") == Position.start(C4)
     assert seen("connect_four(columns=5,rows=4,x_in_row=3)", "4") == Position.from_moves("KInARow-v0:4x5-3", "5")
+    for parameters, size in (("rows=5", "5x7-4"), ("columns=6", "6x6-4"), ("x_in_row=3", "6x7-3")):
+        assert seen(f"connect_four({parameters})", "") == Position.start(f"KInARow-v0:{size}")
     harness = BoardHarness()
     observation = {"serializedGameAndState": SERIALIZED.format("connect_four()", "3\n3")}
     assert harness.get_legal_moves(observation)[6] == "7" and "You are X" in harness.make_prompt(observation, [])

@@ -23,11 +23,12 @@ from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, load_player, make_policy
 from tictac_env.position import IllegalMove, Position, canonical
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 from tictac_env.solver import move_regret, solve
 from tictac_env.text_players import TextPolicy, read_transcript
 from tictac_env.text_players.harness import lenient_move
-from tictac_env.text_players.judging import Examined
+from tictac_env.text_players.judging import Examined, answer_lines
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 CLASSES, POSITIONS = 627, 4520
@@ -155,6 +156,27 @@ def test_the_shortest_game_forfeited_on_a_large_board_is_the_game_that_beats_it(
 )
 def test_a_lenient_reader_reads_more(answer: str, move: str | None) -> None:
     assert lenient_move(answer) == move
+
+
+def test_a_report_shows_three_near_misses_and_the_ends_of_their_answers() -> None:
+    player = TextPolicy(lambda prompt: f"{'x' * 80} **Move: {legal_in(prompt)[-1]}**", retries=0, on_failure="forfeit")
+    judged = Examined(player, symmetric=False)
+    positions = [Position.from_moves(TTT, moves) for moves in ("", "5", "51", "59", "512")]
+    assert judged.act_many(PositionBatch.of(positions), np.zeros(5, np.int64)).tolist() == [-1] * 5
+    assert player.counts.moves == 5
+    assert judged.act_many(PositionBatch.of(positions[::-1]), np.ones(5, np.int64)).tolist() == [-1] * 5
+    assert player.counts.moves == 5, "it was asked again"
+    report = judged.report(get_game(TTT))
+    tail = f"{'x' * 80} **Move: 9**"[-60:]
+    assert (report["positions"], report["near misses"], report["transcript"]) == (5, 5, None)
+    assert report["examples"][0] == {"position": "", "answer": tail, "read as": "9"} and len(report["examples"]) == 3
+    assert report["counts"]["all"] == {"moves": 5, "answers": 5, "unparsed": 5, "illegal": 0, "failures": 5}
+    lines = answer_lines(report)
+    assert "read as 9, after no moves" in lines[-3] and "5 positions (images of each other too)" in lines[0]
+    report |= {"transcript": "answers.jsonl", "symmetric": True, "near misses": 0}
+    lines = answer_lines(report)
+    assert lines[-1].endswith("every answer: answers.jsonl") and not any("lenient" in line for line in lines)
+    assert "one of the positions" in lines[0] and lines[2].split() == ["all", "5", "5", "5", "0", "5"]
 
 
 def test_near_misses_are_counted_and_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
+from random import Random
 
 import pytest
 from gymnasium.error import DependencyNotInstalled
@@ -13,7 +14,7 @@ from oracle import Oracle, board_of
 from tictac_env import cli, solve
 from tictac_env.games import KInARow, get_game
 from tictac_env.position import Position
-from tictac_env.text_players import BoardHarness, prompt_rows, save_rows
+from tictac_env.text_players import BoardHarness, prompt_rows, prompts, save_rows
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -69,6 +70,23 @@ def test_large_games_are_drawn_from_random_games_and_continue_from_the_cache(
         assert row["ply"] == 0 or f"The moves so far: {' '.join(row['moves'])}\n" in row["prompt"]
     monkeypatch.setattr("tictac_env.solver.Solver.solve_many", None)  # nothing is solved again
     assert prompt_rows(C4, 20, seed=4, harness=harness, cache=tmp_path / "scores") == rows
+
+
+def test_positions_are_drawn_until_there_are_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two columns of two cells, where two in a row win: one without stones, two with one, and four with two."""
+    monkeypatch.setattr(prompts, "ATTEMPTS", 300)
+    game = get_game("KInARow-v0:2x2-2")
+    positions = prompts._met(game, 7, Random(0))
+    assert len({(one.own, one.opp) for one in positions}) == 7 and {one.ply for one in positions} == {0, 1, 2}
+    with pytest.raises(ValueError, match="only 7 positions of KInARow-v0:2x2-2 are found, not 1,800"):
+        prompts._met(game, 1800, Random(0))
+
+
+def test_seeds_and_shares_have_a_range() -> None:
+    for wrong in ({"seed": -1}, {"seed": 2**63}, {"test": -0.1}, {"test": 1.1}, {"rows": 0}, {"progress": 1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            prompt_rows(TTT, **wrong)  # type: ignore[arg-type]
+    assert len(prompt_rows(TTT, 1, seed=2**63 - 1)) == 1
 
 
 def test_the_command_writes_lines_of_json(

@@ -197,6 +197,52 @@ def test_a_damaged_state_changes_nothing(keys: tuple[Any, ...], value: Any) -> N
     assert session.restore(kept) == session.turn
 
 
+def test_a_state_has_regrets_only_of_those_who_are_judged() -> None:
+    both, first = TextSession(TTT, None), TextSession(TTT, "random", "first", None)
+    scaled, outcome = TextSession(TTT, None, scaled=True), TextSession(TTT, None, reward="outcome")
+    for session, regrets, returns in (
+        (both, [18, 18], [-18, -18]),
+        (first, [18, 0], [-18, 0]),
+        (scaled, [18, 1], [0, 0]),
+        (outcome, [0, 0], [0, 0]),
+    ):
+        session.reset(seed=0)
+        session.restore(session.snapshot() | {"regrets": regrets})
+        assert (session.regrets, session.returns) == (regrets, returns)
+    for session, wrong in ((both, [0, 19]), (first, [0, 1]), (outcome, [1, 0]), (outcome, [0, 1])):
+        with pytest.raises(ValueError, match="regrets"):
+            session.restore(session.snapshot() | {"regrets": wrong})
+
+
+def test_the_third_wrong_answer_loses_by_default_and_then_nothing_is_asked() -> None:
+    session = TextSession(TTT, None, start=None, system="Play.")
+    turn = session.reset(seed=0)
+    assert [message["role"] for message in turn.messages] == ["system", "user"] and turn.values()["5"] == 0
+    for wrong in (5, None, b"5"):
+        with pytest.raises(ValueError, match="an answer must be a str"):
+            session.answer(wrong)  # type: ignore[arg-type]
+    assert not session.answer("?").done and not session.answer("?").done
+    kept = session.snapshot()
+    assert kept["asking"] == {"wrong": 2, "answer": "?", "move": None}
+    turn = session.answer("?")
+    assert turn.done and turn.outcomes == (-1, 1) and turn.values() == {} and "the game is lost" in turn.prompt
+    assert session.returns == [-1.0, 0.0] and session.regrets == [1, 0]
+    for impossible in (session.snapshot, session.forfeit):
+        with pytest.raises(ResetNeeded, match="the game is over"):
+            impossible()
+    assert not session.restore(kept).done and session.answer("1").status == "legal"
+    assert session.snapshot()["asking"] == {"wrong": 0, "answer": None, "move": None}
+    assert TextSession(TTT, None, reward="outcome", retries=0, start=None).reset(0).position == Position.start(TTT)
+
+
+@pytest.mark.parametrize(("scaled", "returns"), [(False, [-1.0, 1.0]), (True, [0.0, 1.0])])
+def test_both_seats_are_paid_and_the_opponent_is_not(scaled: bool, returns: list[float]) -> None:
+    for opponent, paid in ((None, returns), ("random", [returns[0], 0.0])):
+        session = TextSession(TTT, opponent, "first", None, "outcome", scaled, retries=0)
+        session.reset(seed=0)
+        assert session.answer("I resign").reward == returns[0] and session.returns == paid
+
+
 def test_many_sessions_play_at_once() -> None:
     async def game(seed: int) -> tuple[int, ...]:
         session, rng = TextSession(TTT, reward="both"), random.Random(seed)

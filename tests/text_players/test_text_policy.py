@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from chat_server import drawn, first_legal, legal_in
 
 from tictac_env import check_policy, play_match, round_robin, verdict
 from tictac_env.policies import load_player, make_policy
 from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.solver import move_regret
-from tictac_env.text_players import ChatError, TextPolicy, Transcript, read_transcript, summarize
+from tictac_env.text_players import (
+    AnswerCounts,
+    BoardHarness,
+    ChatError,
+    TextPolicy,
+    TextSession,
+    Transcript,
+    read_transcript,
+    summarize,
+)
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -82,6 +94,66 @@ def test_after_the_last_answer_it_has_failed() -> None:
     mute = TextPolicy(lambda prompt: "I resign", name="mute")
     played = round_robin({"mute": mute, "random": "random"}, games=4)
     assert len(played.forfeits) == 4 and {game.forfeited_by for game in played.forfeits} == {"mute"}
+
+
+def test_what_was_read_answered_and_judged_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    TextPolicy(first_legal, transcript=path).act(Position.start(TTT), 0)
+    (entry,), (summary,) = read_transcript(path), summarize(path)
+    for record in (entry, summary, BoardHarness().parse_response("5", ["5"]), TextSession(TTT).reset(0)):
+        name = next(iter(vars(record)))
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, name, None)
+
+
+def test_a_copy_is_the_player_itself_and_many_threads_ask_within_bounds() -> None:
+    player = TextPolicy(first_legal, in_flight=1024)
+    assert copy.deepcopy(player) is player and player.in_flight == 1024 and TextPolicy(first_legal).in_flight == 1
+    for wrong in (0, 1025):
+        with pytest.raises(ValueError, match="in_flight"):
+            TextPolicy(first_legal, in_flight=wrong)
+    assert TextPolicy.at("http://localhost:9/v1").in_flight == 64 and TextPolicy.at("http://localhost:9/v1").forfeits
+
+
+def test_only_answers_of_the_same_player_prompt_and_seed_are_known(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def model(prompt: str, seed: int) -> str:
+        asked.append(seed)
+        return first_legal(prompt)
+
+    path, position = tmp_path / "answers.jsonl", Position.from_moves(TTT, "1524")
+    for name, seed in (("one", 1), ("one", 1), ("one", 2), ("two", 1)):
+        player = TextPolicy(model, name=name).resume(path)
+        assert player.act(position, seed) == 2 and player.counts == AnswerCounts(moves=1, answers=1)
+    assert asked == [1, 2, 1] and [(one.player, one.seed) for one in read_transcript(path)] == [
+        ("one", 1), ("one", 2), ("two", 1)
+    ]  # fmt: skip
+    other = TextPolicy(model, name="one").resume(path)
+    assert other.act(Position.from_moves(TTT, "15"), 1) == 1 and len(asked) == 4
+    entry = read_transcript(path)[0]
+    assert (entry.position, entry.seconds >= 0) == (position, True)
+    unordered = TextPolicy(model, transcript=tmp_path / "other.jsonl")
+    unordered.act(Position(position.game, position.own, position.opp), 3)
+    (entry,) = read_transcript(tmp_path / "other.jsonl")
+    assert entry.moves is None and (entry.position.own, entry.position.opp) == (position.own, position.opp)
+
+
+def test_many_positions_are_answered_each_in_its_row_and_an_error_of_one_is_raised() -> None:
+    positions = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "1", "12", "123")])
+    seeds = np.arange(4)
+
+    def gives_up(prompt: str) -> str:
+        return "?" if legal_in(prompt)[0] == "3" else first_legal(prompt)
+
+    player = TextPolicy(gives_up, retries=1, on_failure="forfeit", in_flight=3)
+    assert player.act_many(positions, seeds).tolist() == [0, 1, -1, 3]
+    assert player.counts == AnswerCounts(moves=4, answers=5, unparsed=2, failures=1)
+    assert TextPolicy(gives_up, on_failure="random").act_many(positions, seeds)[2] >= 2
+    for on_failure, error in (("raise", IllegalMove), ("forfeit", ZeroDivisionError)):
+        failing = gives_up if on_failure == "raise" else lambda prompt: str(1 // 0)
+        with pytest.raises(error):
+            TextPolicy(failing, on_failure=on_failure, in_flight=2).act_many(positions, seeds)
 
 
 def test_wrong_arguments_are_named() -> None:
