@@ -30,7 +30,7 @@ from web_client import PATIENT, Client, shared_client, visited  # noqa: F401  # 
 from tictac_env import cli
 from tictac_env.arena import round_robin
 from tictac_env.games import GAMES, Game, get_game
-from tictac_env.policies import Policy
+from tictac_env.policies import POLICIES, Policy
 from tictac_env.position import Position
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
@@ -235,7 +235,7 @@ def test_the_server_says_where_it_is(
     monkeypatch.setattr(serve.webbrowser, "open", pages.append)
     monkeypatch.setattr("uvicorn.Server.run", run)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: browser)
-    serve.serve(host, 0, browser=browser)
+    serve.serve(host, 0, **{"browser": True} if browser else {})
     told = capsys.readouterr()
     (port,) = ports
     assert told.out == f"http://{shown}:{port}/ (Ctrl-C ends it)\n"
@@ -369,6 +369,7 @@ def test_strings_have_a_longest_length_and_errors_show_their_beginning() -> None
     with pytest.raises(Refused, match="97 characters; at most 96"):
         Fields({"w": "x" * 97}).text("w")
     assert Fields({}).text("w", "default") == "default"
+    assert Fields({"seed": 2**53 - 1}).seed == 2**53 - 1 and Fields({}).seed == 0
     for value, shown in (("x" * 58, repr("x" * 58)), ("x" * 59, f"'{'x' * 56}...")):
         with pytest.raises(Refused) as refused:
             Fields({"w": value}).integer("w", 1)
@@ -546,6 +547,13 @@ def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
         assert {"random", "rule", "minimax-first", "ntuple", "perfect:0.1"} <= set(names) and "human" not in names
         assert menu["league"] == menu["files"] == []
         assert (menu["default"], "minimax:8" in names) == (("level:5", False) if game.cells == 9 else ("level:4", True))
+
+
+def test_an_unknown_name_is_told_all_others() -> None:
+    with pytest.raises(Refused, match="no opponent is called 'mctss'") as refused:
+        Opponents(Limits()).get("mctss", GAMES["TicTacToe-v0"])
+    told = re.findall(r"[\w-]+", refused.value.detail.partition("there are ")[2].partition(", with arguments")[0])
+    assert told == [name for name in POLICIES if name != "human"] and refused.value.status_code == 404
 
 
 def test_files_that_are_missing_or_too_large_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
