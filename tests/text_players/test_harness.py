@@ -108,6 +108,8 @@ def test_the_moves_so_far_are_named_only_if_they_are_known() -> None:
 def test_the_rules_say_how_many_win_and_how_moves_are_counted(connect: int, said: str) -> None:
     for first in (0, 1):
         rules = rules_text(get_game(f"KInARow-v0:6x7-{connect}"), first)
+        name = "Connect Four" if connect == 4 else f"KInARow-v0:6x7-{connect}"
+        assert rules.startswith(f"The game is {name} on a board of 6 rows and 7 columns.")
         assert f"{said} in a row, column or diagonal win." in rules and ("counted from 0" in rules) == (first == 0)
     assert "counted" not in rules_text(get_game(TTT)) and "the stone falls" in rules_text(get_game(C4))
 

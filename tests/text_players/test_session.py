@@ -230,7 +230,9 @@ def test_the_third_wrong_answer_loses_by_default_and_then_nothing_is_asked() -> 
     for impossible in (session.snapshot, session.forfeit):
         with pytest.raises(ResetNeeded, match="the game is over"):
             impossible()
-    assert not session.restore(kept).done and session.answer("1").status == "legal"
+    assert not session.restore(kept).done
+    turn = session.answer("1")
+    assert turn.status == "legal" and "The moves so far" not in turn.prompt
     assert session.snapshot()["asking"] == {"wrong": 0, "answer": None, "move": None}
     assert TextSession(TTT, None, reward="outcome", retries=0, start=None).reset(0).position == Position.start(TTT)
 
