@@ -145,6 +145,12 @@ def test_fields_are_refused_with_a_reason(client: Client, fields: dict[str, Any]
     assert said in client.refused("POST", "/api/reply", **asked)
 
 
+@pytest.mark.parametrize("question", ["reply", "thoughts", "exact"])
+def test_nothing_is_asked_about_a_game_that_is_over(client: Client, question: str) -> None:
+    fields = {"game": "TicTacToe-v0", "moves": "14253", "opponent": "rule"}
+    assert client.refused("POST", f"/api/{question}", 422, **fields) == "the game '14253' is over"
+
+
 @pytest.mark.parametrize("name", ["localhost:8000", "LOCALHOST", "[::1]:8000", "192.168.1.7", "games.example.org:80"])
 def test_it_answers_to_its_names_and_to_numbers(name: str) -> None:
     with visited(Server(allowed_hosts=["games.example.org"]), name) as http:
