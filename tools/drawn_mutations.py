@@ -28,11 +28,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator, operator_names
-from coverage import CoverageData
-
 from benchmarks.records import parser_of, save
 from tictac_agents.bench.records import Row, RunStore, show
 from tictac_env.progress import progress_bar
@@ -96,6 +91,9 @@ def annotations(source: str) -> list[Span]:
 
 def places(source: str) -> dict[Span, list[tuple[str, int]]]:
     """Operators that fit at each place of a file, each with the number of its occurrence in the file."""
+    from cosmic_ray.ast import ast_nodes, get_ast  # here and below, as `--help` works without
+    from cosmic_ray.plugins import get_operator, operator_names
+
     nodes, ignored = list(ast_nodes(get_ast(source))), annotations(source)
     fitting = dict[Span, list[tuple[str, int]]]()
     for name in sorted(set(operator_names()) - SAME_BEHAVIOUR):
@@ -129,6 +127,9 @@ def as_edit(part: str, file: str, source: str, mutated: str) -> Edit | None:
 
 def drawn_edits(number: int, seed: int, parts: Sequence[str]) -> list[Edit]:
     """Random edits, in the order of the parts; the same seed and tree give the same edits."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
     sources = {
         str(path.relative_to(ROOT)): (part, path.read_text(encoding="utf-8"))
         for part in parts
@@ -167,6 +168,8 @@ class Coverage:
     """
 
     def __init__(self, tree: Path, tests: Sequence[str], cache: Path) -> None:
+        from coverage import CoverageData
+
         (tree / ".coverage").unlink(missing_ok=True)
         options = ["--cov=tictac_env", "--cov=tictac_agents", "--cov-context=test", "--cov-report="]
         if failed := run_tests(tree, [*options, *tests], cache)["caught by"]:
