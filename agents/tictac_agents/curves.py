@@ -197,12 +197,12 @@ class GamesCurve(Curve):
         self._callback = callback
         self._games = 0  # at the last call
         self._began = -1.0  # CPU time of the first call, moved on by what judging takes
-        self._last: tuple[int, int | None, float] = (0, None, 0.0)  # games, plies and time, of the last row
+        self._last = (0, 0, 0.0)  # games, plies and time, of the last row
 
     def __call__(self, learner: GamesLearner) -> bool:
         """Adds a row if it is time; False if the run is to end."""
         now, cpu = time.perf_counter(), time.process_time()
-        plies = getattr(learner, "num_plies", None)
+        plies = getattr(learner, "num_plies", 0)
         if self._began < 0:
             self._began, self._last = cpu, (learner.num_games, plies, now)
         goes_on = self._callback is None or self._callback(learner) is not False
@@ -212,14 +212,14 @@ class GamesCurve(Curve):
             self._add(learner, plies, now, cpu)
         return goes_on and not (self.until_proven and self.proven)
 
-    def _add(self, learner: GamesLearner, plies: int | None, now: float, cpu: float) -> None:
+    def _add(self, learner: GamesLearner, plies: int, now: float, cpu: float) -> None:
         games_before, plies_before, then = self._last
         games = learner.num_games - games_before
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | {
             "games": learner.num_games,
             "seconds": round(cpu - self._began, 6),
             "games_per_second": round(games / (now - then), 1) if games else None,
-            "plies": round((plies - plies_before) / games, 3) if games and plies and plies_before else None,
+            "plies": round((plies - plies_before) / games, 3) if games and plies else None,
             "step": getattr(learner, "step_now", None),
             **self._judged(learner),
         }

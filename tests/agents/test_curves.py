@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,64 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents import GamesCurve, GameTree, LearningCurve, NTupleTD, QLearning, UntilProven, curves
-from tictac_agents.curves import COLUMNS, EPISODE_COLUMNS
+from tictac_agents.curves import COLUMNS, EPISODE_COLUMNS, JUDGED, against_perfect, mistakes, part_of
 from tictac_agents.tabular.learner import Learner
-from tictac_env.arena import verdict
+from tictac_env.arena import Suite, verdict
+from tictac_env.games import GAMES, KInARow, get_game
+from tictac_env.position_batch import PositionBatch
 
 TTT = "TicTacToe-v0"
+
+
+RANDOM = (0.5, 0.25, 0.25), (0.375, 0.125, 0.5)
+"""Results against random play of a verdict made up, as the first and the second player."""
+BEST = (0.25, 0.5, 0.25), (0.0, 0.75, 0.25)
+"""Results against the best replies."""
+
+
+@dataclass
+class Pupil:
+    """A learner whose numbers the test sets."""
+
+    game: Any = GAMES[TTT]
+    num_games: int = 0
+    num_plies: int = 0
+    num_episodes: int = 0
+    num_timesteps: int = 0
+    is_done: bool = False
+    step_now: float = 0.5
+    status: str = ""
+    forgotten: list[int] = field(default_factory=list)
+
+    def forget(self) -> None:
+        self.forgotten.append(self.num_episodes)
+
+    def scheduled(self, value: float) -> float:
+        return value
+
+
+class Clock:
+    """The time of the wall and of the processor; to judge a learner takes 100 seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, unbeatable: Iterator[bool]) -> None:
+        self.now = 0.0
+        self.unbeatable = unbeatable
+        monkeypatch.setattr(curves, "time", SimpleNamespace(perf_counter=self.read, process_time=self.read))
+        monkeypatch.setattr(curves, "verdict", self.judge)
+
+    def read(self) -> float:
+        return self.now
+
+    def judge(self, learner: Any, game: Any) -> Any:
+        self.now += 100
+        first, second = (SimpleNamespace(against_random=RANDOM[i], against_best=BEST[i]) for i in (0, 1))
+        unbeatable = next(self.unbeatable)
+        return SimpleNamespace(exploitability=0.375, unbeatable=unbeatable, as_first=first, as_second=second)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch, iter([False] * 9))
 
 
 def self_play(episodes: int, callback: Any, seed: int = 0) -> QLearning:
@@ -126,20 +181,85 @@ def test_what_is_missing_is_named(missing: str, extra: str, monkeypatch: pytest.
     assert not list(tmp_path.iterdir())
 
 
-def test_the_picture_is_drawn(tmp_path: Path) -> None:
+def test_the_picture_shows_each_judged_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     image = pytest.importorskip("matplotlib.image")
-    curve = LearningCurve(every=50)
-    self_play(300, curve)
+    drawn: list[Any] = []
+    save = curves.save_figure
+    monkeypatch.setattr(curves, "save_figure", lambda figure, path: (drawn.append(figure), save(figure, path)))
+    curve = LearningCurve()
+    for episodes in (10, 20, 30):
+        judged = (episodes / 100, *(rate + episodes / 1000 for rates in RANDOM for rate in rates), False)
+        curve.rows.append({"episodes": episodes, **dict(zip(JUDGED, judged, strict=True))})
+    curve.rows[1]["exploitability"] = None  # a row that was not judged
     curve.plot(tmp_path / "curve.png")
-    pixels = image.imread(tmp_path / "curve.png")
-    assert min(pixels.shape[:2]) > 400
-    assert len({tuple(colour) for colour in pixels.reshape(-1, pixels.shape[2])[::7].tolist()}) > 20
+    assert min(image.imread(tmp_path / "curve.png").shape[:2]) > 400
+    [figure] = drawn
+    upper, lower = figure.axes
+    [line] = upper.lines
+    assert line.get_xydata().tolist() == [[10, 0.1], [30, 0.3]]
+    shown = {line.get_label(): line.get_xydata().tolist() for line in lower.lines}
+    assert shown == {
+        f"{result} as {seat}": [[x, pytest.approx(100 * (RANDOM[number][column] + x / 1000))] for x in (10, 30)]
+        for number, seat in enumerate(("first", "second"))
+        for result, column in (("win", 0), ("loss", 2))
+    }
+    styles = {line.get_label(): (line.get_color(), line.get_linestyle()) for line in lower.lines}
+    assert len(set(styles.values())) == 4, "two lines look alike"
+    assert [text.get_text() for text in lower.get_legend().get_texts()] == list(shown)
+    assert (upper.get_ylabel(), lower.get_ylabel()) == ("exact exploitability", "% against random play")
+    assert lower.get_xlabel() == "episodes"
 
 
 @pytest.mark.parametrize("start_afresh", [-1, 0.5, True, 700])
 def test_impossible_cycles_are_named(start_afresh: Any) -> None:
     with pytest.raises(ValueError, match="start_afresh"):
         UntilProven(every=500, start_afresh=start_afresh)
+
+
+@pytest.mark.parametrize(("start_afresh", "forgotten"), [(0, []), (40, [40, 80]), (20, [20, 40, 60, 80])])
+def test_a_proof_judges_at_each_multiple_and_lets_forget_what_was_not_proven(
+    start_afresh: int, forgotten: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Clock(monkeypatch, iter([False] * 4 + [True]))
+    learner, proof = Pupil(), UntilProven(20, start_afresh)
+    continues, judged = [], []
+    for learner.num_episodes in range(10, 110, 10):
+        continues.append(proof(learner))  # type: ignore[arg-type]
+        judged.append(proof.judged_at)
+    assert continues == [True] * 9 + [False] and learner.forgotten == forgotten
+    assert judged == [-1, 20, 20, 40, 40, 60, 60, 80, 80, 100]
+    assert proof.proven and learner.status == "exploitability 0.3750"
+
+
+@pytest.mark.parametrize(("answer", "continues"), [(None, True), (True, True), (0, True), (False, False)])
+def test_only_false_of_the_callback_inside_ends_a_run(answer: Any, continues: bool, clock: Clock) -> None:
+    learner: Any = Pupil(num_episodes=3)
+    for outer in (UntilProven, LearningCurve, GamesCurve):
+        for every in (20, 3):
+            assert outer(every=every, callback=lambda learner: answer)(learner) is continues
+
+
+def test_seconds_and_speed_leave_judging_out(clock: Clock) -> None:
+    curve, learner = LearningCurve(every=10), Pupil()
+    written: list[tuple[str, float, int]] = []
+    curve._writer = SimpleNamespace(add_scalar=lambda *values: written.append(values), flush=lambda: None)
+    for clock.now, learner.num_episodes, learner.num_timesteps in (
+        (5.0, 1, 7),  # begins the clock and the count of steps
+        (9.0, 10, 67),
+        (113.0, 12, 80),
+        (117.0, 20, 127),
+    ):
+        curve(learner)  # type: ignore[arg-type]
+    told = [(row["episodes"], row["timesteps"], row["seconds"], row["epsilon"]) for row in curve.rows]
+    assert told == [(10, 67, 4.0, 0.0), (20, 127, 12.0, 0.0)]
+    assert [values for values in written if values[0] == "charts/SPS"] == [
+        ("charts/SPS", 15.0, 67),
+        ("charts/SPS", 10.0, 127),
+    ]
+    rates = dict(zip(JUDGED, (0.375, *RANDOM[0], *RANDOM[1], False), strict=True))
+    assert {name: curve.rows[0][name] for name in JUDGED} == rates
+    names = [name for name, _, at in written if at == 127]
+    assert sorted(names) == sorted(f"charts/{name}" for name in ("epsilon", *JUDGED, "SPS"))
 
 
 # Runs counted in games
@@ -173,8 +293,85 @@ def test_each_row_tells_how_the_run_goes() -> None:
 def test_a_run_that_is_ended_has_its_end_on_the_curve() -> None:
     curve = GamesCurve(every=10_000, callback=lambda agent: agent.num_games < 2_000)
     agent = pupil().learn(50_000, curve)
-    assert agent.num_games < 50_000
+    assert 2_000 <= agent.num_games < 50_000
     assert [row["games"] for row in curve.rows] == [agent.num_games]
+
+
+def test_rows_count_from_the_last_row_and_leave_judging_out(clock: Clock) -> None:
+    curve, learner = GamesCurve(every=10), Pupil()
+    for clock.now, learner.num_games, learner.num_plies, learner.is_done in (
+        (5.0, 4, 20, False),
+        (9.0, 12, 68, False),  # 8 games and 48 plies in 4 seconds; then it is judged
+        (110.0, 15, 90, False),
+        (120.0, 23, 145, False),  # 11 games and 77 plies in the 11 seconds since
+        (223.0, 25, 160, True),  # not a multiple, but the end
+    ):
+        assert curve(learner)  # type: ignore[arg-type]
+    names = ("games", "seconds", "games_per_second", "plies", "step")
+    assert [tuple(row[name] for name in names) for row in curve.rows] == [
+        (12, 4.0, 2.0, 6.0, 0.5),
+        (23, 15.0, 1.0, 7.0, 0.5),
+        (25, 18.0, 0.7, 7.5, 0.5),
+    ]
+    row = curve.rows[0]
+    assert (row["points_first"], row["points_second"]) == (0.5, 0.375)
+    assert (row["exploitability"], row["infallible"], row["mistakes"]) == (0.375, False, None)
+    assert [row[f"{result}_rate_second"] for result in ("win", "draw", "loss")] == list(RANDOM[1])
+
+
+def test_a_row_at_the_first_call_has_no_speed(clock: Clock) -> None:
+    """No games lie between the first call and the row: a run that is shorter than the learner's calls."""
+    curve = GamesCurve(every=10)
+    curve(Pupil(num_games=12, num_plies=80, is_done=True))  # type: ignore[arg-type]
+    [row] = curve.rows
+    assert (row["games"], row["games_per_second"], row["plies"], row["seconds"]) == (12, None, None, 0.0)
+
+
+@pytest.mark.parametrize("until_proven", [False, True])
+def test_a_run_ends_with_the_proof_if_that_is_asked_for(until_proven: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, iter([False, True]))
+    curve, learner = GamesCurve(every=10, until_proven=until_proven), Pupil()
+    continues = []
+    for learner.num_games in (9, 10, 19, 20):
+        clock.now += 1
+        continues.append(curve(learner))  # type: ignore[arg-type]
+    assert continues == [True, True, True, not until_proven] and curve.proven
+
+
+def test_a_large_game_is_judged_by_its_mistakes_and_by_games_that_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large, asked = get_game("ConnectFour-v0"), []
+
+    def results(*arguments: Any, **options: Any) -> Any:
+        asked.append((arguments[1:], options))
+        first, second = (SimpleNamespace(shares=shares) for shares in BEST)
+        return SimpleNamespace(as_first=first, as_second=second, exact=False)
+
+    monkeypatch.setattr(curves, "exact_results", results)
+    monkeypatch.setattr(curves, "mistakes", lambda agent, game: 0.125)
+    learner: Any = Pupil(game=large, num_games=5)
+    curves_of = [GamesCurve(every=5), GamesCurve(every=5, perfect_games=30)]
+    for curve in curves_of:
+        curve(learner)
+    (without,), (row,) = (curve.rows for curve in curves_of)
+    assert (without["mistakes"], without["points_first"], without["exploitability"]) == (0.125, None, None)
+    assert (row["mistakes"], row["points_first"], row["points_second"]) == (0.125, 0.5, 0.375)
+    assert asked == [(("perfect", large), {"max_positions": 1, "games": 30, "progress": False})]
+    shares = against_perfect(learner, large, 7, 8)
+    assert shares == {"first": list(BEST[0]), "second": list(BEST[1]), "exact": False}
+    assert asked[1][1] == {"max_positions": 7, "games": 8, "progress": False}
+
+
+def test_mistakes_are_counted_on_a_part_of_the_games_suite() -> None:
+    assert mistakes("random", KInARow.make(4, 4, 3, False)) is None  # a game without a suite
+    stones, scores = 1 << np.arange(5), np.arange(45, dtype=np.int16).reshape(5, 9)
+    whole = Suite("five", PositionBatch(GAMES[TTT], stones, 2 * stones), scores)
+    for count in (5, 6):
+        assert part_of(whole, count) is whole
+    part = part_of(whole, 3)
+    assert part.name == "3 of five" and np.array_equal(part.scores, scores[::2])
+    assert part.positions.own.tolist() == [1, 4, 16] and part.positions.opp.tolist() == [2, 8, 32]
 
 
 def test_a_large_game_has_no_verdict_and_a_tree_no_step(tmp_path: Path) -> None:
