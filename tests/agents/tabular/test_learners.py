@@ -405,6 +405,52 @@ def test_impossible_settings_are_named(learner: Any, settings: dict[str, Any]) -
         learner("TicTacToe-v0", **settings)
 
 
+LIMITS: list[tuple[type[Learner], str, float, float]] = [
+    *((learner, "learning_rate", 1e-9, 1.0) for learner in (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)),
+    *((learner, name, 0.0, 1.0) for learner in (QLearning, ValueTD) for name in ("gamma", "epsilon")),
+    *((learner, "initial_value", -1e9, 1e9) for learner in (QLearning, ValueTD)),
+    (QLearning, "decay", 0.5, 1.0),
+    (ValueTD, "trace_decay", 0.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("learner", "setting", "low", "high"), LIMITS, ids=str)
+def test_settings_have_exact_limits(learner: Any, setting: str, low: float, high: float) -> None:
+    env = environment()
+    more = {"updates": "online"} if setting == "trace_decay" else {}
+    for value in (low, high):
+        assert getattr(learner(env, **more, **{setting: value}), setting) == value
+    for value in (np.nextafter(low, -np.inf), np.nextafter(high, np.inf)):
+        with pytest.raises(ValueError, match=setting):
+            learner(env, **more, **{setting: float(value)})
+
+
+@pytest.mark.parametrize("learner", [QLearning, Sarsa, MonteCarlo])
+def test_by_default_a_learner_explores_less_and_less(learner: Any) -> None:
+    epsilon = learner(environment()).epsilon
+    assert epsilon == sorted(epsilon, reverse=True) and epsilon[0] >= 0.5 and epsilon[-1] <= 0.01
+
+
+def test_a_loaded_learner_has_a_board_of_its_own_in_the_same_seats(tmp_path: Path) -> None:
+    agent = QLearning(gym.make("TicTacToe-v0", play_as="second"), seed=1)
+    agent.learn(total_timesteps=9, progress_bar=False).save(tmp_path / "agent.npz")
+    loaded = QLearning.load(tmp_path / "agent.npz")
+    board: Any = loaded.env.unwrapped
+    assert board.describe()["play_as"] == "second" and (loaded.seed, loaded.num_timesteps) == (1, agent.num_timesteps)
+    assert agent.run_end is None  # the run counts steps
+    assert agent.learn(total_episodes=5, progress_bar=False).run_end == agent.num_episodes
+
+
+def test_only_its_own_unfinished_positions_are_played() -> None:
+    agent = make()
+    with pytest.raises(ValueError, match=r"TicTacToe-v0.*ConnectFour-v0"):
+        agent.act(Position.start("ConnectFour-v0"), 0)
+    with pytest.raises(ValueError, match="over"):
+        agent.act(Position.from_moves("TicTacToe-v0", "14253"), 0)
+    with pytest.raises(ValueError, match="S9"):
+        QLearning.preset("S9")
+
+
 def test_verdicts_need_a_small_game() -> None:
     with pytest.raises(ValueError, match="verdict_every"):
         S0ValueTD("ConnectFour-v0", verdict_every=10)

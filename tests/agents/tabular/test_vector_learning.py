@@ -111,3 +111,49 @@ def test_games_under_way_that_were_tampered_with_are_refused(settings: str, tmp_
             write(tmp_path / "tampered.npz", header, arrays | {name: wrong})
             with pytest.raises(ValueError, match=r"tampered\.npz"):
                 SETTINGS[settings][0].load(tmp_path / "tampered.npz")
+
+
+def alter(name: str, index: tuple[int, ...], value: int) -> Any:
+    """A way to change one number of an array of unfinished games."""
+
+    def change(arrays: dict[str, Any]) -> None:
+        arrays[f"games_{name}"][index] = value
+
+    return change
+
+
+def edges(settings: str, board: int, rows: int, plies: int) -> tuple[list[Any], list[Any]]:
+    """Changes to the least and the greatest numbers that a game of so many plies may have, and to the next beyond."""
+    seat, own, opp, phase, steps = ((number, board) for number in range(5))
+    limits = [("view", seat, 0, 1), ("view", steps, 0, 10**6)]
+    if settings == "Q":
+        limits += [("steps", (board, 0, k), 0, most) for k, most in enumerate((rows - 1, 8, 2**8 - 1))]
+        limits.append(("lengths", (board,), 0, plies))
+    else:
+        limits += [("routes", (board, 0, 0), 0, rows - 1), ("lengths", (board, 1), 0, plies + 1)]
+    good = [alter(name, index, value) for name, index, least, most in limits for value in (least, most)]
+    bad = [alter(name, index, least - 1) for name, index, least, _ in limits]
+    bad += [alter(name, index, most + 1) for name, index, _, most in limits if index != steps]
+    bad += [alter("view", phase, value) for value in (0, 2, 3, 5)]  # NEW, TERMINATED, TRUNCATED, and none
+    bad += [alter("view", own, 2**9 - 1), alter("view", opp, 0)]
+    return good, bad
+
+
+@pytest.mark.parametrize("settings", ["Q", "TD backward"])
+def test_numbers_of_games_under_way_have_exact_limits(settings: str, tmp_path: Path) -> None:
+    agent = make(settings, {"opponent": "random", "play_as": "first"}, 3).learn(4, progress_bar=False)
+    board = int(agent._games.phase.argmin())
+    assert agent._games.phase[board] == 1, "no game is under way; choose another seed"
+    agent.save(path := tmp_path / "agent.npz")
+    header, arrays = read(path)
+    own, opp = agent._games.own[board], agent._games.opp[board]
+    good, bad = edges(settings, board, len(agent), int(own | opp).bit_count())
+    for change in [*good, *bad]:
+        changed = {name: array.copy() for name, array in arrays.items()}
+        change(changed)
+        write(path, header, changed)
+        if change in good:
+            type(agent).load(path)
+        else:
+            with pytest.raises(ValueError, match="unfinished games"):
+                type(agent).load(path)
