@@ -232,6 +232,186 @@ def test_a_record_may_lack_things(record: dict[str, Any], change: Callable[..., 
     assert "None" not in text and "nan" not in text.split()
 
 
+def agent_of(record: dict[str, Any], game: int, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in record["games"][game]["agents"] if one["name"] == name)
+    return found
+
+
+def test_places_are_counted_in_words(record: dict[str, Any]) -> None:
+    """1st, 2nd, 3rd, 4th, but 11th, 12th and 13th."""
+    [game] = record["games"] = record["games"][:1]
+    game["agents"] = [
+        copy.deepcopy(game["agents"][0]) | {"name": f"p{number}", "role": "yours"} for number in range(23)
+    ]
+    game["pairs"] = []
+    text = read(record)
+    for number in range(1, 24):
+        end = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd"}.get(number, "th")
+        assert f"p{number - 1} yours {number}{end} of 23." in text
+
+
+SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
+    ({"infallible": True}, None, "cannot be beaten"),
+    ({"infallible": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
+    ({"infallible": False}, {"shortest": False, "cells": [0] * 7}, "loses in at most 7 plies"),
+    ({"infallible": False}, None, "can be beaten"),
+    ({"v perfect": [0.5, 0.25, 0.25]}, None, "wins 50 % of games against perfect play"),
+    ({"v perfect": [0.0, 1.0, 0.0]}, None, "is not known to lose"),
+    ({}, None, "is not known to lose"),
+]
+
+
+@pytest.mark.parametrize(("truth", "line", "words"), SEAT_TRUTHS, ids=lambda value: str(value)[:20])
+def test_the_truth_of_a_seat_is_told_in_words(
+    record: dict[str, Any], truth: dict[str, Any], line: dict[str, Any] | None, words: str
+) -> None:
+    record["games"] = record["games"][:1]
+    agent = agent_of(record, 0, "my_table.npz")
+    if line:
+        line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
+    agent["verdict"] = {"method": "", "as first": truth, "as second": {"infallible": True}}
+    agent["losing"] = {"first": line, "second": None}
+    alike = words == "cannot be beaten"
+    told = f"In both seats it {words}." if alike else f"As first it {words}; as second it cannot be beaten."
+    assert told in read(record).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answer"),
+    [
+        (True, True, "No: nothing beats it"),
+        (True, False, "Yes, but only as second"),
+        (None, False, "Yes, as second"),
+        (False, True, "Yes, but only as first"),
+        (False, False, "Yes, from both seats"),
+        (None, True, "Nobody has beaten it"),
+        (None, None, "Nobody has beaten it"),
+    ],
+)
+def test_the_question_if_it_is_beatable_has_its_answer(
+    record: dict[str, Any], first: bool | None, second: bool | None, answer: str
+) -> None:
+    record["games"] = record["games"][:1]
+    best = record["games"][0]["agents"][0]
+    for seat, safe in (("first", first), ("second", second)):
+        best["verdict"][f"as {seat}"] = {"infallible": safe}
+        best["losing"][seat] = None
+    assert f"Is it beatable? {answer} " in read(record)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("every reply walked", "Every reply was walked"),
+        ("all games followed", "Every game was followed"),
+        ("200 games sampled", "Games were sampled Its games against perfect play: 200 games sampled."),
+        ("", "By games only"),
+    ],
+)
+def test_the_evidence_is_told(record: dict[str, Any], method: str, answer: str) -> None:
+    record["games"] = record["games"][:1]
+    record["games"][0]["agents"][0]["verdict"]["method"] = method
+    assert f"How do we know? {answer} " in read(record)
+
+
+def test_overlapping_intervals_are_counted(record: dict[str, Any]) -> None:
+    record["games"] = record["games"][1:]
+    agents = record["games"][0]["agents"]
+    bounds: list[tuple[int, str]] = [
+        (0, "No other's interval overlaps."),
+        (1, f"The interval of {agents[3]['name']} overlaps."),
+    ]
+    bounds.append((2, "The intervals of 2 others overlap."))
+    agents[0]["rating"]["low"] = 1000.0
+    for count, sentence in bounds:
+        for number, agent in enumerate(agents[1:], 1):
+            agent["rating"] |= {"high": 1000.0 if number in (3, 5)[:count] else 999.0, "unbounded": ""}
+        assert sentence in read(record)
+    agents[5]["rating"] |= {"high": None, "unbounded": "below"}
+    assert bounds[1][1] in read(record)
+    agents[5]["rating"]["unbounded"] = "above"
+    assert bounds[2][1] in read(record)
+    agents[0]["rating"]["low"] = None
+    assert bounds[0][1] in read(record)
+
+
+def test_random_play_is_set_beside_the_truth(record: dict[str, Any]) -> None:
+    """The first pair that random play ranks the wrong way is named; players above the band are counted."""
+    for number, truth_name, shown in (
+        (0, "exploitability", ("0.125", "0.5")),
+        (1, "share of mistakes", ("12.5 %", "50.0 %")),
+    ):
+        game = copy.deepcopy(record["games"][number])
+        game["agents"], game["pairs"] = game["agents"][:3], []
+        for agent, name, truth, won in zip(game["agents"], "abc", (0.5, 0.125, 0.25), (1.0, 0.96, 0.5), strict=True):
+            agent |= {"name": name, "v_random": {"first": [won, 0, 0], "second": [won - 0.02, 0, 0], "exact": True}}
+            agent["measures"] = [{"name": "mistakes", "among": "all", "value": truth}]
+            if number == 0:
+                agent["verdict"]["exploitability"] = truth
+        text = read(record | {"games": [game]}).replace("\u00a0", " ")
+        counted = f"2 players win at least 95 % against random play: their {truth_name} goes from"
+        assert f"{counted} {shown[0]} to {shown[1]}." in text and "(sampled)" not in text
+        fooled = f"a wins 99.0 % and b 95.0 %; yet the {truth_name} of a is {shown[1]}, and {shown[0]} of b."
+        assert fooled in text
+        game["agents"][2]["v_random"]["exact"] = False
+        game["agents"][1]["v_random"] = None
+        text = read(record | {"games": [game]})
+        assert "players win at least" not in text and "Games (sampled) won against random play" in text
+        game["agents"][0]["v_random"] = game["agents"][2]["v_random"] = None
+        assert "against random play says nothing" not in read(record | {"games": [game]})
+
+
+def test_who_loses_nothing_is_named(record: dict[str, Any]) -> None:
+    [game] = record["games"] = record["games"][:1]
+    game["agents"], game["pairs"] = game["agents"][:5], []
+    line = {"moves": "1", "cells": [0], "winning_cells": [], "given_away": None, "shortest": True}
+    seats = [(True, True, None), (True, True, None), (True, False, line), (False, True, line), (None, None, None)]
+    for agent, name, (first, second, lost) in zip(game["agents"], "abcde", seats, strict=True):
+        agent |= {"name": name, "role": "cast", "losing": {"first": None, "second": lost}}
+        agent["verdict"] |= {"as first": {"infallible": first}, "as second": {"infallible": second}}
+    text = read(record)
+    for sentence in ("Nothing beats a and b .", "As first nothing beats c .", "As second nothing beats d ."):
+        assert sentence in text
+    assert "No lost game is known of e ." in text
+    game["agents"][4]["verdict"] |= {"as first": {"infallible": True}, "as second": {"infallible": True}}
+    assert "Nothing beats a , b and e ." in read(record)
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"), [(1, "1 game lost by"), (50, "50 games lost by"), (51, "51 games lost by")]
+)
+def test_fifty_forfeits_are_listed(record: dict[str, Any], count: int, sentence: str) -> None:
+    record["games"] = record["games"][:1]
+    forfeit = {"player": "rule", "moves": "44", "reason": "late"}
+    record["games"][0]["forfeits"] = [forfeit | {"moves": f"m{number}m"} for number in range(count)]
+    text = read(record)
+    assert sentence in text and [f"m{number}m" in text for number in (49, 50)] == [count > 49, False]
+    assert ("the clock; the first 50." in text) == (count == 51)
+
+
+def test_all_figures_have_their_columns(record: dict[str, Any]) -> None:
+    for number, title in enumerate(("Tic-tac-toe", "Connect Four")):
+        game = record["games"][number]
+        agent = game["agents"][0]
+        agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.0025}
+        agent["rating"] |= {"games": 1234, "forfeits": 7}
+        table = page(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
+        head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
+        cells = dict(zip(head, rows[0], strict=True))
+        assert game["title"] == title and len(rows) == len(game["agents"])
+        told = (cells["score"], cells["games"], cells["forfeits"], cells["judged, CPU-s"], cells["ms a move"])
+        assert told == (f"{100 * agent['rating']['score']:.1f}\u00a0%", "1,234", "7", "1.2", "2.5")
+        assert ("exploitability" in head) == (number == 0)
+        assert cells["Elo (95 %)"].startswith(f"{agent['rating']['elo']:.0f} (")
+        measures = {(one["name"], one["among"]): one["value"] for one in agent["measures"]}
+        assert cells["mistakes"] == f"{100 * measures['mistakes', 'all']:.1f}\u00a0%"
+        assert cells["critical mistakes"] == f"{100 * measures['mistakes', 'critical']:.1f}\u00a0%"
+        assert cells["regret"] == f"{measures['regret', 'all']:.3f}"
+        shares = " / ".join(f"{100 * share:.1f}" for share in agent["v_random"]["second"])
+        sampled = "" if agent["v_random"]["exact"] else " sampled"
+        assert cells["as second v random, W/D/L %"] == shares + sampled
+
+
 def test_twenty_players_on_two_games_fit_300_kilobytes(record: dict[str, Any]) -> None:
     for game in record["games"]:
         agents, pairs = game["agents"], game["pairs"]

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tictac_agents.bench.records import RunStore
+from tictac_agents.bench import records
+from tictac_agents.bench.records import (
+    RunStore,
+    as_json,
+    compact,
+    key_of,
+    machine,
+    processor_features,
+    show,
+    version_of,
+)
 
 ROOT = Path(__file__).parents[2]
 JOBS = [{"learner": "Q", "seed": seed, "range": (0.5, seed / 7)} for seed in range(6)]
@@ -73,6 +86,83 @@ def test_a_line_that_was_cut_off_counts_as_not_written_and_a_damaged_one_is_name
     path.write_bytes(whole.replace(b'"results"', b'"result"', 1))
     with pytest.raises(ValueError, match=r"line 1 of .* is no run"):
         RunStore(path)
+
+
+LAYOUT = """{
+"seed": 0,
+"games": [
+{
+"pairs": [
+{"player": "a", "shares": [0.5, [1]]},
+{"player": "b", "shares": []}
+],
+"empty": {}
+}
+]
+}
+"""
+"""Each entry of a list on a line of its own, down to four levels."""
+
+
+def test_a_record_has_a_line_for_each_entry_of_a_list() -> None:
+    pairs = [{"player": "a", "shares": [0.5, [1]]}, {"player": "b", "shares": ()}]
+    content = {"seed": 0, "games": [{"pairs": pairs, "empty": {}}]}
+    assert as_json(content) == LAYOUT
+    assert json.loads(as_json(content)) == json.loads(json.dumps(content))
+
+
+def test_runs_are_told_apart_by_their_settings_whatever_their_order() -> None:
+    assert key_of({"b": 1, "a": (1, 2)}) == key_of({"a": [1, 2], "b": 1}) != key_of({"a": [1, 2], "b": 2})
+    assert compact({"a": [1, 2], "b": Path("x")}) == '{"a":[1,2],"b":"x"}'
+
+
+def test_the_progress_of_runs_is_told_as_they_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    def bar(whole: int, what: str) -> Any:
+        told.append((whole, what))
+        return nullcontext(lambda done, text: told.append((done, text)))
+
+    monkeypatch.setattr(records, "progress_bar", bar)
+    monkeypatch.setattr(records, "map_jobs", lambda work, jobs, workers: ((job, work(job)) for job in jobs))
+    kept: list[Any] = []
+    jobs = [{"seed": seed, "name": "x" * 99} for seed in (1, 2)]
+    RunStore(path).complete(jobs, work, what="games", tell=lambda *run: kept.append(run))
+    assert told == [(2, "games"), *((seed, f"{seed}, {'x' * 57}") for seed in (1, 2))]
+    assert [(settings, results["share"]) for settings, results in kept] == [(jobs[0], 1 / 7), (jobs[1], 2 / 7)]
+
+
+def test_a_table_shows_numbers_as_people_read_them(capsys: pytest.CaptureFixture[str]) -> None:
+    show("Runs", [{"player": "rule", "games": 12_345, "share": 0.123456, "exact": True, "positions": 1000.4}])
+    title, *rows = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    cells = [[cell.strip() for cell in re.split("[│┃]", row)[1:-1]] for row in rows if re.search("[│┃]", row)]
+    assert title == "Runs" and cells[0] == ["player", "games", "share", "exact", "positions"]
+    assert cells[1] == ["rule", "12,345", "0.1235", "yes", "1,000"]
+
+
+CPUINFO = """processor\t: 0
+vendor_id\t: Maker
+cpu family\t: 6
+model\t\t: 85
+model name\t: Maker One: 2 GHz
+flags\t\t: fpu sse4_1 avx2 sse ssse3 fma
+
+processor\t: 1
+vendor_id\t: Other
+"""
+
+
+def test_a_machine_is_told_by_its_processor_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpuinfo").write_text(CPUINFO)
+    files = {"/proc/cpuinfo": tmp_path / "cpuinfo"}
+    monkeypatch.setattr(records, "Path", files.__getitem__)
+    assert machine()["processor"] == "Maker One: 2 GHz"
+    assert processor_features() == "Maker 6 85 avx2 fma sse sse4_1 ssse3"
+    files["/proc/cpuinfo"] = tmp_path / "missing"
+    assert processor_features().split() == []
+    found = machine()
+    assert found["cores"] == os.cpu_count() and found["packages"]["numpy"] == version_of("numpy")
+    assert version_of("no-such-package-here") is None and "no-such-package-here" not in found["packages"]
 
 
 SLOW = """

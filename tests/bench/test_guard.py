@@ -1,0 +1,150 @@
+"""A player under guard: its moves have a time, it is loaded in each process, and it ends no process but its own."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tictac_agents.bench import guard
+from tictac_agents.bench.guard import Guarded, TooSlow, guarded
+from tictac_env.games import GAMES
+from tictac_env.policies import Policy, load_player
+from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+
+TTT = GAMES["TicTacToe-v0"]
+START = Position.start(TTT)
+BOTS = "def lowest(observation, mask):\n    return int(mask.argmax())\n"
+
+
+class Thinker(Policy):
+    """Plays the lowest action, for which it needs `seconds`."""
+
+    name = "thinker"
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.seconds, self.moves = clock, 0.0, 0
+        self.batched = True
+
+    def act(self, position: Position, seed: int) -> int:
+        self.clock.now += self.seconds
+        self.moves += 1
+        return position.legal_actions[0]
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.array([self.act(batch[i], 0) for i in range(len(batch))])
+
+
+class Clock:
+    now = 100.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: found.now, sleep=lambda seconds: None))
+    return found
+
+
+def thinker(clock: Clock, time_limit: float = 2.0) -> tuple[Thinker, Guarded]:
+    policy = Thinker(clock)
+    return policy, Guarded(load_player(policy, TTT), "unused", TTT, time_limit)
+
+
+def test_after_three_moves_that_took_too_long_no_other_is_asked_for(clock: Clock) -> None:
+    policy, player = thinker(clock)
+    for policy.seconds in (2.0, 2.5, 1.0, 2.0, 9.0, 2.01):  # exactly its time is not too long
+        assert player.act(START, 0) == 0
+    with pytest.raises(TooSlow, match="thinker took more than 2 s for a move 3 times"):
+        player.act(START, 0)
+    assert policy.moves == 6
+
+
+def test_positions_that_are_asked_together_have_their_time_together(clock: Clock) -> None:
+    policy, player = thinker(clock)
+    batch, seeds = PositionBatch.of([START] * 5), np.zeros(5, np.int64)
+    for policy.seconds in (2.0, 2.1, 2.1, 2.1):
+        assert player.act_many(batch, seeds).tolist() == [0] * 5
+    with pytest.raises(TooSlow):
+        player.act_many(batch, seeds)
+    policy, _ = thinker(clock)
+    policy.batched, policy.seconds = False, 2.1
+    with pytest.raises(TooSlow):  # then each has its own
+        Guarded(load_player(policy, TTT), "unused", TTT, 2.0).act_many(batch, seeds)
+    assert policy.moves == 3
+
+
+def test_a_move_runs_under_the_clock_of_the_judge(clock: Clock) -> None:
+    running: list[int] = []
+
+    @contextmanager
+    def run(moves: int) -> Iterator[None]:
+        running.append(moves)
+        yield
+
+    _, player = thinker(clock)
+    player.clock = SimpleNamespace(running=run)  # type: ignore[assignment]
+    player.act(START, 0)
+    player.act_many(PositionBatch.of([START] * 4), np.zeros(4, np.int64))
+    assert player.probabilities(START) is None and running == [1, 4, 1]
+
+
+def test_a_worker_ends_in_failure_once_a_move_took_three_times_its_time(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code outside Python is not interrupted. In the program's own process nothing ends."""
+    begun: list[Any] = []
+    thread = SimpleNamespace(Thread=lambda target, daemon: SimpleNamespace(start=lambda: begun.append(target)))
+    monkeypatch.setattr(guard, "threading", thread)
+    ends: list[float] = []
+
+    class Looks(Thinker):
+        def act(self, position: Position, seed: int) -> int:
+            ends.append(player._until)
+            return 0
+
+    player = Guarded(load_player(Looks(clock), TTT), "unused", TTT, 2.0)
+    player.act(START, 0)
+    assert not begun
+    player._home = -1  # as in another process
+    for _ in range(2):
+        player.act(START, 0)
+    assert ends == [106.0] * 3 and player._until == float("inf")
+    [watch] = begun  # one for all moves
+    codes: list[int] = []
+
+    def leave(code: int) -> None:
+        codes.append(code)
+
+    monkeypatch.setattr(guard.os, "_exit", leave)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+        slept.append(clock.now)
+
+    monkeypatch.setattr(guard.time, "sleep", sleep)
+    player._until = 106.0
+    watch()
+    assert codes == [1] and slept[-2] < 106 <= slept[-1] < 106.5
+
+
+def test_a_players_file_is_loaded_in_each_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bots.py").write_text(BOTS)
+    player = guarded("bots.py:lowest", "mine", TTT, 2.5)
+    assert (player.name, player.policy.name) == ("mine", "mine")
+    policy: Any = player.policy
+    policy._strikes = 3
+    copied = pickle.loads(pickle.dumps(policy))
+    assert copied._loaded is None and copied.clock is None
+    assert (copied.name, copied.time_limit, copied.budget) == ("mine", 2.5, policy.budget)
+    assert copied.act(START, 0) == 0 and copied._loaded is not None  # the strikes were those of the other process
