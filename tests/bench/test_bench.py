@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -20,10 +22,16 @@ import pytest
 from conftest import breadth
 
 import tictac_agents
+from tictac_agents.bench import learning
+from tictac_agents.bench import run as job
 from tictac_agents.bench.cast import LEARNERS, QUICKLY, cast
 from tictac_agents.bench.results import SCHEMA, truth_text
 from tictac_env.arena import ResultStore, exploitability
 from tictac_env.cli import main
+from tictac_env.games import GAMES
+from tictac_env.jobs import WorkerLost
+from tictac_env.policies import load_player
+from tictac_env.position import IllegalMove
 
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "2"]
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
@@ -288,3 +296,182 @@ def test_networks_play_too(tmp_path: Path) -> None:
             assert agent["training"]["steps"] >= 5_000 and agent["training"]["curve"]
             assert agent["budget"] == "no search; one evaluation of a network"
             check_command(agent, tmp_path, tmp_path)
+
+
+# The parts of the job
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A time that the test sets; `now` is that of the wall and of the processor."""
+    found = SimpleNamespace(now=100.0)
+    watch = SimpleNamespace(process_time=lambda: found.now, monotonic=lambda: found.now, time=lambda: found.now)
+    for module in (learning, job):
+        monkeypatch.setattr(module, "time", watch)
+    return found
+
+
+def test_a_curve_has_a_point_when_it_is_due_and_at_the_end(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judging, which takes 50 seconds here, is not counted."""
+    answers = iter([False, True])
+
+    def judge(agent: Any, game: Any) -> Any:
+        clock.now += 50
+        first, second = (SimpleNamespace(against_best=shares) for shares in ((1, 0, 0), (0, 1, 0)))
+        unbeatable = next(answers)
+        return SimpleNamespace(unbeatable=unbeatable, exploitability=0.5, as_first=first, as_second=second)
+
+    monkeypatch.setattr(learning, "verdict", judge)
+    agent = SimpleNamespace(num_episodes=0, num_timesteps=0)
+    curve = learning.Curve(10, GAMES["TicTacToe-v0"], QUICKLY["TicTacToe-v0"])
+    assert curve.called_every == 10
+    for agent.num_episodes, clock.now, last in ((9, 101, False), (10, 102, False), (19, 155, False), (19, 156, True)):
+        agent.num_timesteps = 5 * agent.num_episodes
+        assert curve(agent, last=last)
+    assert curve.proven
+    assert curve(agent, last=True) and len(curve.points) == 2  # nothing was learned since
+    shares = {"first": [1, 0, 0], "second": [0, 1, 0], "exact": True}
+    judged = {"exploitability": 0.5, "mistakes": None, "v_perfect": shares}
+    assert curve.points == [
+        {"cpu_seconds": 2.0, "games": 10, "steps": 50} | judged,
+        {"cpu_seconds": 6.0, "games": 19, "steps": 95} | judged,
+    ]
+
+
+def test_a_curve_of_a_large_game_has_mistakes_and_after_an_illegal_move_nothing(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
+
+    def against_perfect(*arguments: Any) -> str:
+        asked.append(arguments[1:])
+        if len(asked) > 1:
+            raise IllegalMove("column 4")
+        return "shares"
+
+    monkeypatch.setattr(learning, "against_perfect", against_perfect)
+    monkeypatch.setattr(learning, "mistakes", lambda agent, game: 0.25)
+    monkeypatch.setattr(learning, "as_policy", lambda agent, game: load_player("random", game).policy)
+    curve, agent = learning.Curve(10, game, scale), SimpleNamespace(num_timesteps=20)
+    curve(agent)
+    agent.num_timesteps = 30
+    curve(agent)
+    assert [(one["games"], one["steps"]) for one in curve.points] == [(None, 20), (None, 30)]
+    measures = [(one["exploitability"], one["mistakes"], one["v_perfect"]) for one in curve.points]
+    assert measures == [(None, 0.25, "shares"), (None, None, None)]
+    assert asked == [(game, scale.max_positions, scale.exact_games)] * 2
+
+
+def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: Path) -> None:
+    scale = replace(QUICKLY["TicTacToe-v0"], points=2, shorter=0.002)
+    [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
+    assert player.training is not None
+    made = learning.trained(player.training, tmp_path, scale)
+    assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [14, 28]
+    assert made["cpu_seconds"] == round(made["curve"][-1]["cpu_seconds"], 2) and made["steps"] > 28
+    file = tmp_path / player.training.file
+    record, before = file.with_suffix(".json"), file.stat().st_mtime_ns
+    record.write_text(json.dumps(made | {"games": 29}))
+    assert learning.trained(player.training, tmp_path, scale)["games"] == 29
+    assert file.stat().st_mtime_ns == before
+    for lost in (file, record):
+        lost.unlink()
+        assert learning.trained(player.training, tmp_path, scale)["games"] == 28 and file.exists()
+    for damaged in ("[]", "{", "3", json.dumps({"games": 1})):
+        record.write_text(damaged)
+        with pytest.raises(ValueError, match=rf"{record.name}.*delete it"):
+            learning.trained(player.training, tmp_path, scale)
+
+
+def test_the_seconds_of_each_phase_are_added_up(clock: SimpleNamespace) -> None:
+    phases = job._Phases(began=None)
+    for seconds in (2, 3):
+        with phases.phase("play"):
+            clock.now += seconds
+    phases.add({"compile": 1.26, "train": None, "judge": 4.0})
+    phases.add({"compile": 2.0, "train": 7.5, "judge": None})
+    spent = {"compile": 3.3, "train": 7.5, "judge": 4.0, "play": 5, "page": 0}
+    assert phases.seconds() == {"install": None, **spent, "total": 5}
+    told = "compile 3, train 8, judge 4, play 5, page 0"
+    assert str(phases) == f"5 s. Seconds by phase, of all processes: {told}"
+    installed = job._Phases(began=clock.now - 60.04)
+    clock.now += 1
+    assert (installed.seconds()["install"], installed.seconds()["total"]) == (60.0, 61.0)
+    assert job._Phases(began=clock.now + 5).seconds()["install"] == 0
+
+
+@pytest.mark.parametrize(("name", "replies", "positions"), [("perfect", 1, 1_000), ("ntuple", 2_000, 200_000)])
+def test_the_exact_solver_is_asked_for_one_lost_game_and_others_for_the_shortest(
+    name: str, replies: int, positions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
+
+    def audit(player: Any, game: Any, scored: Any, **limits: Any) -> Any:
+        asked.append((scored and len(scored), limits))
+        return SimpleNamespace(verdict=None, to_json=lambda: '{"a": 1}')
+
+    def results(policy: Any, opponent: str, game: Any, **limits: Any) -> Any:
+        asked.append((opponent, limits))
+        first, second = (SimpleNamespace(shares=shares) for shares in ((1, 0, 0), (0, 1, 0)))
+        return SimpleNamespace(as_first=first, as_second=second, exact=False)
+
+    monkeypatch.setattr(job, "audit", audit)
+    monkeypatch.setattr(job, "exact_results", results)
+    found = job._audited(load_player(name, game), game, scale, 7)
+    assert found == ({"a": 1}, {"first": [1, 0, 0], "second": [0, 1, 0], "exact": False})
+    limits = {"seed": 7, "progress": False}
+    assert asked == [
+        (1_500, limits | {"max_positions": positions, "exact_games": 200, "replies": replies}),
+        ("random", limits | {"max_positions": 1_000, "games": 200}),
+    ]
+
+
+def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
+    (tmp_path / "bots.py").write_text(PLAYERS)
+    game, scale = "TicTacToe-v0", QUICKLY["TicTacToe-v0"]
+
+    def keys(scale: Any = scale, seed: int = 0, limit: float = 1.0) -> list[dict[str, Any]]:
+        yours = {"mine": f"{tmp_path}/bots.py:lowest"}
+        found = cast(["rule", "QLearning"], game, str(tmp_path), scale, 0, yours)
+        whole = job.Job({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit)
+        assert list(whole.contestants()) == [(game, name) for name in ("rule", "QLearning", "mine")]
+        return [whole.settings_of(game, one) for one in found]
+
+    usual = keys()
+    assert len({json.dumps(key) for key in usual}) == 3 and json.loads(json.dumps(usual)) == usual
+    assert keys(replace(scale, pair_games=2)) == usual
+    for changed in (keys(replace(scale, positions=9)), keys(replace(scale, replies=9)), keys(seed=1)):
+        assert all(one != other for one, other in zip(changed, usual, strict=True))
+    assert [one == other for one, other in zip(keys(limit=2.0), usual, strict=True)] == [True, True, False]
+    assert [one == other for one, other in zip(keys(replace(scale, shorter=0.5)), usual, strict=True)] == [
+        *(True, False, True)
+    ]
+
+
+def test_a_users_player_that_ends_its_worker_is_judged_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cast is judged first; then each of the user's alone."""
+    done: list[Any] = []
+
+    def map_jobs(work: Any, jobs: Any, workers: int, **options: Any) -> Any:
+        for key in jobs:
+            done.append((key[1], workers))
+            if key[1] == "dies":
+                raise WorkerLost("ended")
+            yield key, work(key)
+
+    monkeypatch.setattr(job, "map_jobs", map_jobs)
+    keys = [("g", name) for name in ("dies", "rule", "mine", "random")]
+    of: Any = {key: SimpleNamespace(yours=key[1] in ("dies", "mine")) for key in keys}
+    found = list(job._each(lambda key, lost="": (key[1], lost[:20]), iter(keys), 4, of))
+    assert done == [("rule", 4), ("random", 4), ("dies", 1), ("mine", 1)]
+    told = [("rule", ""), ("random", ""), ("dies", "it ended its process"), ("mine", "")]
+    assert [result for _, result in found] == told and [key for key, _ in found] == [("g", name) for name, _ in told]
+
+
+def test_a_player_is_told_in_a_line() -> None:
+    verdict = {f"as {seat}": {"infallible": True} for seat in ("first", "second")} | {"exploitability": 0.0}
+    found = {"audit": {"verdict": verdict}, "failure": None}
+    assert job._line(("TicTacToe-v0", "a"), found) == "Tic-tac-toe, a: as first unbeatable, as second unbeatable"
+    assert job._line(("Own-v0", "b"), {"audit": None, "failure": "no idea"}) == "Own-v0, b: no idea"
