@@ -385,6 +385,36 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
             learning.trained(player.training, tmp_path, scale)
 
 
+@pytest.mark.parametrize(
+    ("name", "games", "compiled"),
+    [("QLearning", 8_000, True), ("QLearning", 7_999, False), ("AlphaZero", 9_000, False)],
+)
+def test_a_table_with_enough_games_is_compiled_before_its_curve_begins(
+    name: str, games: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+
+    class Stub:
+        num_games = num_timesteps = run_games = games
+
+        def compile(self) -> None:
+            done.append("compile")
+
+        def learn(self, callback: Any, progress_bar: bool, **total: int) -> None:
+            done.append((total, callback.called_every, progress_bar))
+
+    monkeypatch.setattr(learning, "new_agent", lambda *arguments: Stub())
+    monkeypatch.setattr(learning.Curve, "_judged", lambda curve, agent: {})
+    scale = QUICKLY["TicTacToe-v0"]
+    [player] = cast([name], "TicTacToe-v0", "agents", scale, 0, {})
+    assert player.training is not None
+    length = "total_games" if name == "AlphaZero" else "total_episodes"
+    settings = player.training.settings.changed(**{length: games})
+    _, end, points = learning._trained_learner(replace(player.training, settings=settings), scale)
+    assert done == ["compile"] * compiled + [({length: games}, games // 20, False)]
+    assert points == [end] and end["games"] == games
+
+
 def test_the_seconds_of_each_phase_are_added_up(clock: SimpleNamespace) -> None:
     phases = job._Phases(began=None)
     for seconds in (2, 3):

@@ -393,14 +393,14 @@ def test_all_figures_have_their_columns(record: dict[str, Any]) -> None:
     for number, title in enumerate(("Tic-tac-toe", "Connect Four")):
         game = record["games"][number]
         agent = game["agents"][0]
-        agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.0025}
+        agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.00999}
         agent["rating"] |= {"games": 1234, "forfeits": 7}
         table = page(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
         head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
         cells = dict(zip(head, rows[0], strict=True))
         assert game["title"] == title and len(rows) == len(game["agents"])
         told = (cells["score"], cells["games"], cells["forfeits"], cells["judged, CPU-s"], cells["ms a move"])
-        assert told == (f"{100 * agent['rating']['score']:.1f}\u00a0%", "1,234", "7", "1.2", "2.5")
+        assert told == (f"{100 * agent['rating']['score']:.1f}\u00a0%", "1,234", "7", "1.2", "9.99")
         assert ("exploitability" in head) == (number == 0)
         assert cells["Elo (95 %)"].startswith(f"{agent['rating']['elo']:.0f} (")
         measures = {(one["name"], one["among"]): one["value"] for one in agent["measures"]}
@@ -410,6 +410,46 @@ def test_all_figures_have_their_columns(record: dict[str, Any]) -> None:
         shares = " / ".join(f"{100 * share:.1f}" for share in agent["v_random"]["second"])
         sampled = "" if agent["v_random"]["exact"] else " sampled"
         assert cells["as second v random, W/D/L %"] == shares + sampled
+
+
+def test_all_charts_of_a_game_have_the_height_of_the_largest_value(
+    record: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heights: dict[str, set[float]] = {"phases": set(), "curve": set()}
+    for name in heights:
+        monkeypatch.setattr(
+            f"tictac_agents.bench.page.{name}", lambda *given, name=name: heights[name].add(given[-1]) or ""
+        )
+    for game, truth in zip(record["games"], ("exploitability", "mistakes"), strict=True):
+        for found in heights.values():
+            found.clear()
+        page(record | {"games": [game]})
+        measures = [one for agent in game["agents"] for one in agent["measures"] if one["name"] == "mistakes"]
+        of_phases = [one for one in measures if one["among"] in ("opening", "middle", "end")]
+        points = [point for agent in game["agents"] if agent["training"] for point in agent["training"]["curve"]]
+        assert heights["phases"] == {max(one[end] or 0 for one in of_phases for end in ("high", "random"))}
+        assert heights["curve"] == {max(point[truth] or 0 for point in points)}
+
+
+def test_when_on_what_and_for_how_long_it_ran_is_told(record: dict[str, Any]) -> None:
+    record["seconds"] = {"install": None, "compile": 1.25, "train": 20.0, "judge": 3.0, "total": 31.6}
+    record["settings"] |= {"setting": "full", "seed": 5, "time_limit": 2.5}
+    text, machine = read(record), record["machine"]
+    assert f"{machine['date']}: the full setting, seed 5, at most 2.5 seconds a move." in text
+    assert f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']};" in text
+    spent = "compile 1.2 s, train 20.0 s, judge 3.0 s"
+    assert f"32 seconds of wall-clock in all. Its parts: {spent}; compile, train and judge" in text
+
+
+def test_estimates_have_their_intervals(record: dict[str, Any]) -> None:
+    [game] = record["games"] = record["games"][:1]
+    game["first_advantage"] = {"value": 515.9, "low": None, "high": 677.3}
+    game["draws_between_equals"] = {"value": 0.4567, "low": 0.25, "high": 0.625}
+    advantage, draws = "516 Elo (no bound to 677)", "46 % (25 to 62)"
+    assert f"To play first is worth {advantage}. Equals draw {draws} of games." in read(record)
+    text = read(record)
+    number = f"{game['resampled']['number']} {game['resampled']['what']}"
+    assert f"from {game['openings']} openings of 2 plies and from both seats; random = 0." in text and number in text
 
 
 def test_twenty_players_on_two_games_fit_300_kilobytes(record: dict[str, Any]) -> None:
