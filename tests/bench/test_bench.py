@@ -365,11 +365,11 @@ def test_a_curve_of_a_large_game_has_mistakes_and_after_an_illegal_move_nothing(
 
 
 def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: Path) -> None:
-    scale = replace(QUICKLY["TicTacToe-v0"], points=2, shorter=0.002)
+    scale = replace(QUICKLY["TicTacToe-v0"], points=3, shorter=0.002)
     [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
     assert player.training is not None
     made = learning.trained(player.training, tmp_path, scale)
-    assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [14, 28]
+    assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [9, 18, 27, 28]
     assert made["cpu_seconds"] == round(made["curve"][-1]["cpu_seconds"], 2) and made["steps"] > 28
     file = tmp_path / player.training.file
     record, before = file.with_suffix(".json"), file.stat().st_mtime_ns

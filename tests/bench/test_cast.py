@@ -134,7 +134,9 @@ def test_a_file_is_named_by_all_that_decides_its_training() -> None:
 def test_a_shorter_training_is_a_part_of_the_usual_one(name: str, game: str, shorter: float, length: int) -> None:
     scale = replace(ONE, shorter=shorter)
     assert training(name, game, scale).settings.total_episodes == length
-    assert of_cast(["GameTree"], C4, scale)["GameTree"].seconds == pytest.approx(300 * shorter + 1)
+    tree = of_cast(["GameTree"], C4, scale)["GameTree"]
+    assert tree.seconds == pytest.approx(300 * shorter + 1) and tree.training is not None
+    assert (tree.training.settings.total_games is None) == (shorter == 1)  # a whole one needs no length
 
 
 def test_what_takes_longest_on_connect_four_is_known() -> None:
