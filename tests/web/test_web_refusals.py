@@ -550,7 +550,8 @@ def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
         menu = opponents.menu(game)
         names = [one["name"] for one in menu["opponents"]]
         assert names[:10] == [f"level:{number}" for number in range(1, 11)] and len(set(names)) == len(names)
-        assert {"random", "rule", "minimax-first", "ntuple", "perfect:0.1"} <= set(names) and "human" not in names
+        assert {"random", "rule", "ntuple", "perfect:0.1"} <= set(names) and "human" not in names
+        assert ("minimax-first" if game.cells == 9 else "minimax-first:4") in names
         assert menu["league"] == menu["files"] == []
         assert (menu["default"], "minimax:8" in names) == (("level:5", False) if game.cells == 9 else ("level:4", True))
 
