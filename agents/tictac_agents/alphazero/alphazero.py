@@ -228,7 +228,7 @@ class AlphaZero(Predicts, GamesLearner):
         return evaluation(self.network_, batch, self.tactics)
 
     def act(self, position: Position, seed: int) -> int:
-        return int(self.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))[0])
+        return int(self._chosen(PositionBatch.of([position]))[0][0])
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return self._chosen(batch)[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ import pytest
 from conftest import ALL_GAMES, HEX, breadth, playout, title
 
 from tictac_agents import MCTS, AlphaZero, GamesCurve
-from tictac_agents.alphazero.self_play import PlaySettings, play_games
-from tictac_agents.mcts.forest import SearchSettings
+from tictac_agents.alphazero import alphazero
+from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
+from tictac_agents.mcts.forest import SearchSettings, search
 from tictac_env.arena import exact_results, move_accuracy, verdict
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.jobs import Cluster
@@ -141,6 +144,138 @@ def test_games_that_end_within_their_openings_teach_nothing_and_do_no_harm(tmp_p
     assert weights(AlphaZero.load(tmp_path / "az.npz")) == weights(agent)
 
 
+def constant(games: list[int]) -> Callable[..., Samples]:
+    """In the place of `play_games`: ten times the empty board, in the first iteration with the result 0, in the second
+    with 0.125, and so on; the numbers of games are added to `games`.
+    """
+
+    def play(game: Game, network: object, settings: object, number: int, seed: int) -> Samples:
+        result = len(games) / 8
+        games.append(number)
+        none, policies = np.zeros(10, np.int64), np.full((10, game.num_actions), 1 / 9, np.float32)
+        return Samples(none, none, policies, np.full(10, result, np.float32))
+
+    return play
+
+
+def test_it_learns_from_the_last_window_of_iterations_with_a_falling_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    games, lessons = list[int](), list[tuple[int, set[float], float]]()
+    monkeypatch.setattr(alphazero, "play_games", constant(games))
+    agent = learner(boards=16, window=2, passes=3.0, step=0.5, final_step=0.25)
+
+    def learn(batch: PositionBatch, policies: Any, results: Any, decay: float, rng: object) -> None:
+        lessons.append((len(batch), set(results.tolist()), decay))
+
+    agent.network_.learn = learn  # type: ignore[method-assign]
+    agent.learn(70, progress_bar=False)
+    assert games == [16, 16, 16, 16, 6] and (agent.num_games, agent.num_plies, agent.iterations) == (70, 50, 5)
+    assert [size for size, _, _ in lessons] == [30] * 5
+    assert [results for _, results, _ in lessons] == [{0.0}, *({i / 8, (i + 1) / 8} for i in range(4))]
+    assert [decay for _, _, decay in lessons] == pytest.approx([0.25 ** (16 * i / 70) for i in range(5)])
+    assert agent.step_now == pytest.approx(0.125)
+    agent.learn(20, progress_bar=False)  # a run of its own: the step begins large again
+    assert [decay for _, _, decay in lessons[5:]] == pytest.approx([1, 0.25**0.8])
+
+
+@pytest.mark.parametrize(
+    ("settings", "plies"),
+    [
+        ({"root": "gumbel"}, 0),
+        ({"root": "gumbel", "temperature_plies": 7}, 7),
+        ({"root": "puct"}, 10),
+        ({"root": "puct", "temperature_plies": 0}, 0),
+    ],
+)
+def test_games_are_played_with_its_settings(
+    settings: dict[str, Any], plies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = list[PlaySettings]()
+
+    def play(game: Game, network: object, how: PlaySettings, games: int, seed: int) -> Samples:
+        used.append(how)
+        return constant([])(game, network, how, games, seed)
+
+    monkeypatch.setattr(alphazero, "play_games", play)
+    of_search = {"considered": 3, "scale": 0.7, "exploration": 1.5, "noise": 0.125, "tactics": False}
+    agent = learner(
+        simulations=5, play_simulations=9, openings=2, full=0.75, quick=3, mix=0.25, **of_search, **settings
+    )
+    agent.learn(1, progress_bar=False)
+    how = SearchSettings(5, settings["root"], **of_search)
+    assert used == [PlaySettings(how, openings=2, temperature_plies=plies, full=0.75, quick=3, mix=0.25)]
+
+
+def test_a_position_has_the_chances_of_the_search_or_of_the_network_alone() -> None:
+    agent = learner(play_simulations=8)
+    agent.network_.logits[:] = np.random.default_rng(0).integers(-(1 << 20), 1 << 20, agent.network_.logits.size)  # type: ignore[union-attr]
+    position = Position.from_moves(TTT, "159")
+    batch = PositionBatch.of([position])
+    priors = agent.evaluate(batch).priors
+    found = search(batch, agent.network_, SearchSettings(8), None)
+    assert priors is not None and found.policies[0].tolist() != pytest.approx(priors[0].tolist())
+    for one, policy, action in ((agent.playing_with(0), priors[0], priors[0].argmax()), (agent, *found[1::-1])):
+        chances = one.chances(position)
+        assert list(chances) == list(position.legal_actions) and sum(chances.values()) == pytest.approx(1)
+        assert list(chances.values()) == pytest.approx(np.ravel(policy)[list(position.legal_actions)].tolist())
+        assert one.act(position, 0) == one.act_many(batch, np.zeros(1, np.int64))[0] == int(np.ravel(action)[0])
+
+
+def test_its_budget_says_how_it_searches() -> None:
+    budgets = {
+        learner(): "32 simulations a move; one-move rule",
+        learner(tactics=False, play_simulations=5): "5 simulations a move",
+        learner().playing_with(0): "no search; one-move rule",
+        learner(tactics=False).playing_with(4_096): "4096 simulations a move",
+    }
+    assert {agent: agent.budget for agent in budgets} == budgets
+    with pytest.raises(ValueError, match="simulations"):
+        learner().playing_with(4_097)
+
+
+def test_the_step_is_that_asked_for_or_the_usual_one_of_the_network() -> None:
+    assert learner().network_.step == 0.1 and learner(step=0.75).network_.step == 0.75
+
+
+def test_a_network_of_another_process_plays_by_the_weights_that_it_is_sent() -> None:
+    game, theirs, ours = GAMES[TTT], learner().network_, learner().network_
+    rng = np.random.default_rng(0)
+    ours.read(
+        {name: rng.integers(-(1 << 20), 1 << 20, array.size, array.dtype) for name, array in ours.arrays().items()}
+    )
+    here = play_games(game, ours, PLAY, 5, 9)
+    there = alphazero.played_elsewhere(game, theirs, PLAY, (ours.arrays(), 5, 9))
+    assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
+    assert not np.array_equal(here.policies, play_games(game, learner().network_, PLAY, 5, 9).policies)
+
+
+def test_a_cluster_plays_the_same_games_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its machines are left out: each job is done here when its turn comes."""
+    monkeypatch.setattr(alphazero, "joined", nullcontext)
+    monkeypatch.setattr(alphazero, "map_jobs", lambda work, jobs, workers, batch: ((job, work(job)) for job in jobs))
+    alone, together = (learner(workers=workers).learn(40, progress_bar=False) for workers in (1, Cluster(workers=2)))
+    assert weights(together) == weights(alone) and together.num_games == 40
+    assert together.num_plies == alone.num_plies and together.iterations == 3
+
+
+def test_ctrl_c_in_the_games_ends_the_run_after_those_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(game: Game, network: object, settings: object, number: int, seed: int) -> Samples:
+        if len(games) == 2:
+            raise KeyboardInterrupt
+        return constant(games)(game, network, settings, number, seed)
+
+    games = list[int]()
+    monkeypatch.setattr(alphazero, "play_games", play)
+    agent = learner().learn(100, progress_bar=False)
+    assert (agent.num_games, agent.iterations, games) == (32, 2, [16, 16])
+
+
+def test_a_file_may_be_as_long_as_the_largest_window_makes_it() -> None:
+    agent = learner(boards=3, window=5)
+    samples = play_games(agent.game, agent.network_, PLAY, 3, 0)
+    bytes_each = sum(array[0].nbytes for array in samples)
+    assert agent._most_growth() == 5 * 3 * 9 * bytes_each
+
+
 def test_several_threads_play(tmp_path: Path) -> None:
     agent = learner(workers=2).learn(200, progress_bar=False)
     assert agent.num_games == 200 and agent.iterations == 13 and agent.num_plies > 800
@@ -225,20 +360,43 @@ def test_a_curve_has_games_against_perfect_play() -> None:
     [
         ({"network": "convolutions"}, "network"),
         ({"root": "uct"}, "root"),
-        ({"simulations": 0}, "simulations"),
-        ({"mix": 1.5}, "mix"),
-        ({"full": -0.1}, "full"),
-        ({"length": 13}, "length"),
         ({"boards": 2.5}, "boards"),
         ({"workers": 0}, "workers"),
-        ({"play_simulations": -1}, "play_simulations"),
         ({"game": HEX, "network": "tuples"}, "KInARow"),
-        ({"tuples": 0}, "tuples"),
     ],
 )
 def test_impossible_settings_are_named(settings: dict[str, Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         learner(**settings)
+
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "tuples": (1, 10_000),
+    "length": (1, 12),
+    "blocks": (1, 64),
+    "channels": (1, 1_024),
+    **dict.fromkeys(("simulations", "considered", "quick"), (1, 4_096)),
+    "play_simulations": (0, 4_096),
+    **dict.fromkeys(("noise", "full", "mix"), (0.0, 1.0)),
+    **dict.fromkeys(("scale", "passes"), (0.0, 100.0)),
+    "exploration": (0.0, 1e6),
+    "temperature_plies": (0, 1 << 40),
+    "openings": (0, 1 << 16),
+    **dict.fromkeys(("boards", "window"), (1, 1 << 16)),
+    "step": (1e-9, 2.0),
+    "final_step": (1e-6, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_settings_may_be_as_small_and_as_large_as_their_limits_and_no_further(name: str) -> None:
+    least, most = LIMITS[name]
+    for edge in (least, most):
+        assert getattr(learner(**{name: edge}), name) == edge
+    beyond = [least - 1, most + 1] if isinstance(least, int) else [least * 0.999 - 1e-12, most * 1.001]
+    for value in beyond[: 1 if name == "temperature_plies" else 2]:
+        with pytest.raises(ValueError, match=name):
+            learner(**{name: value})
 
 
 def test_another_game_is_refused() -> None:
@@ -251,8 +409,10 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "az.npz"
     learner().learn(16, checkpoint=path)
     meta, arrays = load_arrays(path, "tictac_agents.AlphaZero")
-    for wrong in (arrays[name][:-1], arrays[name].astype(np.float64)):
-        save_arrays(path, "tictac_agents.AlphaZero", meta, arrays | {name: wrong})
+    sizes = [meta["sizes"][0] - 1, 0, -1, len(arrays["window_own"]) + 1]
+    forged = [(meta, arrays | {name: wrong}) for wrong in (arrays[name][:-1], arrays[name].astype(np.float64))]
+    for wrong_meta, wrong_arrays in (*forged, *((meta | {"sizes": [size]}, arrays) for size in sizes)):
+        save_arrays(path, "tictac_agents.AlphaZero", wrong_meta, wrong_arrays)
         with pytest.raises(ValueError, match="not a usable checkpoint of AlphaZero"):
             AlphaZero.load(path)
 
