@@ -10,11 +10,12 @@ import pytest
 from conftest import compiled_games, playout
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_search import MadeUpEvaluator, ReferencePUCT
+from reference_search import MadeUpEvaluator, Node, ReferencePUCT
 
 from tictac_agents import MCTS
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator
-from tictac_agents.mcts.forest import MAXVISIT, SearchSettings, force, search, visits_wanted
+from tictac_agents.mcts.forest import MAXVISIT, Roots, SearchSettings, evaluation, force, plant, search, visits_wanted
+from tictac_agents.mcts.simulation import UNPROVEN, new_tree
 from tictac_env.arena import suite
 from tictac_env.games import GAMES, Game
 from tictac_env.position import Position
@@ -60,6 +61,117 @@ def test_each_tree_by_puct_is_that_of_a_search_for_one_position() -> None:
         }
         assert found.actions[i] == max(sorted(visits), key=lambda action: visits[action])
     assert compared > 20
+
+
+class NoisyPUCT(ReferencePUCT):
+    """The reference, with noise on the priors of the root."""
+
+    def __init__(self, agent: MCTS, evaluator: MadeUpEvaluator, position: Position, noise: float, drawn: Any) -> None:
+        self.at_root = position, noise, drawn
+        super().__init__(agent, evaluator, position)
+
+    def node(self, position: Position) -> Node:
+        node, (root, noise, drawn) = super().node(position), self.at_root
+        if position == root:
+            node.priors = {a: np.float32((1 - noise) * float(one) + noise * drawn[a]) for a, one in node.priors.items()}
+        return node
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.25, 1.0])
+def test_the_noise_of_puct_is_dirichlets_with_alpha_10_by_legal_actions(noise: float) -> None:
+    """With no noise the trees are those without randomness, with 1 nothing is left of the evaluator's priors."""
+    batch, evaluator = unfinished(C4, 12, 3), MadeUpEvaluator()
+    settings = SearchSettings(40, "puct", noise=noise, tactics=False)
+    found = search(batch, evaluator, settings, np.random.default_rng(3))
+    legal = batch.action_masks() != 0
+    drawn = np.random.default_rng(3).standard_gamma(10 / legal.sum(axis=1, keepdims=True), legal.shape) * legal
+    drawn /= drawn.sum(axis=1, keepdims=True)
+    agent = MCTS(40, evaluator=evaluator, exploration=settings.exploration, leaves=1)
+    for i in range(len(batch)):
+        visits = NoisyPUCT(agent, evaluator, batch[i], noise, drawn[i]).root.visits
+        shares = {action: round(40 * found.policies[i, action]) for action in batch[i].legal_actions}
+        assert {action: count for action, count in shares.items() if count} == visits
+    if noise == 0:
+        assert np.array_equal(found.actions, search(batch, evaluator, settings, None).actions)
+
+
+@pytest.fixture
+def roots() -> Roots:
+    """Three searches of tic-tac-toe, of which the first actions have the same priors, a half and a quarter twice, and
+    these statistics: visits, sums of results, and what is proven.
+    """
+    positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("", "12", "1")]
+    batch, tree = PositionBatch.of(positions), new_tree(GAMES["TicTacToe-v0"], 3, priors=True)
+    plant(batch.game, tree, batch.own, batch.opp)
+    priors = np.zeros((3, 9), np.float32)
+    for row, (legal, visits, sums, proven) in enumerate(
+        (
+            ((0, 1, 2), (3, 1, 0), (1.5, -1, 0), (UNPROVEN, UNPROVEN, UNPROVEN)),
+            ((2, 3, 4), (2, 4, 1), (-1.0, 1, 1), (UNPROVEN, UNPROVEN, 1)),
+            ((1, 2, 3), (5, 2, 0), (-3.0, 2, 0), (-1, 0, UNPROVEN)),
+        )
+    ):
+        tree.visits[row, list(legal)], tree.proven[row, list(legal)] = visits, proven
+        tree.value_sums[row, list(legal)] = sums
+        priors[row, list(legal)] = 0.5, 0.25, 0.25
+    return Roots(tree, Evaluation(np.array([0.2, -0.4, 0.1], np.float32), priors), scale=0.01)
+
+
+def test_the_values_of_actions_are_proven_means_or_the_mixed_value(roots: Roots) -> None:
+    """The mixed value: of the evaluator, as one visit, and the mean of visited actions by their priors."""
+    values = roots.completed()
+    mixed = (0.2 + 4 * (0.5 * 0.5 + 0.25 * -1) / 0.75) / 5
+    assert values[0, :4].tolist() == pytest.approx([0.5, -1, mixed, mixed])
+    assert values[1, [2, 3, 4]].tolist() == [-0.5, 0.25, 1]
+    unvisited = (0.1 + 7 * (0.5 * -1 + 0.25 * 0) / 0.75) / 8
+    assert values[2, [1, 2, 3]].tolist() == pytest.approx([-1, 0, unvisited])
+    assert roots.done.tolist() == [False, True, False]
+
+
+def test_a_root_is_worth_what_is_proven_or_expected(roots: Roots) -> None:
+    even = np.where(roots.legal, 1 / roots.legal.sum(axis=1, keepdims=True), 0)
+    values = roots.completed()
+    assert roots.values(even).tolist() == pytest.approx([values[0].mean(), 1, values[2, 1:].mean()])
+    roots.proven[2, 1:] = [-1, 0] + [-1] * 6
+    assert roots.done.tolist() == [False, True, True] and roots.values(even)[2] == 0
+    roots.proven[2, 2] = -1
+    assert roots.values(even)[2] == -1
+
+
+def test_proven_wins_come_first_and_proven_losses_last(roots: Roots) -> None:
+    """By visits the shares are those of the visits; a proven win has nearly all, and a proven loss hardly any."""
+    actions, shares = roots.by_visits()
+    assert actions.tolist() == [0, 4, 2]
+    assert shares[0, :3].tolist() == pytest.approx([0.75, 0.25, 0], abs=1e-6) and shares[0, 2] > shares[0, 3]
+    assert shares[1, 4] == pytest.approx(1) and shares[2, [1, 2]].tolist() == pytest.approx([0, 1], abs=1e-5)
+    assert roots.most_visited(np.zeros((3, 9)))[0].tolist() == [0, 4, 2]
+    roots.visits[0, 1] = 3
+    noise = np.zeros((3, 9))
+    noise[0, 1] = 4
+    assert roots.most_visited(noise)[0][0] == 1 and roots.most_visited(np.zeros((3, 9)))[0][0] == 0
+    roots.proven[2, 1:] = -1
+    assert roots.most_visited(noise)[0][2] in range(1, 9), "the action is legal though all lose"
+
+
+def test_the_improved_policy_weighs_values_by_the_most_visits(roots: Roots) -> None:
+    improved, values = roots.improved(), roots.completed()
+    for row, most in enumerate((3, 4, 5)):
+        for action in np.flatnonzero(roots.legal[row]):
+            logit = float(np.log(max(roots.priors[row, action], np.float32(1e-9))))
+            assert improved[row, action] == pytest.approx(logit + (MAXVISIT + most) * 0.01 * values[row, action])
+    assert np.isneginf(improved[~roots.legal]).all()
+    policies = roots.most_visited(np.zeros((3, 9)))[1]
+    ratios = np.exp(improved[0, :3] - improved[0, 0])
+    assert policies[0, :3].tolist() == pytest.approx((ratios * policies[0, 0]).tolist())
+
+
+def test_with_tactics_an_evaluator_knows_wins_and_blocks(wins: Callable[[Position], list[int]]) -> None:
+    batch = unfinished("TicTacToe-v0", 60)
+    plain, knowing = (evaluation(MadeUpEvaluator(), batch, tactics) for tactics in (False, True))
+    assert plain.priors is not None and knowing.priors is not None
+    for i in range(len(batch)):
+        forced = bool(wins(batch[i]) or wins(Position(batch.game, batch[i].opp, batch[i].own)))
+        assert forced == (not np.array_equal(plain.priors[i], knowing.priors[i])) or len(batch[i].legal_actions) == 1
 
 
 def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[int, dict[int, float]]:

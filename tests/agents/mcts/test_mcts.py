@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import breadth, compiled_games, playout
+from reference_search import MadeUpEvaluator
 
 from tictac_agents import MCTS, QLearning
+from tictac_agents.mcts import mcts
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
-from tictac_agents.mcts.mcts import Statistics, best_action
-from tictac_agents.mcts.simulation import bytes_per_node
+from tictac_agents.mcts.mcts import Statistics, best_action, best_proven
+from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import check_policy, make_policy
@@ -36,6 +38,17 @@ class ExactWithPriors(ExactEvaluator):
     def evaluate(self, batch: PositionBatch) -> Evaluation:
         falling = np.linspace(1, 0.2, batch.game.num_actions, dtype=np.float32)
         return Evaluation(super().evaluate(batch).values, np.tile(falling, (len(batch), 1)))
+
+
+class Counting(MadeUpEvaluator):
+    """An evaluator that notes how many positions it is asked about."""
+
+    def __init__(self) -> None:
+        self.sizes = list[int]()
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        self.sizes.append(len(batch))
+        return super().evaluate(batch)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -130,6 +143,108 @@ def test_several_threads_add_their_trees_up() -> None:
     assert [move.visits for move in found.moves] != [move.visits for move in MCTS(1_001).search(position, 5).moves]
 
 
+@pytest.mark.parametrize("leaves", [1, 3])
+def test_an_evaluator_is_asked_about_all_trees_at_once(leaves: int) -> None:
+    """Once for the priors, and once a round, whether or not a tree is proven in the first one."""
+    evaluator = Counting()
+    batch = PositionBatch.of([Position.from_moves("TicTacToe-v0", moves) for moves in ("", "15237468", "15", "12")])
+    agent = MCTS(12, evaluator=evaluator, leaves=leaves, threads=2)
+    agent.act_many(batch, np.arange(4))
+    rounds = -(-6 // leaves)
+    assert evaluator.sizes[:2] == [8, 6 * leaves] and len(evaluator.sizes) == 1 + rounds
+    evaluator.sizes.clear()
+    MCTS(1, evaluator=evaluator).act_many(PositionBatch.of([batch[0]] * 300), np.arange(300))
+    assert evaluator.sizes == [256, 256, 44, 44]
+
+
+def test_several_leaves_get_as_many_nodes_as_there_are_positions() -> None:
+    """Two simulations of a round may wait at the same leaf."""
+    agent = MCTS(120, evaluator=MadeUpEvaluator(), leaves=8)
+    (root,) = agent._search([Position.from_moves("TicTacToe-v0", "15")], [0])[0]
+    tree = root.tree
+    assert tree.size[0] == 1 + np.count_nonzero(tree.children[: tree.size[0]])
+
+
+class Clock:
+    """Time that passes by an eighth of a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 0.125
+        return self.now
+
+
+def test_a_search_with_an_evaluator_ends_after_the_first_round_beyond_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for milliseconds, rounds in ((375, 4), (400, 4), (1_250, 11)):
+        monkeypatch.setattr(mcts, "time", Clock())
+        agent = MCTS(milliseconds=milliseconds, evaluator=MadeUpEvaluator(), leaves=2)
+        (root,) = agent._search([Position.start("ConnectFour-v0")], [0])[0]
+        assert root.simulations == 2 * rounds
+
+
+@pytest.mark.parametrize(
+    ("settings", "chunks"),
+    [
+        ({"simulations": 1}, [1]),
+        ({"simulations": 70_000}, [1 << 15, 1 << 15, 70_000 - (1 << 16)]),
+        ({"milliseconds": 125}, [32]),
+        ({"milliseconds": 500}, [32, 25, 22, 21]),  # as many as are done in 0.1 s: of 32 in 0.125 s, 57 in 0.25 s ...
+        ({"milliseconds": 1e9}, [32, 1 << 15]),
+    ],
+)
+def test_it_looks_at_the_clock_more_often_if_time_is_short(
+    settings: dict[str, Any], chunks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+
+    def simulate(self: mcts.Root, simulations: int, *others: object) -> int:
+        asked.append(simulations)
+        if len(asked) == len(chunks):
+            clock.now += 1e6
+        return simulations
+
+    clock = Clock()
+    monkeypatch.setattr(mcts, "time", clock)
+    monkeypatch.setattr(mcts.Root, "simulate", simulate)
+    MCTS(**settings)._search([Position.start("ConnectFour-v0")], [0])
+    assert asked == chunks
+
+
+def test_a_tree_has_room_for_its_simulations_or_what_its_memory_allows() -> None:
+    game, node = GAMES["ConnectFour-v0"], 8 * 13
+    mib = 1 << 20
+    for agent, capacity in (
+        (MCTS(100), 101),
+        (MCTS(100, threads=3), 35),
+        (MCTS(100, rollout="stored"), 4_201),
+        (MCTS(100_000, memory_mb=1), mib // node),
+        (MCTS(100_000, memory_mb=1, threads=3), mib // 3 // node),
+        (MCTS(100_000, memory_mb=1, threads=4, rollout="stored"), mib // 4 // node),
+        (MCTS(10**7, memory_mb=0.5, evaluator=MadeUpEvaluator()), mib // 2 // (8 * 17)),
+        (MCTS(milliseconds=5), 256 * mib // node),
+        (MCTS(5, memory_mb=0.01, threads=256), 1),
+    ):
+        assert agent.capacity(game) == capacity
+    agent = MCTS(100, reuse=True)
+    nodes = agent.search(Position.start("ConnectFour-v0")).nodes
+    assert agent.capacity(game) == 101 + nodes
+    assert bytes_per_node(TIC_TAC_TOE) == 16 * 13 and bytes_per_node(TIC_TAC_TOE, True) == 16 * 17
+
+
+def test_a_budget_says_what_limits_the_search_and_what_its_rollouts_know() -> None:
+    budgets = [
+        (MCTS(1_000), "1,000 simulations; one-move rule in rollouts"),
+        (MCTS(50, rollout="random"), "50 simulations"),
+        (MCTS(50, threads=2, rollout="stored"), "50 simulations on 2 trees"),
+        (MCTS(milliseconds=1.5, threads=3), "1.5 ms a move on 3 trees; one-move rule in rollouts"),
+        (MCTS(5, evaluator=ExactEvaluator()), "5 simulations"),
+    ]
+    assert [agent.budget for agent, _ in budgets] == [budget for _, budget in budgets]
+    assert str(MCTS(milliseconds=1.5)) == "mcts:1.5ms" and str(MCTS.preset("S4")) == "MCTS S4"
+
+
 def test_time_is_a_budget_too() -> None:
     position = Position.start("ConnectFour-v0")
     few, many = (MCTS(milliseconds=ms).search(position, 0).simulations for ms in (0.01, 60))
@@ -165,6 +280,39 @@ def test_reuse_goes_on_with_what_was_found() -> None:
     assert sum(move.visits for move in elsewhere.moves) == 500
 
 
+@pytest.mark.parametrize("plies", [0, 1, 2, 3])
+def test_reuse_keeps_the_part_of_a_tree_with_its_priors_for_two_plies(plies: int) -> None:
+    agent = MCTS(200, evaluator=MadeUpEvaluator(), reuse=True, exploration=0.5)
+    position = Position.from_moves("ConnectFour-v0", "44")
+    first = agent.search(position)
+    (root,) = agent._kept
+    node, later = 0, position
+    for action in first.principal_variation[:plies]:
+        node, later = int(root.tree.children[node, action]), later.play(action)
+    before, priors = root.tree.visits[node, :7].copy(), root.tree.priors[node, :7].copy()
+    second = agent.search(later)
+    assert second.simulations == 200 and bool(node) == (plies > 0)
+    visits = np.array([move.visits for move in second.moves])
+    assert visits.sum() == 200 + (before.sum() if plies < 3 else 0)
+    assert (visits >= before).all() if plies < 3 else before.sum() > 0
+    assert [move.prior for move in second.moves] == priors.tolist()
+    assert agent._kept[0].position == later
+
+
+def test_a_tree_that_is_kept_has_as_many_nodes_as_there_is_room_for() -> None:
+    agent = MCTS(300, reuse=True)
+    position = Position.start("ConnectFour-v0")
+    agent.search(position)
+    (root,) = agent._kept
+    for capacity in (1, 10, 1_000):
+        part = root.reroot(position, capacity, 0)
+        assert part is not None and part.tree.size[0] == min(capacity, root.tree.size[0])
+        assert part.before == part.simulations == root.simulations == 300
+        assert part.tree.children[: part.tree.size[0]].max() == part.tree.size[0] - 1
+    assert root.reroot(position, 0, 0) is None
+    assert root.reroot(Position.start("TicTacToe-v0"), 10, 0) is None
+
+
 def test_reuse_works_with_a_time_limit_too() -> None:
     agent, position = MCTS(milliseconds=30, reuse=True), Position.from_moves("ConnectFour-v0", "44")
     first = agent.search(position)
@@ -172,6 +320,14 @@ def test_reuse_works_with_a_time_limit_too() -> None:
         position = position.play(action)
     second = agent.search(position)
     assert sum(move.visits for move in second.moves) > second.simulations > 0
+
+
+def test_the_value_of_a_search_is_the_mean_of_all_results_of_all_trees() -> None:
+    found = MCTS(300, threads=2).search(Position.from_moves("ConnectFour-v0", "4453"), 1)
+    results = sum(move.visits * move.value for move in found.moves)
+    assert found.value == pytest.approx(results / 300) and found.seconds > 0
+    trees = MCTS(300, threads=2)._search([found.position], [1])[0]
+    assert found.nodes == sum(int(root.tree.size[0]) for root in trees) > trees[0].tree.size[0]
 
 
 def test_a_search_explains_its_choice() -> None:
@@ -186,10 +342,19 @@ def test_a_search_explains_its_choice() -> None:
     assert len(text.splitlines()) == 2 + len(position.legal_actions)
 
 
+LIMITS: dict[str, tuple[float, float]] = {
+    "simulations": (1, 1 << 24),
+    "milliseconds": (0.001, 1e9),
+    "exploration": (0.0, 1e6),
+    "draw": (-1.0, 1.0),
+    "threads": (1, 256),
+    "leaves": (1, 4_096),
+    "memory_mb": (0.01, 1e6),
+}
 WRONG: list[tuple[str, Any]] = [
-    *(("simulations", value) for value in (0, 2**24 + 1, 1.5)),
-    *(("milliseconds", -1), ("exploration", -1), ("rollout", "rules"), ("choose", "best"), ("threads", 0)),
-    *(("leaves", True), ("memory_mb", 0), ("draw", 2), ("solver", 1), ("reuse", None)),
+    *(("simulations", 1.5), ("rollout", "rules"), ("choose", "best"), ("leaves", True), ("solver", 1), ("reuse", None)),
+    *((name, least - (1 if isinstance(least, int) else 1e-6)) for name, (least, _) in LIMITS.items()),
+    *((name, most + (1 if isinstance(most, int) else most * 1e-6)) for name, (_, most) in LIMITS.items()),
 ]
 
 
@@ -197,6 +362,8 @@ def test_settings_are_checked_and_names_and_presets_give_them() -> None:
     for name, value in WRONG:
         with pytest.raises(ValueError, match=name):
             MCTS(**{name: value})
+    for name, edges in LIMITS.items():
+        assert all(getattr(MCTS(**{name: edge}), name) == edge for edge in edges)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not both"):
         MCTS(5, milliseconds=5)
     agent = make_policy("mcts:50", "ConnectFour-v0")
@@ -251,3 +418,38 @@ def test_an_action_that_was_never_visited_is_not_the_best_by_its_value() -> None
     visits, sums = np.array([0, 3, 5]), np.array([0.0, -2.5, -4.5])
     found = Statistics((0, 1, 2), visits, sums, proven_actions={}, proven=None, priors=None)
     assert (best_action(found, "value"), best_action(found, "visits")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("proven", "best"),
+    [
+        ({}, {"visits": 3, "value": 1}),
+        ({2: 1}, {"visits": 2, "value": 2}),
+        ({2: 1, 0: 1}, {"visits": 0, "value": 0}),
+        ({3: -1, 1: -1}, {"visits": 4, "value": 4}),
+        ({3: 0}, {"visits": 3, "value": 1}),
+        (dict.fromkeys(range(5), -1), {"visits": 3, "value": 1}),
+    ],
+    ids=str,
+)
+def test_a_proven_win_is_played_and_a_proven_loss_never_if_there_is_another_move(
+    proven: dict[int, int], best: dict[str, int]
+) -> None:
+    """Two actions have the most visits (the first of them that is not lost is played), action 2 has none."""
+    visits, sums = np.array([4, 2, 0, 5, 5]), np.array([-2.0, 1, 0, -1, -1])
+    found = Statistics((0, 1, 2, 3, 4), visits, sums, proven, None, None)
+    assert {by: best_action(found, by) for by in best} == best
+
+
+@pytest.mark.parametrize(
+    ("results", "proven"),
+    [
+        ([UNPROVEN, 1], 1),
+        ([UNPROVEN, 0, -1], None),
+        ([ILLEGAL_ACTION, 0, -1], 0),
+        ([-1, ILLEGAL_ACTION, -1], -1),
+        ([0, 1, -1], 1),
+    ],
+)
+def test_a_position_is_proven_by_a_win_or_by_all_its_actions(results: list[int], proven: int | None) -> None:
+    assert best_proven(results) == proven
