@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,7 +28,7 @@ from tictac_env.games import GAMES, Game, KInARow, PlacementGame
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
 from tictac_env.solver.connect_k import UNKNOWN, follow_up_bound
-from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, settled
+from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, columns_of, next_alpha, settled
 from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -204,6 +204,81 @@ def test_what_is_known_beforehand_leads_to_the_same_score() -> None:
         engine.clear()
         engine.run(batch, Budget(), None)
         assert batch[:, AT_LEAST].tolist() == batch[:, AT_MOST].tolist() == exact
+
+
+@pytest.mark.parametrize(
+    ("game", "plies", "exact", "weak"), [(CONNECT_FOUR, 21, 6_350, 5_083), (KInARow.make(4, 4, 3), 3, 0, 0)], ids=str
+)
+def test_a_search_takes_as_many_nodes_as_it_did(game: KInARow, plies: int, exact: int, weak: int) -> None:
+    """After a change of the search, change the numbers, if it is faster: of exact scores, and of signs alone."""
+    positions = [one for seed in range(40) for one in playout(game, seed, plies)[-1:] if not one.is_over]
+    nodes = []
+    for sign in (False, True):
+        solver = Solver(game, opening_book=False)
+        solver.score_many(positions, weak=sign, progress=False)
+        nodes.append(solver.nodes)
+    assert nodes == [exact, weak]
+
+
+def test_a_search_stays_within_its_stack() -> None:
+    engine, position = Engine(CONNECT_FOUR, 1, 1), moves("44444")
+    (worker,) = engine.workers
+    size = len(worker.stack)
+    worker.stack = np.full(size + 20_000, 77, np.int64)
+    engine.run(np.array([(position.own, position.opp, -21, 21, -21, 21, 99)]), Budget(30_000), None)
+    assert worker.nodes == 30_000 and (worker.stack[size:] == 77).all() and not (worker.stack[: size // 8] == 77).all()
+
+
+def test_every_question_of_a_search_is_open_and_the_first_ones_are_those_that_decide_most() -> None:
+    ask = next_alpha.py_func
+    for left in (6, 20, 30, 42):
+        most = (left + 1) // 2
+        for lower, upper in combinations(range(-most, most + 1), 2):
+            for least, greatest in ((-most, most), (-1, 1), (-3, 2), (0, 1)):
+                low, high = max(lower, least), min(upper, greatest)
+                if low < high:
+                    alpha = ask(lower, upper, least, greatest, left)
+                    quick = greatest - least > 1 and abs(alpha) in {(left - 13) // 2, (left - 21) // 2}
+                    assert (lower if quick else low) <= alpha < (upper if quick else high)
+    asked = {
+        (-21, 21, -21, 21, 42): -14,  # is there a loss within 13 plies?
+        (-14, 21, -21, 21, 42): 14,  # a win?
+        (-14, 14, -21, 21, 42): -10,  # a loss within 21 plies?
+        (-10, 14, -21, 21, 42): 10,
+        (-10, 10, -21, 21, 42): 0,  # which side wins?
+        (-10, 0, -21, 21, 42): -1,
+        (0, 10, -21, 21, 42): 0,
+        (1, 10, -21, 21, 42): 1,  # with the last stone?
+        (-10, -1, -21, 21, 42): -2,
+        (2, 10, -21, 21, 42): 4,  # from the slow end
+        (4, 10, -21, 21, 42): 6,
+        (-10, -2, -21, 21, 42): -5,
+        (-10, -5, -21, 21, 42): -7,
+        (-3, 9, -21, 21, 20): 0,  # the game is nearly over
+        (-21, 21, -1, 1, 42): -14,  # its sign alone: only the quickest ones
+        (-14, 14, -1, 1, 42): 0,
+        (-21, 21, -1, 1, 28): 0,
+        (-21, 0, -1, 1, 28): -1,
+        (-21, 21, 0, 1, 42): 0,
+        (-21, 21, -3, 2, 28): 0,
+        (-10, 10, -10, 10, 20): 0,
+        (-11, 11, -11, 11, 21): -4,  # 4 is the least score that is worth it
+        (-10, 10, -10, 10, 22): -4,
+    }
+    assert {window: ask(*window) for window in asked} == asked
+
+
+def test_threads_try_the_columns_from_the_middle_and_every_other_one_mirrored() -> None:
+    def order(game: KInARow, number: int) -> list[int]:
+        masks = columns_of(game, number).tolist()
+        return [next(a for a in range(game.num_actions) if mask & game.choice(a)) for mask in masks]
+
+    assert order(CONNECT_FOUR, 0) == order(CONNECT_FOUR, 2) == [3, 2, 4, 1, 5, 0, 6]
+    assert order(CONNECT_FOUR, 1) == [3, 4, 2, 5, 1, 6, 0]
+    assert columns_of(CONNECT_FOUR, 0)[0] == CONNECT_FOUR.column << 3 * CONNECT_FOUR.stride
+    assert order(GAMES["TicTacToe-v0"], 0) == [4, 1, 3, 5, 7, 0, 2, 6, 8]
+    assert order(GAMES["TicTacToe-v0"], 1) == [4, 7, 5, 3, 1, 8, 6, 2, 0]
+    assert order(KInARow.make(2, 4, 2, False), 0) == [1, 2, 5, 6, 0, 3, 4, 7]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

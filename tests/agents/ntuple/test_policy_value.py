@@ -109,6 +109,37 @@ def test_it_learns_what_it_is_taught(name: str) -> None:
     assert errors[-1][0] < 0.03 < errors[0][0] and errors[-1][1] < 0.06 < errors[0][1]
 
 
+@pytest.mark.parametrize(("moves", "decay"), [("", 1.0), ("5", 0.5), ("1527", 0.25)])
+def test_one_lesson_moves_value_and_logits_by_the_step_against_their_errors(moves: str, decay: float) -> None:
+    """An untrained network says 0, and the same probability for each action; logits move by five times the step."""
+    game, position = get_game("TicTacToe-v0"), Position.from_moves("TicTacToe-v0", moves)
+    network = PolicyValueTuples(game, [[0, 1, 2], [3, 4, 5], [6, 7, 8]], 0.2, symmetric=False)
+    batch = PositionBatch.of([position])
+    policy, legal = np.zeros((1, 9), np.float32), list(position.legal_actions)
+    policy[0, legal[0]], policy[0, legal[-1]] = 0.75, 0.25
+    network.learn(batch, policy, np.array([0.5], np.float32), decay, np.random.default_rng(0))
+    found = network.evaluate(batch)
+    assert found.values[0] == pytest.approx(np.tanh(0.2 * decay * 0.5), rel=1e-3)
+    logits = 5 * 0.2 * decay * (policy[0, legal] - 1 / len(legal))
+    assert found.priors is not None
+    assert found.priors[0, legal].tolist() == pytest.approx((np.exp(logits) / np.exp(logits).sum()).tolist(), rel=1e-3)
+
+
+def test_an_action_whose_cell_has_no_tuple_is_neither_better_nor_worse_for_a_lesson() -> None:
+    network = PolicyValueTuples(get_game("TicTacToe-v0"), [[0, 1, 2]], 0.2, symmetric=False)
+    batch, policy = PositionBatch.of([Position.start("TicTacToe-v0")]), np.zeros((1, 9), np.float32)
+    policy[0, 8] = 1
+    network.learn(batch, policy, np.zeros(1, np.float32), 1.0, np.random.default_rng(0))
+    priors = network.evaluate(batch).priors
+    assert priors is not None and priors[0, 3:].tolist() == pytest.approx([float(priors[0, 8])] * 6)
+    assert (priors[0, :3] < priors[0, 8]).all() and not network.values.any()
+
+
+def test_another_game_has_no_leaves_of_it() -> None:
+    with pytest.raises(ValueError, match=r"plays TicTacToe-v0, not ConnectFour-v0"):
+        taught("TicTacToe-v0").compiled(get_game("ConnectFour-v0"))
+
+
 def test_a_policy_of_zeros_is_not_learned() -> None:
     network, batch = taught("ConnectFour-v0"), positions_of("ConnectFour-v0", 12)
     before = network.arrays()
