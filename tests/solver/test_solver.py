@@ -9,6 +9,7 @@ import pickle
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -29,6 +30,7 @@ from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
 from tictac_env.solver.connect_k import UNKNOWN, follow_up_bound
 from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, columns_of, next_alpha, settled
+from tictac_env.solver.exact import bounds_in_words
 from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
@@ -207,7 +209,9 @@ def test_what_is_known_beforehand_leads_to_the_same_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("game", "plies", "exact", "weak"), [(CONNECT_FOUR, 21, 6_350, 5_083), (KInARow.make(4, 4, 3), 3, 0, 0)], ids=str
+    ("game", "plies", "exact", "weak"),
+    [(CONNECT_FOUR, 21, 6_350, 5_083), (KInARow.make(4, 4, 3), 3, 316, 141)],
+    ids=str,
 )
 def test_a_search_takes_as_many_nodes_as_it_did(game: KInARow, plies: int, exact: int, weak: int) -> None:
     """After a change of the search, change the numbers, if it is faster: of exact scores, and of signs alone."""
@@ -334,6 +338,64 @@ def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
     assert solver.score(moves("2252576253462244111563365343671351441")) == -1
 
 
+def test_a_solution_that_is_not_proven_has_bounds_of_the_score_in_its_error() -> None:
+    position = Position.from_moves("TicTacToe-v0", "15")
+    solver, exact = Solver("TicTacToe-v0"), solve(position).score
+    narrow = 0
+    for limit in range(0, 120, 7):
+        solver.clear()
+        with pytest.raises(NotProven) as caught:
+            solver.solve(position, node_limit=limit)
+        bounds = caught.value.bounds
+        assert -5 <= bounds.lower <= exact <= bounds.upper <= 5 and caught.value.position == position
+        assert bounds.nodes == solver.nodes == limit and bounds.seconds == solver.seconds >= 0
+        narrow += bounds.upper < 5 or bounds.lower > -5
+    assert narrow > 5, "the bounds say nothing"
+    with pytest.raises(NotProven) as caught:
+        solver.best_actions(position, time_limit=0)
+    assert (caught.value.bounds.lower, caught.value.bounds.upper) == (-5, 5)
+
+
+def test_a_budget_is_used_in_equal_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    part = Budget(90, 6).part(3)
+    assert (part.nodes, part.end) == (30, 102)
+    assert not part.is_late and Budget(0).part(2).nodes == 0 and Budget().part(4).end is None
+    assert Budget().nodes >= Budget().part(4).nodes >= 1 << 40
+    monkeypatch.setattr(time, "monotonic", lambda: 102.0)
+    assert part.is_late and not Budget().is_late and Budget(9, 0).part(2).end == 102
+
+
+def test_unequal_bounds_in_words() -> None:
+    words = {
+        (1, 5): "a win",
+        (0, 5): "at least a draw",
+        (-1, 5): "",
+        (-1, 1): "",
+        (-5, 0): "at most a draw",
+        (-5, -1): "a loss",
+    }
+    assert {both: bounds_in_words(Bounds(*both, 0, 0.0)) for both in words} == words
+    assert Bounds(1, 1, 0, 0.0).proven and not Bounds(0, 1, 0, 0.0).proven
+
+
+def test_what_is_settled_is_known_as_exactly_as_wanted() -> None:
+    rows = [(-21, 21, -21, 21), (3, 3, -21, 21), (2, 3, -21, 21), (1, 21, -1, 1), (-21, -1, -1, 1), (0, 1, -1, 1)]
+    rows += [(-5, 2, 2, 9), (9, 12, 2, 9), (0, 0, 2, 9)]
+    batch = np.array([(0, 0, *row, 0) for row in rows], np.int64)
+    assert settled(batch).tolist() == [False, True, False, True, True, False, True, True, True]
+
+
+@pytest.mark.parametrize("game", [GAMES["TicTacToe-v0"], KInARow.make(4, 4, 3)], ids=title)
+def test_progress_counts_the_positions_that_are_done(game: KInARow) -> None:
+    positions = [playout(game, seed, 3)[-1] for seed in range(6)]
+    for threads in (1, 2):
+        solver, told = Solver(game, 1, threads), list[float]()
+        batch = np.array([(p.own, p.opp, -8, 8, -8, 8, -99) for p in positions], np.int64)
+        solver.engine.run(batch, Budget(), told.append)
+        assert settled(batch).all() and told == sorted(told) and all(0 <= done <= 6 for done in told)
+
+
 @pytest.mark.parametrize("limit", [0, 1, 100])
 @pytest.mark.parametrize("game", [CONNECT_FOUR, KInARow.make(6, 6, 4, False)], ids=title)
 def test_a_node_limit_is_kept(game: KInARow, limit: int) -> None:
@@ -401,6 +463,67 @@ def test_the_table_keeps_what_it_is_told_while_it_grows() -> None:
     assert not table.entries.any()
 
 
+def test_a_bucket_keeps_the_most_work_and_the_newest_entry() -> None:
+    """Keys of one bucket; a lower bound says which of them an entry is of. The work counts as a power of two."""
+    table = TranspositionTable(56, 1)
+
+    def keep(tag: int, nodes: int) -> list[int | None]:
+        store(table.entries, tag, table.tag_bits, -tag, tag, nodes)
+        found = [find(table.entries, tag, table.tag_bits) for tag in range(1, 6)]
+        return [upper_of(entry) if entry and lower_of(entry) == -upper_of(entry) else None for entry in found]
+
+    assert keep(1, 8) == [1, None, None, None, None]
+    assert keep(2, 7) == [1, 2, None, None, None]
+    assert keep(3, 1) == [1, None, 3, None, None], "less work replaces the second entry"
+    assert keep(4, 9) == [1, None, None, 4, None], "as much work, as a power of two, moves the first one to the second"
+    assert keep(5, 15) == [None, None, None, 4, 5]
+    assert keep(4, 1) == [None, None, None, 4, 5], "an entry of the same key is renewed where it is"
+    assert keep(1, 7) == [1, None, None, None, 5]
+
+
+def test_bounds_of_a_position_met_again_are_combined() -> None:
+    table = TranspositionTable(56, 1)
+    for code in (77, 78):  # the first and the second entry of a bucket
+        for low, high, nodes, known in (
+            (-31, 31, 4 if code == 77 else 1, (-31, 31)),
+            (-4, 20, 1, (-4, 20)),
+            (-9, 11, 1, (-4, 11)),
+            (3, 31, 1, (3, 11)),
+        ):
+            store(table.entries, code, table.tag_bits, low, high, nodes)
+            entry = find(table.entries, code, table.tag_bits)
+            assert (lower_of(entry), upper_of(entry)) == known
+    assert find(table.entries, 79, table.tag_bits) == find(table.entries, 77 + (1 << table.tag_bits), 43) == 0
+
+
+def test_a_table_grows_eightfold_up_to_its_memory_and_keeps_what_it_has() -> None:
+    table = TranspositionTable(43, 4)  # 2**18 buckets of 16 bytes at most
+    sizes, rooms = [table.log_buckets], [table.room]
+    for key in range(300):
+        store(table.entries, scramble(key, table.bits), table.tag_bits, -(key % 32), key % 31, 1)
+    for _ in range(3):
+        table.grow()
+        sizes.append(table.log_buckets)
+        rooms.append(table.room)
+        entries = [find(table.entries, scramble(key, table.bits), table.tag_bits) for key in range(300)]
+        assert [(lower_of(one), upper_of(one)) for one in entries if one] == [
+            (-(key % 32), key % 31) for key, one in enumerate(entries) if one
+        ]
+        assert sum(map(bool, entries)) > 290
+    assert sizes == [13, 16, 18, 18] and rooms == [4 * 2 << 13, 4 * 2 << 16, 1 << 62, 1 << 62]
+    assert len(table.entries) == 2 << 18 and table.bits == 43 == table.tag_bits + 18
+    table.clear()
+    assert table.log_buckets == 13 and not table.entries.any()
+    assert (TranspositionTable(9, 1).bits, TranspositionTable(9, 0.01).log_buckets) == (40, 9)
+    assert TranspositionTable(62, 8).log_buckets == 18, "tags have 44 bits at most"
+
+
+def test_scrambled_keys_are_all_different_and_spread() -> None:
+    codes = {scramble(key, 10) for key in range(1 << 10)}
+    assert codes == set(range(1 << 10))
+    assert len({scramble(key, 40) >> 36 for key in range(200)}) == 16
+
+
 def test_ctrl_c_while_the_table_grows_leaves_it_right() -> None:
     keys = [random.Random(key).randrange(1 << 56) for key in range(100)]
     for line in range(1, 20):
@@ -450,3 +573,17 @@ def test_the_follow_up_bound_is_never_below_the_score(game: KInARow) -> None:
             told += 1
             assert solver.score(position) <= bound, position
     assert told > 5
+
+
+def test_the_follow_up_bound_decides_as_many_positions_as_it_did() -> None:
+    """Late ones, in which nobody has won: it says -1, 0 or nothing."""
+    told: Counter[int] = Counter()
+    for seed in range(400):
+        rng, (own, opp) = random.Random(seed), CONNECT_FOUR.start()
+        for _ in range(26 + seed % 12):
+            after = [CONNECT_FOUR.play(own, opp, action) for action in range(7) if CONNECT_FOUR.stone(own, opp, action)]
+            if quiet := [both for both in after if not CONNECT_FOUR.has_line(both[1])]:
+                own, opp = rng.choice(quiet)
+        if not CONNECT_FOUR.threats(own) & CONNECT_FOUR.playable(own, opp):
+            told[follow_up_bound(CONNECT_FOUR, own, opp, CONNECT_FOUR.threats(opp))] += 1
+    assert told == {UNKNOWN: 69, 0: 4, -1: 6}
