@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import breadth, title
+from conftest import breadth, playout, title
 from oracle import Oracle, board_of, looked_ahead, sampled
 
 from tictac_env.arena import read_scored_positions
@@ -83,23 +83,49 @@ def test_searched_to_the_end_every_score_is_exact(game: KInARow) -> None:
 
 @pytest.mark.parametrize("game", SEARCHED, ids=title)
 def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores and everything the table remembers, entry by entry."""
-    positions = sampled(game, 6)
+    """Scores, which are those of full width too, and everything that tables remember, entry by entry.
+
+    One table is new for each position, one of two entries is used for all.
+    """
+    positions, truth = sampled(game, 4), Oracle(game)
+    expected = []
+    for position in positions:
+        after = truth.moves(board_of(position))
+        scores = {action: -looked_ahead(truth, board, 3) for action, board in after.items()}
+        expected.append([scores.get(action, int(NO_SCORE)) for action in range(game.num_actions)])
 
     def searched() -> list[list[int]]:
-        found = []
-        for position in positions:
-            table, scores = new_table(5), np.full((1, game.num_actions), NO_SCORE, np.int64)
-            batch = PositionBatch.of([position])
-            alpha_beta.score_actions(game, batch.own, batch.opp, 5, middle_out(game), table, scores)
-            found.append([*scores[0].tolist(), *table.reshape(-1).tolist()])
+        found, small = [], np.zeros((2, 5), np.int64)
+        for position, wanted in zip(positions, expected, strict=True):
+            for table in (new_table(4), small):
+                scores = np.full((1, game.num_actions), NO_SCORE, np.int64)
+                batch = PositionBatch.of([position])
+                alpha_beta.score_actions(game, batch.own, batch.opp, 4, middle_out(game), table, scores)
+                assert scores[0].tolist() == wanted
+                found.append(table.reshape(-1).tolist())
         return found
 
     compiled = searched()
-    assert any(any(found[game.num_actions :]) for found in compiled), "nothing was remembered"
+    assert any(map(any, compiled)), "nothing was remembered"
     for name in ("search", "score_actions", "look", "take", "slot", "compiled_loss_score"):
         monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
     assert searched() == compiled
+
+
+def test_central_actions_are_tried_first_and_a_table_grows_with_the_depth() -> None:
+    assert middle_out(CONNECT_FOUR).tolist() == [CONNECT_FOUR.choice(action) for action in (3, 2, 4, 1, 5, 0, 6)]
+    assert middle_out(TIC_TAC_TOE).tolist() == [TIC_TAC_TOE.choice(cell) for cell in (4, 3, 5, 2, 6, 1, 7, 0, 8)]
+    assert [len(new_table(depth)) for depth in (1, 2, 3, 5, 11, 12, 42)] == [2, 2, 4, 64, 1 << 18, 1 << 18, 1 << 18]
+
+
+def test_more_positions_than_are_searched_at_a_time_have_the_scores_of_each() -> None:
+    positions = [position for seed in range(12) for position in playout(CONNECT_FOUR, seed, 12)[:-1]]
+    batch = PositionBatch.of(positions)
+    assert len(batch) > 2 * alpha_beta.PIECE
+    found = alpha_beta.scores_many(CONNECT_FOUR, batch.own, batch.opp, 2)
+    for position, scores in zip(positions, found.tolist(), strict=True):
+        expected = action_scores(CONNECT_FOUR, position.own, position.opp, 2)
+        assert [None if score == NO_SCORE else score for score in scores] == expected
 
 
 @pytest.mark.parametrize("game", breadth([CONNECT_FOUR, TIC_TAC_TOE], [KInARow.make(5, 5, 4, gravity=True)]), ids=title)

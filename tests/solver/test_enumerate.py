@@ -11,7 +11,7 @@ from conftest import breadth, title
 from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
-from tictac_env.solver.enumerate import plies_to_go, tabulate
+from tictac_env.solver.enumerate import plies_to_go, tabulate, value_in_words
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 
@@ -48,6 +48,7 @@ def test_every_position_agrees_with_a_naive_search(game: KInARow) -> None:
         assert {a: child for a, child in enumerate(table.children[row].tolist()) if child >= 0} == {
             action: table.index[truth.bits(after)] for action, after in moves.items()
         }
+        assert all(child >= 0 or child == -1 for child in table.children[row].tolist())
         ply = len(board) - board.count(".")
         assert table.levels[ply].start <= row < table.levels[ply].stop
 
@@ -64,6 +65,29 @@ def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> 
                 assert len(set(after[best])) == 1, "all best actions lead to an end equally far"
                 after[row] = 1 + after[best[0]]
             assert plies_to_go(game, ply, int(table.score[row])) == after[row]
+
+
+def test_scores_in_words() -> None:
+    """Connect Four is won with the 21st stone of 21; a player who wins at once does so with the next stone."""
+    connect_four = GAMES["ConnectFour-v0"]
+    words = {
+        (TIC_TAC_TOE, 0, 0): "a draw",
+        (TIC_TAC_TOE, 4, 3): "a win in 1 move",
+        (TIC_TAC_TOE, 2, 2): "a win in 3 moves",
+        (TIC_TAC_TOE, 5, -2): "a loss in 1 move",
+        (TIC_TAC_TOE, 3, -2): "a loss in 2 moves",
+        (connect_four, 0, 1): "a win in 21 moves",
+        (connect_four, 1, -1): "a loss in 20 moves",
+        (connect_four, 6, 18): "a win in 1 move",
+        (connect_four, 7, -17): "a loss in 1 move",
+    }
+    assert {key: value_in_words(*key) for key in words} == words
+
+
+def test_a_table_of_positions_is_made_once_and_is_itself_a_key() -> None:
+    assert {tabulate(TIC_TAC_TOE): 1} == {tabulate(TIC_TAC_TOE): 1} and tabulate(TIC_TAC_TOE) != tabulate(
+        SMALL_GAMES[1]
+    )
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 100_000), pytest.param(100_000, 500_000, marks=pytest.mark.slow)])

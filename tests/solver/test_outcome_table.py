@@ -59,7 +59,7 @@ def test_its_outcomes_are_those_of_the_search(table: OutcomeTable, ply: int) -> 
     assert known.sum() == (len(quiet(batch)) if ply <= PLIES else 0)
     assert (found[known] == searched[known]).all()
     low, high = table.bounds(batch.own, batch.opp).T
-    assert ((low <= searched) & (searched <= high)).all()
+    assert ((low <= searched) & (searched <= high)).all() and set(low) | set(high) <= {-1, 0, 1}
     if ply == PLIES + 1:
         assert (low == searched).mean() > 0.3, "the ply before says who wins of many positions"
 
@@ -84,6 +84,30 @@ def test_all_ranks_of_a_layer_differ(ply: int) -> None:
     found = layers(CONNECT_FOUR, 7)[ply]
     alone = sum(CONNECT_FOUR.mirror(one.own) == one.own and CONNECT_FOUR.mirror(one.opp) == one.opp for one in found)
     assert 2 * len(found) - alone == (1, 7, 49, 238, 1120, 4263, 16422, 54131)[ply]
+
+
+def test_ranks_count_arrangements_column_by_column() -> None:
+    """One stone is in one of four columns; two, of which one is X's, are in one column or in two."""
+    assert [ranks_of(GAME, ply) for ply in (0, 1, 2, 3)] == [1, 4, 10 * 2, 20 * 3]
+    table, bottom = OutcomeTable(GAME), [GAME.cell(3, col) for col in range(4)]
+    none = np.zeros(4, np.int64)
+    assert table.ranks(none, none, 0).tolist() == [0] * 4
+    assert table.ranks(none, np.array(bottom), 1).tolist() == [0, 1, 1, 0], "of the mirror image the lower rank"
+    assert table.outcomes(none, none, 0).tolist() == [UNKNOWN] * 4
+    assert table.bounds(none, none).tolist() == [[-1, 1]] * 4
+
+
+def test_impossible_layers_are_refused() -> None:
+    table = OutcomeTable(GAME, {1: pack(np.array([1, 0, -1, 0], np.int8)), 0: pack(np.array([0], np.int8))})
+    assert table.bounds(np.zeros(1, np.int64), np.array([GAME.cell(3, 1)])).tolist() == [[0, 0]]
+    assert table.bounds(np.zeros(1, np.int64), np.array([GAME.cell(3, 0)])).tolist() == [[1, 1]]
+    for layers_ in ({1: np.zeros(2, np.uint8)}, {1: np.zeros(1, np.int8)}, {1: np.zeros((1, 1), np.uint8)}):
+        with pytest.raises(ValueError, match=r"ply 1 needs uint8 \(1,\), not"):
+            table.add(layers_)
+    for ply in (17, -1, True):
+        with pytest.raises(ValueError, match="ply must be"):
+            table.add({ply: np.zeros(1, np.uint8)})
+    assert sorted(table.layers) == [0, 1]
 
 
 @pytest.mark.parametrize("count", range(9))

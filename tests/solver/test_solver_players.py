@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from scipy.stats import chisquare
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
-from tictac_env.solver import NotProven, Solver, move_regret, solve
+from tictac_env.solver import Bounds, NotProven, Solver, move_regret, solve
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.exact import Regret
-from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
+from tictac_env.solver.players import MANY, Minimax, MinimaxFirst, Perfect, safe_sets
 
 TTT = GAMES["TicTacToe-v0"]
 C4 = GAMES["ConnectFour-v0"]
@@ -164,6 +166,71 @@ def test_out_of_time_it_takes_the_best_that_is_proven() -> None:
         ({2: (0, 0), 5: (0, 5), 6: (-2, -2)}, (5,)),
     ):
         assert Perfect(time_limit=1, solver=Hurried(known)).best_actions(position) == best
+
+
+class Noting(Solver):
+    """A solver that proves nothing and notes the time that it gets."""
+
+    def __init__(self) -> None:
+        super().__init__("TicTacToe-v0")
+        self.limits: list[float | None] = []
+
+    def best_actions(self, position: Position, time_limit: float | None = None) -> tuple[int, ...]:
+        self.limits.append(time_limit)
+        raise NotProven(position, Bounds(-5, 5, 1, 0.0))
+
+    def action_bounds(self, *arguments: Any, **limits: Any) -> tuple[Bounds | None, ...]:
+        self.limits.append(limits["time_limit"])
+        return (Bounds(-5, 5, 1, 0.0), None, Bounds(-5, 5, 1, 0.0))
+
+
+def test_a_time_limit_is_halved_between_the_best_actions_and_the_bounds_of_all() -> None:
+    solver = Noting()
+    assert Perfect(time_limit=3, solver=solver).best_actions(Position.start(TTT)) == (0, 2)
+    assert solver.limits == [1.5, 1.5]
+
+
+def test_names_and_budgets_of_perfect_players() -> None:
+    names = {
+        Perfect(): ("perfect", "the exact solver"),
+        Perfect(0.25): ("perfect:0.25", "the exact solver, and 25 % of the moves safe ones at random"),
+        Perfect(time_limit=2): ("perfect", "the exact solver, at most 2 s a move"),
+        Minimax(): ("minimax", "the whole game, tabulated"),
+        MinimaxFirst(2): ("minimax-first:2", "2 plies"),
+    }
+    assert {player: (player.name, player.budget) for player in names} == names
+    for error, time_limit in ((-0.01, 1), (1.01, 1), (0, -0.01)):
+        with pytest.raises(ValueError, match=r"error|time_limit"):
+            Perfect(error, time_limit)
+    assert isinstance(make_policy("minimax", KInARow.make(3, 4, 3, False)), Minimax)
+    budgets = [make_policy("minimax", KInARow.make(*size, 3, False)).budget for size in ((3, 4), (1, 13))]
+    assert budgets == ["the whole game, tabulated", "4 plies"]
+
+
+@pytest.mark.parametrize("player", [Perfect(0.25), Perfect(), Minimax(), Minimax(2), MinimaxFirst(2)], ids=str)
+def test_the_chances_of_many_positions_are_those_of_each(player: Perfect | Minimax) -> None:
+    positions = playout(TTT, 4)[:-1]
+    chances = player.probabilities_many(PositionBatch.of(positions))
+    assert chances is not None and chances.shape == (len(positions), 9)
+    for position, row in zip(positions, chances, strict=True):
+        one = player.probabilities(position)
+        assert one is not None and row.tolist() == pytest.approx(one.tolist())
+
+
+def test_safe_moves_of_more_positions_are_those_of_each() -> None:
+    positions = [position for seed in range(4) for position in playout(C4, seed, 20) if not position.is_over]
+    times = MANY // len(positions) + 1
+    few, many = PositionBatch.of(positions), PositionBatch.of(positions * times)
+    safe = safe_sets(few).tolist()
+    assert safe_sets(many).tolist() == safe * times
+    for position, found in zip(positions, safe, strict=True):
+        assert Perfect(1).safe_actions(position) == tuple(a for a in range(7) if found & C4.choice(a))
+
+
+def test_sure_wins_are_those_of_the_solver_for_a_player_without_errors() -> None:
+    batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "12", "152", "15234")])
+    assert Perfect().sure_wins(batch).tolist() == [solve(batch[i]).score > 0 for i in range(len(batch))]
+    assert not Perfect(0.5).sure_wins(batch).any() and not Perfect(time_limit=9).sure_wins(batch).any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
