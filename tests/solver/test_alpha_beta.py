@@ -87,20 +87,20 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
 
     One table is new for each position, one of two entries is used for all.
     """
-    positions, truth = sampled(game, 4), Oracle(game)
+    positions, truth = sampled(game, 30)[1::2], Oracle(game)  # the late ones
     expected = []
     for position in positions:
         after = truth.moves(board_of(position))
-        scores = {action: -looked_ahead(truth, board, 3) for action, board in after.items()}
+        scores = {action: -looked_ahead(truth, board, 2) for action, board in after.items()}
         expected.append([scores.get(action, int(NO_SCORE)) for action in range(game.num_actions)])
 
     def searched() -> list[list[int]]:
         found, small = [], np.zeros((2, 5), np.int64)
         for position, wanted in zip(positions, expected, strict=True):
-            for table in (new_table(4), small):
+            for table in (new_table(3), small):
                 scores = np.full((1, game.num_actions), NO_SCORE, np.int64)
                 batch = PositionBatch.of([position])
-                alpha_beta.score_actions(game, batch.own, batch.opp, 4, middle_out(game), table, scores)
+                alpha_beta.score_actions(game, batch.own, batch.opp, 3, middle_out(game), table, scores)
                 assert scores[0].tolist() == wanted
                 found.append(table.reshape(-1).tolist())
         return found
@@ -110,6 +110,89 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
     for name in ("search", "score_actions", "look", "take", "slot", "compiled_loss_score"):
         monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
     assert searched() == compiled
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("look", "take", "slot", "compiled_loss_score"):
+        monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
+
+
+def test_a_table_is_read_for_the_same_position_and_horizon_only(interpreted: None) -> None:
+    """It decides a position if its bounds are equal or beyond the window; otherwise the search begins with them."""
+    position = Position.from_moves(TIC_TAC_TOE, "15")
+    own, opp, at = position.own, position.opp, np.zeros(10, np.int64)
+
+    def looked(entry: tuple[int, ...], alpha: int = -9, beta: int = 9) -> int:
+        return alpha_beta.look(TIC_TAC_TOE, own, opp, 6, alpha, beta, np.array([entry]), at)
+
+    known = (own, opp, 6, 1, 1)
+    assert looked(known) == 1
+    for column in range(3):
+        for change in (-1, 1):
+            other = tuple(value + change * (i == column) for i, value in enumerate(known))
+            assert looked(other) == alpha_beta.UNKNOWN
+            assert at.tolist() == [own, opp, 6, -3, 4, -9, 9, -9, TIC_TAC_TOE.legal(own, opp), 0]
+    assert looked((own, opp, 6, -1, 2)) == alpha_beta.UNKNOWN and at[3:5].tolist() == [-1, 2]
+    for entry, alpha, beta, score in (
+        ((-1, 2), 2, 4, 2),
+        ((-1, 2), 1, 4, alpha_beta.UNKNOWN),
+        ((-1, 2), -5, -1, -1),
+        ((-1, 2), -5, 0, alpha_beta.UNKNOWN),
+    ):
+        assert looked((own, opp, 6, *entry), alpha, beta) == score
+
+
+@pytest.mark.parametrize(
+    ("moves", "depth", "score", "to_try"),
+    [
+        ("154", 4, 0, "7"),  # X threatens with 7: O must play it, and the others are not tried
+        ("1245", 4, 3, ""),  # X wins at once
+        ("1245", 0, 0, ""),  # but not within no plies
+        ("15", 1, 0, ""),  # nobody wins within one ply
+        ("15", 2, 0, "2346789"),
+        ("15237468", 1, 0, ""),
+        ("12457", 3, -3, ""),  # it is over
+        ("152374689", 3, 0, ""),
+    ],
+)
+def test_what_is_known_of_a_position_without_a_search(
+    moves: str, depth: int, score: int, to_try: str, interpreted: None
+) -> None:
+    position, at = Position.from_moves(TIC_TAC_TOE, moves), np.zeros(10, np.int64)
+    ply = len(moves)
+    found = alpha_beta.look(TIC_TAC_TOE, position.own, position.opp, ply + depth, -9, 9, np.zeros((1, 5), np.int64), at)
+    assert found == (alpha_beta.UNKNOWN if to_try else score)
+    if to_try:
+        assert at[alpha_beta.MOVES] == sum(TIC_TAC_TOE.choice(int(one) - 1) for one in to_try)
+
+
+@pytest.mark.parametrize(
+    ("best", "moves_left", "score", "result", "bounds"),
+    [
+        (-9, 0, 1, 1, (1, 1)),  # the last move, inside of the window: exact
+        (-9, 4, 1, None, None),
+        (0, 0, -1, 0, (0, 0)),
+        (-9, 0, -2, -2, (-4, -2)),  # at most alpha: an upper bound
+        (-9, 0, -3, -3, (-4, -3)),
+        (-9, 4, 2, 2, (2, 4)),  # at least beta: a lower bound
+        (-9, 4, 3, 3, (3, 4)),
+        (-9, 0, 4, 4, (4, 4)),
+    ],
+)
+def test_a_move_decides_a_position_if_it_is_the_last_or_good_enough(
+    best: int, moves_left: int, score: int, result: int | None, bounds: tuple[int, int] | None, interpreted: None
+) -> None:
+    """The window is from -2 to 2, and no score is below -4 or above 4."""
+    at, table = np.array([5, 3, 7, -4, 4, -2, 2, best, moves_left, 0]), np.zeros((1, 5), np.int64)
+    assert alpha_beta.take(score, table, at) == (alpha_beta.UNKNOWN if result is None else result)
+    assert table[0].tolist() == ([0] * 5 if bounds is None else [5, 3, 7, *bounds])
+    assert at[alpha_beta.BEST] == max(best, score)
+
+
+def test_a_move_of_the_best_possible_score_ends_the_search_of_a_position(interpreted: None) -> None:
+    at, table = np.array([5, 3, 7, -4, 4, -9, 9, -9, 6, 0]), np.zeros((1, 5), np.int64)
+    assert alpha_beta.take(4, table, at) == 4 and table[0].tolist() == [5, 3, 7, 4, 4]
 
 
 def test_central_actions_are_tried_first_and_a_table_grows_with_the_depth() -> None:

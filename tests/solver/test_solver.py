@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -210,8 +210,12 @@ def test_what_is_known_beforehand_leads_to_the_same_score() -> None:
 
 @pytest.mark.parametrize(
     ("game", "plies", "exact", "weak"),
-    [(CONNECT_FOUR, 21, 6_350, 5_083), (KInARow.make(4, 4, 3), 3, 316, 141)],
-    ids=str,
+    [
+        (CONNECT_FOUR, 21, 6_350, 5_083),
+        (KInARow.make(4, 4, 3), 3, 316, 141),
+        (GAMES["TicTacToe-v0"], 2, 1_546, 997),  # by the plain search
+    ],
+    ids=["Connect Four", "4x4-3", "tic-tac-toe"],
 )
 def test_a_search_takes_as_many_nodes_as_it_did(game: KInARow, plies: int, exact: int, weak: int) -> None:
     """After a change of the search, change the numbers, if it is faster: of exact scores, and of signs alone."""
@@ -354,6 +358,60 @@ def test_a_solution_that_is_not_proven_has_bounds_of_the_score_in_its_error() ->
     with pytest.raises(NotProven) as caught:
         solver.best_actions(position, time_limit=0)
     assert (caught.value.bounds.lower, caught.value.bounds.upper) == (-5, 5)
+
+
+def test_the_bounds_of_actions_share_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each action gets an equal part of what the others have left; a search of one node leaves the rest."""
+    limits = list[tuple[int, float | None]]()
+
+    def run(self: GenericEngine, batch: Any, budget: Budget, update: object) -> None:
+        limits.append((budget.nodes, budget.end))
+        self.nodes = min(1, budget.nodes)
+
+    monkeypatch.setattr(GenericEngine, "run", run)
+    monkeypatch.setattr(time, "monotonic", lambda: 8.0)
+    solver, position = Solver("TicTacToe-v0"), Position.from_moves("TicTacToe-v0", "15237")
+    bounds = solver.action_bounds(position, node_limit=21, time_limit=12)
+    assert limits == [(21 // 4, 11.0), (20 // 3, 12.0), (19 // 2, 14.0), (18, 20.0)] and solver.nodes == 4
+    assert [bound and bound[:3] for bound in bounds] == [
+        None if action in position.moves else (-5, 5, 1) for action in range(9)
+    ]
+
+
+def test_progress_has_bounds_for_one_position_and_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, bars = list[tuple[float, str]](), list[tuple[object, ...]]()
+
+    @contextmanager
+    def bar(*arguments: object) -> Any:
+        bars.append(arguments)
+        yield lambda done, text: told.append((done, text))
+
+    monkeypatch.setattr("tictac_env.solver.exact.progress_bar", bar)
+    solver, position = Solver("TicTacToe-v0"), Position.from_moves("TicTacToe-v0", "152379")
+    solver.solve(position)
+    assert told == [(0, "in [-5, 5], 0 nodes"), (1, "in [2, 5], 0 nodes"), (2, "in [2, 5], 4 nodes")]
+    told.clear()
+    solver.solve_many([position, position.play(5)], weak=True)
+    assert [done for done, _ in told] == [0, 1, 2, 3, 4]
+    told.clear()
+    solver.score_many([position] * 2, progress=False)
+    assert [done for done, _ in told] == [0, 1] and all(text.endswith(" nodes") for _, text in told)
+    assert bars == [(3, "solving", False), (5, "solving", True), (2, "solving", False)]
+
+
+def test_a_solver_has_as_many_threads_and_as_much_memory_as_its_limits() -> None:
+    assert Solver("TicTacToe-v0", table_megabytes=1 << 20, threads=64).solve(Position.start("TicTacToe-v0")).score == 0
+    for settings in ({"threads": 65}, {"table_megabytes": (1 << 20) + 1}, {"opening_book": 1}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            Solver("TicTacToe-v0", **settings)  # type: ignore[arg-type]
+
+
+def test_the_plain_search_ends_with_its_time() -> None:
+    solver = Solver(KInARow.make(6, 6, 4, False))
+    bounds = solver.bounds(Position.start(solver.game), time_limit=0)
+    assert (bounds.lower, bounds.upper, bounds.nodes) == (-18, 18, 0)
+    bounds = solver.bounds(Position.start(solver.game), time_limit=0.001)
+    assert bounds.nodes % 256 == 0 and not bounds.proven
 
 
 def test_a_budget_is_used_in_equal_parts(monkeypatch: pytest.MonkeyPatch) -> None:

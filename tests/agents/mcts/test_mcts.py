@@ -18,7 +18,7 @@ from reference_search import MadeUpEvaluator
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts import mcts
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
-from tictac_agents.mcts.mcts import Statistics, best_action, best_proven
+from tictac_agents.mcts.mcts import MoveReport, SearchReport, Statistics, best_action, best_proven
 from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game
@@ -330,6 +330,47 @@ def test_the_value_of_a_search_is_the_mean_of_all_results_of_all_trees() -> None
     assert found.nodes == sum(int(root.tree.size[0]) for root in trees) > trees[0].tree.size[0]
 
 
+def test_both_sides_prefer_what_they_visited_most_in_the_principal_variation() -> None:
+    position = Position.from_moves("ConnectFour-v0", "4453")
+    agent = MCTS(400, solver=False)
+    found, (root,) = agent.search(position, 2), agent._search([position], [2])[0]
+    node, line = 0, list[int]()
+    while (visits := root.tree.visits[node, :7]).any():
+        line.append(int(visits.argmax()))
+        if not (node := int(root.tree.children[node, line[-1]])):
+            break
+    assert list(found.principal_variation) == line and len(line) > 4
+
+
+def test_a_tree_that_has_seen_too_many_simulations_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcts, "MAX_SIMULATIONS", 250)
+    agent, position = MCTS(100, reuse=True, solver=False), Position.start("ConnectFour-v0")
+    for visits in (100, 200, 100, 200):
+        assert sum(move.visits for move in agent.search(position).moves) == visits
+    hurried = MCTS(milliseconds=1e9, reuse=True, solver=False)
+    assert [sum(move.visits for move in hurried.search(position).moves) for _ in range(2)] == [250, 250]
+
+
+def test_a_report_is_a_table_of_the_moves_most_visited_first() -> None:
+    position = Position.from_moves("TicTacToe-v0", "1523748")
+    loss = MoveReport(action=8, visits=7, value=-0.75, proven=-1, prior=0.25)
+    draw = MoveReport(action=5, visits=1234, value=0.5, proven=0, prior=None)
+    never = MoveReport(action=5, visits=0, value=float("nan"), proven=None, prior=0.75)
+    report = SearchReport(position, 5, 1241, 1000, 0.5, 0.4926, None, (loss, draw), (5, 8))
+    assert str(report).splitlines() == [
+        "plays 6 (6 9); value +0.493; 1,241 simulations, 1,000 nodes",
+        "move    visits   value  proven",
+        "   6     1,234  +0.500  draw",
+        "   9         7  -0.750  loss  prior 0.250",
+    ]
+    report = SearchReport(position, 8, 7, 1, 0.5, -0.75, -1, (never, loss), (8,))
+    assert str(report).splitlines()[0] == "plays 9 (9); value -0.750, proven loss; 7 simulations, 1 nodes"
+    assert str(report).splitlines()[3] == "   6         0       -    prior 0.750"
+    found = report.to_dict()
+    assert [move["value"] for move in found["moves"]] == [None, -0.75]
+    assert found["position"] == position.code and found["proven"] == -1 and found["principal_variation"] == (8,)
+
+
 def test_a_search_explains_its_choice() -> None:
     position = Position.from_moves("ConnectFour-v0", "435363")
     found = MCTS(1_000).search(position, 0)
@@ -415,7 +456,7 @@ def test_predict_plays_what_the_search_finds_in_an_observation() -> None:
 
 
 def test_an_action_that_was_never_visited_is_not_the_best_by_its_value() -> None:
-    visits, sums = np.array([0, 3, 5]), np.array([0.0, -2.5, -4.5])
+    visits, sums = np.array([0, 3, 5]), np.array([0.0, -3, -5])
     found = Statistics((0, 1, 2), visits, sums, proven_actions={}, proven=None, priors=None)
     assert (best_action(found, "value"), best_action(found, "visits")) == (1, 2)
 
